@@ -24,7 +24,7 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
 
 .PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
-  browser compilers lint format schemas lock wheel docs examples benchmarks clean
+  browser twins compilers lint format schemas lock wheel docs examples benchmarks clean
 
 help: ## list the commands
 	@echo "Castmates: co-location interference studies"
@@ -92,6 +92,9 @@ lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's
 
 browser: $(VENV)/run.stamp ## fetch Chromium, for tests of the report's page (once, without root; Debian 12)
 	@python -m tests.browser.chromium
+
+twins: $(VENV)/run.stamp ## fetch the programs of the twins, for their tests (once, without root; Debian 12)
+	@python -m tests.runner.twin_packages
 
 compilers: $(VENV)/run.stamp ## fetch zig, to check the kernels for other processors (once, 0.4 GB)
 	@python -c 'from castmates import files, project; from castmates.workloads import environments; \

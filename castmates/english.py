@@ -4,6 +4,10 @@ import math
 from collections.abc import Sequence
 
 WHOLE = 9.95  # per cent, from which on decimals do not matter
+# Letters without a shape that change the order in which others are shown.
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+STEERING = {*range(0x20), *range(0x7F, 0xA0), *map(ord, TURNING)} - {ord("\n"), ord("\t")}
+MARKED = dict.fromkeys(STEERING, "\N{REPLACEMENT CHARACTER}")
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -44,3 +48,8 @@ def duration(seconds: float) -> str:
     if minutes < 90:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def printable(text: str) -> str:
+    """The text with a mark for each letter that would steer a terminal or turn what is read around: others wrote it."""
+    return text.translate(MARKED)

@@ -3,15 +3,18 @@
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
+from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
+from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
@@ -25,12 +28,14 @@ from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
+from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.more_blocks import checked_blocks, with_blocks
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
 from castmates.study.spec import Plan, Prepared
+from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
@@ -38,6 +43,7 @@ from castmates.workloads.native import build as native
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
+COUNTERS = "sys/bus/event_source/devices/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 
@@ -54,6 +60,18 @@ class _OnDemand(dict[str, Made]):
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """A captured machine that a study is planned for: what was measured here does not count there."""
+
+    file: Path
+    processor: str | None
+    topology: Topology
+    cache: Cache | None  # what resctrl can share out there
+    memory_bytes: int | None
+    has_counters: bool  # of the processor
+
+
+@dataclass(frozen=True)
 class Project:
     """A study with everything it refers to."""
 
@@ -61,11 +79,13 @@ class Project:
     study: Study
     workloads: dict[str, Workload]
     fingerprint: str  # of the study's text: the report shows it
+    elsewhere: Elsewhere | None = None  # instead of this machine
 
     @property
     def results(self) -> StudyFolder:
-        """The folder of this study's results."""
-        return StudyFolder.of(self.study.name)
+        """The folder of this study's results; for another machine one that is not there."""
+        folder = StudyFolder.of(self.study.name)
+        return StudyFolder(folder.path / "elsewhere") if self.elsewhere else folder
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
@@ -73,9 +93,9 @@ class Project:
         cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
-        needs = {name: workload.memory_bytes for name, workload in self.workloads.items()}
-        room = Room(None if self.modelled else usable_memory(), needs, cache.groups if cache else None)
-        study = with_rounds_of_pilot(self.study, self.study_file)
+        needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
+        room = Room(self._memory(), needs, cache.groups if cache else None)
+        study = self.study if self.elsewhere else with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
         return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
 
@@ -85,8 +105,8 @@ class Project:
         return self.study.platform == "modelled"
 
     def layout(self) -> Layout:
-        """The CPUs of this machine, or of the modelled one."""
-        return modelled.layout_of(self.study.model) if self.modelled else layout_of(read_topology())
+        """The CPUs of the machine, or of the modelled one."""
+        return modelled.layout_of(self.study.model) if self.modelled else layout_of(self._topology())
 
     def shareable_cache(self) -> Cache | None:
         """What can be shared out of the last-level cache there now; None where nothing can."""
@@ -95,7 +115,18 @@ class Project:
         named = self.study.cache.driver
         if named not in OURS:
             return driver(named).shareable()
-        return expected(read_topology()) if named == "pqos" else read_cache()
+        if named == "pqos":
+            return expected(self._topology())
+        return self.elsewhere.cache if self.elsewhere else read_cache()
+
+    def _topology(self) -> Topology:
+        return self.elsewhere.topology if self.elsewhere else read_topology()
+
+    def _memory(self) -> int | None:
+        """The memory that members may use; None where nothing is started, or it is not known."""
+        if self.modelled:
+            return None
+        return self.elsewhere.memory_bytes if self.elsewhere else usable_memory()
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
@@ -110,12 +141,23 @@ class Project:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
-        programs = mixes.Programs(self.workloads, prepared, placebo)
-        cast = mixes.resolve(self.study, programs, mixes.Host(layout, cache), str(self.study_file))
+        peak = None if self.modelled or self.elsewhere else Peak.of(MEMORY_PEAK.read(cache_folder()))
+        together = [
+            *(each.members for each in wanted(self.study)),
+            *((lead,) for lead in self.study.leads),
+            *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
+        ]
+        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak), prepared, placebo)
+        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota())
+        cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
         return cast
+
+    def _no_quota(self) -> str:
+        """Why CPU time cannot be given out; "" where it can."""
+        return "" if self.modelled or self.elsewhere else no_quota()
 
     @cached_property
     def _keys(self) -> dict[str, str]:
@@ -168,6 +210,28 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
+def on_captured_machine(project: Project, file: Path) -> Project:
+    """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
+    from castmates.machine.capture.capture import opened, topology_of
+    from castmates.machine.facts import cpu_model  # a Snakefile is parsed without all this
+
+    if project.modelled:
+        raise CastmatesError(
+            f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
+            "it out."
+        )
+    with opened(file) as root:
+        elsewhere = Elsewhere(
+            file=file,
+            processor=cpu_model(root),
+            topology=topology_of(root, file),
+            cache=read_cache(root),
+            memory_bytes=usable_memory(root),
+            has_counters=any(root.glob(COUNTERS)),
+        )
+    return replace(project, elsewhere=elsewhere)
+
+
 def read_catalogue(folder: Path) -> dict[str, Workload]:
     """All workloads of a catalogue, without a study."""
     if not folder.is_dir():
@@ -217,11 +281,18 @@ def layout_of(topology: Topology) -> Layout:
             allowed=cpu.id in topology.allowed,
             isolated=cpu.id in topology.isolated,
             tickless=cpu.id in topology.tickless,
+            cluster=cpu.cluster,
         )
         for cpu in topology.cpus
     ]
     distances = {(node.id, other): far for node in topology.nodes for other, far in node.distances}
-    return Layout(tuple(cpus), topology.memory, distances)
+    return Layout(
+        tuple(cpus),
+        topology.memory,
+        distances,
+        llc_bytes={llc.id: llc.bytes for llc in topology.llcs if llc.bytes},
+        llc_ways={llc.id: llc.ways for llc in topology.llcs if llc.ways},
+    )
 
 
 def _text(path: Path, what: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # the keys of a study are heavy to load, and every module loads this
     from castmates.study.spec import Share
@@ -41,6 +41,7 @@ class Count:
     scope: str = ""  # how it was counted: cgroup, thread, cpu, process
     phase: str = ""  # of the member's steps; "" for the whole window
     note: str = ""  # why there is no value, or what it lacks
+    seconds: float | None = None  # of a phase: how long it lasted in all
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,25 @@ class Held:
     pid: int  # its children and threads come with it
     cpus: Sequence[int]
     cgroup: str | None = None  # the folder of the control group that holds it alone
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOtherwise:
+    """A setting of a member's group that the processor holds otherwise than the kernel was asked to set it."""
+
+    member: str
+    line: str  # of the kernel's schemata: L3, L3CODE, L3DATA, MB
+    domain: int
+    asked: int  # a way mask, or a throttle in the machine's unit
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorReadings:
+    """What the processor's registers held, as far as they were read."""
+
+    how: str  # how they were read, or why they were not
+    under: Mapping[tuple["Share", ...], Sequence[HeldOtherwise]]  # by shares: what differs; those not read are absent
 
 
 class Edges(Protocol):
@@ -141,3 +161,11 @@ class Allocator(Protocol):
 
     def about(self) -> dict[str, str]:
         """Describe what is driven and how."""
+
+
+@runtime_checkable
+class ReadsProcessor(Protocol):
+    """An allocator that can also read what the processor holds, and not only what the kernel was asked."""
+
+    def processor(self) -> ProcessorReadings:
+        """Return what the registers held under each set of shares so far."""

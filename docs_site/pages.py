@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs_site import api, commands, study_keys, tables
+from docs_site import api, commands, quirks, study_keys, tables
 
 ROOT = Path(__file__).parents[1]
 # A file of the repository -> its place in the site.
@@ -23,6 +23,7 @@ GENERATED: Mapping[str, Callable[[Path], str]] = {
     "reference/commands.md": commands.page,
     "reference/tables.md": tables.page,
     "reference/api.md": api.page,
+    "reference/quirks.md": quirks.page,
 }
 
 

@@ -24,7 +24,7 @@ def main() -> None:
     else:
         cache = cache_folder()
         facts = machine_facts() | {
-            "way_masks": trial_records.WAY_MASKS.read(cache),
+            **{name: trial.read(cache) for name, trial in trial_records.SHOWN.items()},
             "counts": trial_records.COUNTERS.read(cache),
         }
     replace_text(arguments.output, json.dumps(facts, indent=1, sort_keys=True) + "\n")

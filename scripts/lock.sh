@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 options=(--quiet --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock")
 uv pip compile pyproject.toml --extra build "${options[@]}" -o envs/castmates.lock
-uv pip compile pyproject.toml --extra build --extra dev --extra phases -c envs/castmates.lock \
+uv pip compile pyproject.toml --extra build --extra dev --extra papi -c envs/castmates.lock \
   --overrides envs/dev.overrides "${options[@]}" -o envs/dev.lock
 uv pip compile pyproject.toml --extra build --extra docs -c envs/dev.lock "${options[@]}" -o envs/docs.lock
 cd envs

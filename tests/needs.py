@@ -78,6 +78,17 @@ def _cgroup() -> str:
     return "" if find_home() else "no cgroup v2 hierarchy in which this user may make a group"
 
 
+def _cpu_quota() -> str:
+    from castmates.linux import cgroups, cpu_quota
+
+    places = cgroups.here(cgroups.cpu_of_version_1)
+    if any(os.access(place, os.W_OK) for place in places):
+        return ""
+    home = None if places else cgroups.find_home()
+    reached = home is not None and cpu_quota.can_hand_down(home) and os.access(home / cpu_quota.HANDED_DOWN, os.W_OK)
+    return "" if reached else "no control group in which this user may bound CPU time"
+
+
 def _compiler() -> str:
     from castmates.workloads.native.build import find_compiler
 
@@ -100,9 +111,17 @@ def _no_resctrl() -> str:
     return "this machine has resctrl" if "resctrl" in Path("/proc/filesystems").read_text() else ""
 
 
+def _twins() -> str:
+    from tests.runner import twin_packages
+
+    return twin_packages.why_not(fetching="twins" in INSISTED)
+
+
 def _stress_ng() -> str:
     from castmates.workloads import programs
 
+    if "twins" in INSISTED:
+        why_not("twins")  # which fetches it
     lack = programs.lack(["stress-ng"], "stress-ng", os.environ.get("PATH", os.defpath))
     return f"{lack}: apt-get install stress-ng" if lack else ""
 
@@ -128,10 +147,12 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "no-resctrl": _no_resctrl,
     "events": _events,
     "cgroup": _cgroup,
+    "cpu-quota": _cpu_quota,
     "compiler": _compiler,
     "perf": _program("perf", "linux-perf"),
     "objdump": _program("objdump", "binutils"),
     "stress-ng": _stress_ng,
+    "twins": _twins,
     "prlimit": _program("prlimit", "util-linux"),
     "setpriv": _program("setpriv", "util-linux"),
     "unshare": _program("unshare", "util-linux"),

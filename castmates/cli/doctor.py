@@ -14,24 +14,27 @@ from castmates.cli.screen import show
 def doctor(
     everything: Annotated[bool, typer.Option("--all", help="Every row, and what each lack costs.")] = False,
     as_json: AsJson = False,
-    snapshot: Annotated[
+    capture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Record this machine's CPUs, caches and nodes in this file instead."),
+        typer.Option(metavar="FILE", help="Write this machine into a file instead, for a report or `castmates plan`."),
     ] = None,
     verify_cat: Annotated[
         bool, typer.Option("--verify-cat", help="Test instead whether way masks have an effect on this machine.")
+    ] = False,
+    memory_peak: Annotated[
+        bool, typer.Option("--memory-peak", help="Measure instead the memory bandwidth of a package, by cores.")
     ] = False,
     verify_counters: Annotated[
         bool, typer.Option("--verify-counters", help="Test instead whether counters count correctly on this machine.")
     ] = False,
 ) -> None:
     """Show what can be measured on this machine, what you can change, and what takes another machine."""
-    if snapshot is not None:
-        from castmates.machine.snapshot import record
-
-        record(snapshot)
+    if capture is not None:
+        _capture(capture)
     elif verify_cat:
         _verify_cat()
+    elif memory_peak:
+        _memory_peak()
     elif verify_counters:
         _verify_counters(as_json)
     else:
@@ -50,7 +53,7 @@ def _examine(everything: bool, as_json: bool) -> None:
 
     topology, cache = read_topology(), cache_folder()
     facts = machine_facts(topology=topology) | {
-        "way_masks": trial_records.WAY_MASKS.read(cache),
+        **{name: trial.read(cache) for name, trial in trial_records.SHOWN.items()},
         "counts": trial_records.COUNTERS.read(cache),
         "packages": packages.missing(CATALOGUE),
         "plugins": plugins.examined(),
@@ -67,6 +70,15 @@ def _examine(everything: bool, as_json: bool) -> None:
         show(screen(summarise(checks, facts, topology)))
 
 
+def _capture(file: Path) -> None:
+    """Write this machine into a file, and list what it lacks."""
+    from castmates.files import cache_folder
+    from castmates.project import ENVIRONMENTS
+    from castmates.trials.capture.take import capture
+
+    capture(file, ENVIRONMENTS, cache_folder(), typer.echo)
+
+
 def _verify_cat() -> None:
     """Measure under different way masks, and print what they do."""
     from castmates.files import cache_folder
@@ -74,6 +86,16 @@ def _verify_cat() -> None:
     from castmates.trials.way_masks.trial import verify
 
     verify(ENVIRONMENTS, cache_folder(), typer.echo)
+
+
+def _memory_peak() -> None:
+    """Measure what more and more cores take of memory bandwidth, and keep the record."""
+    from castmates.files import cache_folder
+    from castmates.machine.topology import read_topology
+    from castmates.project import ENVIRONMENTS, layout_of
+    from castmates.trials.memory_peak.trial import measure
+
+    measure(ENVIRONMENTS, cache_folder(), layout_of(read_topology()), typer.echo)
 
 
 def _verify_counters(as_json: bool) -> None:

@@ -31,13 +31,18 @@ from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
 from castmates.cli.workloads import workloads
+from castmates.english import printable
 from castmates.errors import CastmatesError
 
 Listed = tuple[str, Callable[..., object] | typer.Typer, tuple[str, ...]]  # name, command, examples
 COMMANDS: dict[str, tuple[Listed, ...]] = {
     START: (
         ("init", init, ("castmates init", "castmates init my-study")),
-        ("doctor", doctor, ("castmates doctor", "castmates doctor --all")),
+        (
+            "doctor",
+            doctor,
+            ("castmates doctor", "castmates doctor --all", "castmates doctor --capture FILE"),
+        ),
         ("workloads", workloads, ()),
         ("plan", plan, ("castmates plan study.yaml", "castmates plan study.yaml --scenes")),
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
@@ -104,7 +109,7 @@ def main() -> None:
     except CastmatesError as problem:
         from castmates.cli.excerpt import excerpt
 
-        sys.exit("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))])))
+        sys.exit(printable("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))]))))
 
 
 def _version(wanted: bool) -> None:

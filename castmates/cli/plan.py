@@ -23,20 +23,17 @@ def plan(
     machine: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Only place the programs, on the machine that `doctor --snapshot` recorded here."
+            metavar="FILE", help="Plan for the machine that `castmates doctor --capture` wrote into this file."
         ),
     ] = None,
 ) -> None:
     """Show what a study will do, how long it takes, and how small a loss it can find; nothing runs."""
-    from castmates.project import load
+    from castmates.project import load, on_captured_machine
 
     project = load(study, blocks)
     if machine is not None:
-        from castmates.machine.snapshot import read_snapshot
-        from castmates.preview.places import places
-
-        show(places(project, read_snapshot(machine)))
-    elif as_json:
+        project = on_captured_machine(project, machine)
+    if as_json:
         from castmates.preview.outline import outline
 
         show_json(outline(project, project.plan()))
@@ -45,13 +42,20 @@ def plan(
 
 
 def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances: bool) -> None:
+    from rich.text import Text
+
     from castmates.preview import details, rounds
     from castmates.preview.outline import outline
+    from castmates.preview.places import places
     from castmates.preview.screen import chances_table, screen
 
+    if project.elsewhere:
+        show(Text(f"On the machine in {project.elsewhere.file}: {project.elsewhere.processor}"), "")
     planned = project.plan()
     plan, found = rounds.expected(project, planned), outline(project, planned)
     show(screen(found))
+    if project.elsewhere:
+        show("", places(project))
     if scenes:
         show("", *details.scenes(project, planned, found))
     if counters:

@@ -20,10 +20,10 @@ WIDE = 1000  # letters of a line that is not for a terminal
 
 def console() -> "Console":
     """As wide as the terminal, or as COLUMNS asks for."""
-    from rich.console import Console
+    from castmates.terminal.console import SafeConsole
 
-    own = Console(highlight=False)
-    return own if own.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=WIDE)
+    own = SafeConsole()
+    return own if own.is_terminal or "COLUMNS" in os.environ else SafeConsole(width=WIDE)
 
 
 def show(*parts: object) -> None:

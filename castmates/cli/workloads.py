@@ -61,7 +61,7 @@ def check_workloads(
     from castmates.trials.workloads import tables
     from castmates.trials.workloads.check import Places, check
 
-    chosen = _chosen(read_catalogue(catalogue), names or [], everything or installed)
+    chosen = _fitted(_chosen(read_catalogue(catalogue), names or [], everything or installed))
     places = Places(ENVIRONMENTS, cache_folder(), build=not installed)
     results = check(chosen, places, seconds, say=lambda line: typer.echo(line, err=True))
     if as_json:
@@ -91,7 +91,7 @@ def show_noise(
     from castmates.trials.workloads.check import Places
     from castmates.trials.workloads.noise import measure_noise
 
-    chosen = _chosen(read_catalogue(catalogue), names, every=False)
+    chosen = _fitted(_chosen(read_catalogue(catalogue), names, every=False))
     places = Places(ENVIRONMENTS, cache_folder())
     rows = measure_noise(chosen, places, seconds, say=lambda line: typer.echo(line, err=True))
     if figure is not None:
@@ -102,6 +102,22 @@ def show_noise(
         typer.echo(tables.as_json([asdict(row) for row in rows]))
     else:
         show(tables.noise_table(rows))
+
+
+def _fitted(chosen: "dict[str, Workload]") -> "dict[str, Workload]":
+    """The workloads with sizes in bytes, as a study on this machine would start them."""
+    import os
+
+    from castmates.machine.memory import usable_memory
+    from castmates.machine.topology import read_topology
+    from castmates.project import layout_of
+    from castmates.study.last_level import Place, fitted, last_level
+
+    layout, memory, cpus = layout_of(read_topology()), usable_memory(), sorted(os.sched_getaffinity(0))
+    return {
+        name: fitted(workload, Place(own := cpus[-workload.cores :], last_level(layout, own), memory))
+        for name, workload in chosen.items()
+    }
 
 
 def _list(catalogue: Path, everything: bool, as_json: bool) -> None:

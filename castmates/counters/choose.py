@@ -7,6 +7,8 @@ from castmates.counters.events.counting import Counters
 from castmates.counters.events.migrations import Migrations
 from castmates.counters.events.turns import Rota
 from castmates.counters.nothing import NoCollector
+from castmates.counters.package.busy_clock import BusyClock
+from castmates.counters.package.collector import Packages
 from castmates.counters.proc.conditions import Conditions
 from castmates.counters.proc.cputime import CpuTime
 from castmates.counters.proc.frequency import Frequency
@@ -37,7 +39,9 @@ def choose_collectors(
         Culprits({f"cpu{cpu}": [cpu] for cpu in watched} | dict(around), is_ours=is_ours),
         Conditions(cpus),
         Places(),
+        _or_nothing(Packages(cpus)),
         _or_nothing(Throttling(cpus)),
+        _or_nothing(BusyClock(cpus)),
         _or_nothing(Frequency(cpus)),
         _perf(),
         ProcStat(),
@@ -67,6 +71,6 @@ def _perf() -> Collector:
     return NoCollector(refused) if refused else Migrations()
 
 
-def _or_nothing(collector: Throttling | Frequency) -> Collector:
+def _or_nothing(collector: Throttling | Frequency | Packages | BusyClock) -> Collector:
     reason = collector.available()
     return NoCollector(reason, collector.name) if reason else collector

@@ -7,13 +7,13 @@ import ctypes
 import ctypes.util
 import functools
 import importlib.util
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.inside.events import event_of
 from castmates.inside.readings import Reading, Refusal
-from castmates.inside.threads import for_every_thread
+from castmates.inside.threads import for_every_thread, own_threads
 from castmates.linux.perf_event import SOFTWARE
 
 COMPONENT = b"perf_event"
@@ -39,11 +39,13 @@ NOWHERE = (
 
 
 class PapiCounters:
-    """PAPI's counters of every thread of this process, inherited by threads and children that these start later."""
+    """PAPI's counters of every thread of a process, inherited by threads and children that these start later."""
 
     source = "PAPI"
 
-    def __init__(self, events: Sequence[str]) -> None:
+    def __init__(self, events: Sequence[str], threads: Callable[[], list[int]] = own_threads) -> None:
+        """Open them for this process, or for another one, whose threads `threads` lists."""
+        self._threads = threads
         self._papi, self._component, self._about = _library()
         self.notes: dict[str, str] = {}
         self.misses = ""
@@ -95,8 +97,11 @@ class PapiCounters:
     def _open(self, names: Iterable[bytes]) -> None:
         """Open them for every thread; where PAPI cannot, for the calling one, with a note."""
         try:
-            self._sets, self.misses = for_every_thread(lambda tid: self._of_thread(tid, names), self._close)
+            opened = for_every_thread(lambda tid: self._of_thread(tid, names), self._close, self._threads)
+            self._sets, self.misses = opened
         except CastmatesError:
+            if self._threads is not own_threads:
+                raise CastmatesError(f"PAPI cannot be put on another process here: {ONE_THREAD}") from None
             self._sets, self.misses = [self._of_thread(0, names)], ONE_THREAD
 
     def _of_thread(self, tid: int, names: Iterable[bytes]) -> int:

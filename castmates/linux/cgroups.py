@@ -25,17 +25,18 @@ DELEGATED = ("", PROCESSES, "cgroup.threads", "cgroup.subtree_control")
 
 def find_home() -> Path | None:
     """Find a cgroup2 directory in which this process may really make, fill, freeze and kill a group."""
-    return next(filter(_works, _here(unified)), None)
+    return next(filter(_works, here(unified)), None)
 
 
 def find_pids_home() -> Path | None:
     """Find a directory of version 1's pids controller in which this process may make a group."""
-    return next((place for place in _here(pids_of_version_1) if os.access(place, os.W_OK)), None)
+    return next((place for place in here(pids_of_version_1) if os.access(place, os.W_OK)), None)
 
 
 def candidates(mountinfo: str, own_groups: str) -> list[Path]:
     """List where our groups may be, from the texts of /proc/self/mountinfo and /proc/self/cgroup."""
-    return unified(mountinfo, own_groups) + pids_of_version_1(mountinfo, own_groups)
+    places = (unified, pids_of_version_1, cpu_of_version_1)
+    return list(dict.fromkeys(path for place in places for path in place(mountinfo, own_groups)))
 
 
 def unified(mountinfo: str, own_groups: str) -> list[Path]:
@@ -48,9 +49,14 @@ def pids_of_version_1(mountinfo: str, own_groups: str) -> list[Path]:
     return _places(mountinfo, own_groups, "cgroup", "pids")
 
 
+def cpu_of_version_1(mountinfo: str, own_groups: str) -> list[Path]:
+    """List where groups of version 1's cpu controller might be made, ours first."""
+    return _places(mountinfo, own_groups, "cgroup", "cpu")
+
+
 def everywhere() -> list[Path]:
     """List where groups of this process may be, in both versions."""
-    return _here(candidates)
+    return here(candidates)
 
 
 def memberships(process: int | str = "self", root: Path = Path("/")) -> dict[str, str]:
@@ -220,7 +226,8 @@ def wait(group: Path, key: str, value: bool, timeout_s: float) -> bool:
             poller.poll(left * 1000)
 
 
-def _here(places: Callable[[str, str], list[Path]]) -> list[Path]:
+def here(places: Callable[[str, str], list[Path]]) -> list[Path]:
+    """List the places of a kind for this process."""
     return places(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
 
 

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
 
 HERE = Path("/")
 SYSCTL = "proc/sys"  # below a root
+DEFAULT_AFFINITY = "proc/irq/default_smp_affinity"  # of interrupts that are still to come, as a mask
 _PROCESSOR = re.compile(r"^processor\s*:\s*(\d+)|^cpu MHz\s*:\s*([\d.]+)", re.MULTILINE)
 _SWAP = (b"pswpin ", b"pswpout ")
 
@@ -21,6 +23,16 @@ def cpu_flags(root: Path = HERE) -> list[str] | None:
     """Return the processor's flags; None where there are no x86 flags."""
     flags = cpuinfo(root).get("flags")
     return None if flags is None else flags.split()
+
+
+def processor(root: Path = HERE) -> dict[str, Any]:
+    """Return by which numbers errata name the processor; what is not shown is left out."""
+    shown = cpuinfo(root)
+    numbers = {"family": "cpu family", "model": "model", "stepping": "stepping"}
+    words = {"vendor": "vendor_id", "implementer": "CPU implementer", "part": "CPU part"}
+    return {name: shown[key] for name, key in words.items() if key in shown} | {
+        name: int(shown[key]) for name, key in numbers.items() if shown.get(key, "").isdecimal()
+    }
 
 
 def nominal_mhz(cpus: Collection[int], root: Path = HERE) -> dict[int, float]:

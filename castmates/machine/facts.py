@@ -13,7 +13,7 @@ import castmates
 from castmates.linux import cgroups, host
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
 from castmates.linux.owner import is_in_container
-from castmates.machine import facts_rdt, journal, probes
+from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
 
@@ -24,6 +24,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "read_at": lambda _: datetime.now().astimezone().isoformat(timespec="seconds"),
         "hostname": lambda root: host.sysctl("kernel/hostname", root),
         "cpu_model": cpu_model,
+        "processor": lambda root: host.processor(root) | {"flags": quirks.flags_here(root)},
         "microcode": lambda root: host.cpuinfo(root).get("microcode"),
         "kernel": host.release,
         "cmdline": host.command_line,
@@ -39,6 +40,8 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "ksm": lambda root: read_int(root / "sys/kernel/mm/ksm/run"),
         "governors": governors,
         "turbo": turbo,
+        "idle_states": facts_power.idle_states,
+        "uncore_clock": facts_power.uncore_clock,
         "isolated_cpus": lambda root: read_text(root / CPU_DIR / "isolated"),
         "nmi_watchdog": lambda root: read_int(root / host.SYSCTL / "kernel/nmi_watchdog"),
         "perf_event_paranoid": lambda root: read_int(root / host.SYSCTL / "kernel/perf_event_paranoid"),
@@ -55,7 +58,8 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "castmates": lambda _: castmates.__version__,
     }
     facts = {name: source(root) for name, source in sources.items()}
-    return facts | _tried(facts["cgroup"] if root == Path("/") else None, root == Path("/"))
+    facts |= _tried(facts["cgroup"] if root == Path("/") else None, root == Path("/"))
+    return facts | {"quirks": quirks.as_facts(facts)}
 
 
 def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
@@ -131,6 +135,7 @@ def topology_summary(topology: Topology) -> dict[str, Any]:
                 "bytes": llc.bytes,
                 "ways": llc.ways,
                 "cpus": format_cpu_list(llc.cpus),
+                **({"clusters": llc.clusters} if llc.clusters > 1 else {}),
             }
             for llc in topology.llcs
         ],

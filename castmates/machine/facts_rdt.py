@@ -18,6 +18,8 @@ RDT_FLAGS = (
     "cqm_occup_llc",
     "cqm_mbm_total",
     "cqm_mbm_local",
+    "cat_l2",
+    "cdp_l2",
 )
 NOT_GROUPS = {"info", "mon_data", "mon_groups"}
 
@@ -40,6 +42,7 @@ def resctrl(root: Path) -> dict[str, Any]:
         "default_group": None,
         "groups": None,
         "info": None,
+        "clusters": None,
     }
     mount = next((mount for mount in mounts(root) if mount.fstype == "resctrl"), None)
     if mount is not None:
@@ -52,6 +55,7 @@ def resctrl(root: Path) -> dict[str, Any]:
             "default_group": os.access(here / "schemata", os.W_OK),
             "groups": _folders(here, NOT_GROUPS),
             "info": _info(here / "info"),
+            "clusters": _clusters(here / "mon_data"),
         }
     return facts
 
@@ -71,6 +75,13 @@ def _folders(folder: Path, without: set[str]) -> list[str] | None:
         return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name not in without)
     except OSError:
         return None
+
+
+def _clusters(folder: Path) -> int | None:
+    """Count the sub-NUMA clusters that are monitored in a last-level cache; None where nothing is monitored."""
+    caches = _folders(folder, set()) or []
+    parts = [_folders(folder / cache, set()) or [] for cache in caches[:1]]
+    return len(parts[0]) if parts else None
 
 
 def _info(folder: Path) -> dict[str, dict[str, str | None]] | None:

@@ -7,14 +7,19 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.host import SYSCTL
-from castmates.linux.kernel_files import CPU_DIR, read_setting, read_text
+from castmates.linux.kernel_files import CPU_DIR, read_text
+from castmates.machine import quieting
 from castmates.machine.journal import Change
-from castmates.machine.topology import parse_cpu_list, read_topology
-from castmates.study.cpus import format_cpu_list
+from castmates.machine.quieting import IRQ_AFFINITY, LEAVE_OUT, PREFETCHERS, UNCORE, WORKQUEUES, read_value
 
-IRQ_AFFINITY = "irq_affinity"
 BALANCER = "irqbalance"
-LEAVE_OUT = "or leave it out of 'machine.prepare'"
+# What a driver offers, beside the file that takes one of it.
+OFFERS = {
+    "scaling_governor": "scaling_available_governors",
+    "energy_performance_preference": "energy_performance_available_preferences",
+}
+# Before all others, and so put back last: no other preference can be written under the governor `performance`.
+FIRST = ("epp",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,40 +97,26 @@ KNOBS = {
             (Switch(f"{SYSCTL}/kernel/nmi_watchdog", {"on": "1", "off": "0"}),),
             "this kernel has no NMI watchdog, so there is nothing to set",
         ),
+        Knob(
+            "epp",
+            (Switch(f"{CPU_DIR}/cpufreq/policy*/energy_performance_preference"),),
+            "the kernel's frequency driver takes no preference (intel_pstate and amd_pstate in active mode do)",
+        ),
     )
 }
 
 
-def away(root: Path, cpus: Collection[int]) -> list[Change]:
-    """List how interrupts have to be moved so that none comes to these CPUs, nor to siblings if others are left."""
-    online = set(parse_cpu_list(read_text(root / CPU_DIR / "online") or ""))
-    siblings = {cpu for processor in read_topology(root).cpus if processor.id in cpus for cpu in processor.siblings}
-    quiet = set(cpus) | siblings if online - siblings - set(cpus) else set(cpus)
-    others = online - quiet
-    if not others:
-        raise CastmatesError(
-            f"{IRQ_AFFINITY} cannot be 'away' here: the block is on every CPU there is ({format_cpu_list(online)}), so "
-            f"interrupts have nowhere to go; use fewer CPUs, {LEAVE_OUT}."
-        )
-    files = host.interrupts(root)
-    if not files:
-        raise CastmatesError(f"{IRQ_AFFINITY} cannot be set here: the kernel shows no interrupts; {LEAVE_OUT}.")
-    changes = []
-    for file in files:
-        was = read_value(IRQ_AFFINITY, file)
-        now = set(parse_cpu_list(was))
-        if now & quiet:
-            new = format_cpu_list((now & online) - quiet or others)
-            changes.append(Change(IRQ_AFFINITY, "file", str(file), was, new))
-    return changes
-
-
-def read_value(knob: str, file: Path) -> str:
-    """Read one file of a knob; an error is a sentence."""
-    try:
-        return read_setting(file)
-    except OSError as error:
-        raise CastmatesError(f"{knob} cannot be read: {file}: {error.strerror}; {LEAVE_OUT}.") from None
+def changes_of(knob: str, root: Path, word: str, cpus: Collection[int]) -> list[Change]:
+    """List what has to be set for any knob that lies in files or registers."""
+    if knob == IRQ_AFFINITY:
+        return quieting.interrupts_away(root, cpus)
+    if knob == WORKQUEUES:
+        return quieting.workqueues_away(root, cpus)
+    if knob == UNCORE:
+        return quieting.uncore_fixed(root, word)
+    if knob == PREFETCHERS:
+        return quieting.prefetchers(root, word, cpus)
+    return KNOBS[knob].changes(root, word)
 
 
 def balancer(root: Path) -> str | None:
@@ -135,6 +126,6 @@ def balancer(root: Path) -> str | None:
 
 def _offered(file: Path) -> list[str]:
     """List the words that the kernel would take, where it lists them."""
-    beside = read_text(file.with_name("scaling_available_governors")) if file.name == "scaling_governor" else None
+    beside = read_text(file.with_name(OFFERS[file.name])) if file.name in OFFERS else None
     text = beside if beside is not None else read_text(file) or ""
     return text.replace("[", " ").replace("]", " ").split() if beside is not None or "[" in text else []

@@ -67,7 +67,7 @@ def class_words(state: State) -> list[str]:
             words.append(f"llc@{domain}:{number}={data:#x}")
         else:
             words += [f"llc@{domain}:{number}d={data:#x}", f"llc@{domain}:{number}c={code:#x}"]
-    throttle = "mba_max" if state.unit == "MB/s" else "mba"
+    throttle = "mba_max" if state.unit == "MiB/s" else "mba"
     return words + [f"{throttle}@{at}:{number}={value}" for (at, number), value in sorted(state.throttles.items())]
 
 

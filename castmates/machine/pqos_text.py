@@ -26,7 +26,7 @@ class State:
 
     masks: dict[tuple[int, int], CacheMask]  # by last-level cache and class
     throttles: dict[tuple[int, int], int]  # by cache and class
-    unit: str  # of the throttles: "%", "MB/s" or, AMD's, "1/8 GB/s"; "" without any
+    unit: str  # of the throttles: "%", "MiB/s" (which pqos calls MBps) or, AMD's, "1/8 GB/s"; "" without any
     cores: dict[int, tuple[int, int]]  # CPU -> its last-level cache and its class
 
 
@@ -55,7 +55,7 @@ def parse_state(text: str) -> State:
             masks[domain, int(match[1])] = data, int(match[4], 16) if match[4] else data
         elif match := _THROTTLE.search(line):
             throttles[domain, int(match[1])] = int(match[2])
-            unit = {"%": "%", " MBps": "MB/s"}.get(match[3] or "", "1/8 GB/s")
+            unit = {"%": "%", " MBps": "MiB/s"}.get(match[3] or "", "1/8 GB/s")
         elif match := _CORE.search(line):
             # Where classes are listed by socket, a cache is known by it, and the caches' own numbers may be others.
             cores[int(match[1])] = socket if by_socket else int(match[2]), int(match[3])

@@ -2,14 +2,16 @@
 
 import errno
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.machine import knobs
+from castmates.linux.host import DEFAULT_AFFINITY
+from castmates.machine import knobs, latency_hold
 from castmates.machine.journal import Change, Journal
+from castmates.machine.quieting import IRQ_AFFINITY, LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.model import Prepare
 
@@ -27,24 +29,27 @@ class Preparing:
     journal: Journal = field(default_factory=Journal)
     root: Path = Path("/")
 
-    def set(self, knob: knobs.Knob, word: str) -> dict[str, Any]:
-        """Set a knob in all its files; a refusal is an error."""
-        before = {str(file): value for file, value in knob.read(self.root).items()}
-        changes = knob.changes(self.root, word)
+    def set(self, knob: str, word: str, cpus: Collection[int]) -> dict[str, Any]:
+        """Set a knob in all its files or registers; a refusal is an error."""
+        changes = knobs.changes_of(knob, self.root, word, cpus)
+        # Of a knob that is the same everywhere, the record also has the files that were as wanted already.
+        read = knobs.KNOBS[knob].read(self.root).items() if knob in knobs.KNOBS else ()
+        before = {str(file): value for file, value in read} | {change.target: change.former for change in changes}
         for target, error in self.journal.apply(changes, self.purpose).items():
-            raise _refusal(knob.name, target, error)
+            raise _refusal(knob, target, error)
         return {"before": before, "set": before | _new(changes)}
 
     def send_away(self, cpus: Collection[int]) -> dict[str, Any]:
         """Move interrupts off these CPUs; count those that the kernel holds in place (EIO or, from root, EPERM)."""
-        changes = knobs.away(self.root, cpus)
+        changes = knobs.changes_of(IRQ_AFFINITY, self.root, "away", cpus)
         refused = self.journal.apply(changes, self.purpose)
         for target, error in refused.items():
             if error.errno in (errno.EACCES, errno.EROFS):
-                raise _refusal(knobs.IRQ_AFFINITY, target, error)
+                raise _refusal(IRQ_AFFINITY, target, error)
         moved = [change for change in changes if change.target not in refused]
+        single = [change.target for change in changes if not change.target.endswith(DEFAULT_AFFINITY)]
         if refused:
-            self.say(f"{len(refused)} of {len(changes)} interrupts cannot be moved off the block's CPUs")
+            self.say(f"{len(refused)} of {len(single)} interrupts cannot be moved off the block's CPUs")
         if name := knobs.balancer(self.root):
             self.say(f"{name} is running and may move interrupts back: stop it (sudo systemctl stop {name})")
         return {
@@ -61,15 +66,20 @@ def prepared(choices: Prepare, cpus: Collection[int], preparing: Preparing) -> I
     if not choices.words:
         yield record
         return
+    held = ExitStack()
     try:
-        for knob, word in choices.words.items():
-            if knob == knobs.IRQ_AFFINITY:
+        for knob in sorted(choices.words, key=lambda knob: knob not in knobs.FIRST):
+            word = choices.words[knob]
+            if knob == IRQ_AFFINITY:
                 record[knob] = preparing.send_away(cpus)
+            elif knob == latency_hold.KNOB:
+                record[knob] = held.enter_context(latency_hold.held(preparing.root, int(word)))
             else:
-                record[knob] = preparing.set(knobs.KNOBS[knob], word)
+                record[knob] = preparing.set(knob, word, cpus)
         preparing.say(f"machine prepared: {', '.join(f'{knob} {word}' for knob, word in choices.words.items())}")
         yield record
     finally:
+        held.close()
         for undone in preparing.journal.restore_mine():
             if undone.how in ("foreign", "gone", "failed"):
                 preparing.say(str(undone))
@@ -83,4 +93,4 @@ def _new(changes: Collection[Change]) -> dict[str, str]:
 
 def _refusal(knob: str, target: str, error: OSError) -> CastmatesError:
     remedy = "run the study as root" if error.errno in NOT_PERMITTED else "set it by hand"
-    return CastmatesError(f"{knob} cannot be set: {target}: {error.strerror}; {remedy}, {knobs.LEAVE_OUT}.")
+    return CastmatesError(f"{knob} cannot be set: {target}: {error.strerror}; {remedy}, {LEAVE_OUT}.")

@@ -19,6 +19,10 @@ ANYTHING = "whatever was written since"  # of schemata that another user may wri
 FSTYPE = "resctrl"
 OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # those that change what resctrl shows
 NO_GROUPS = {"info", "mon_data", "mon_groups"}  # folders of the default group
+# "No throttle" with mba_MBps. The kernel shows 2^32 - 1, but before 2b5648416e47 (6.12) it rounds what is written up to
+# the step of per cent and cuts that to 32 bits, which makes it 4; this is read for it and written, and survives.
+UNTHROTTLED_MIBPS = 2**32 - 96
+THROTTLE = "MB"
 
 _PADDED = re.compile(r"([=:;])[ \t]+")
 
@@ -32,8 +36,13 @@ def settings(text: str) -> Settings:
         resource, _, domains = line.partition(":")
         for domain, equals, value in (setting.partition("=") for setting in domains.split(";")):
             if equals:
-                values[resource, domain.lstrip("0") or "0"] = value.lower().lstrip("0") or "0"
+                values[resource, domain.lstrip("0") or "0"] = _canonical(resource, value.lower().lstrip("0") or "0")
     return values
+
+
+def _canonical(resource: str, value: str) -> str:
+    beyond = resource == THROTTLE and value.isdecimal() and int(value) > UNTHROTTLED_MIBPS
+    return str(UNTHROTTLED_MIBPS) if beyond else value
 
 
 def as_lines(values: Settings) -> list[str]:

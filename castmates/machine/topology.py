@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
@@ -26,6 +26,7 @@ class Cpu:
     siblings: tuple[int, ...]  # online CPUs of the same core, itself included
     online: bool
     kind: str | None  # on machines with unequal cores: "core", "atom", "lowpower" or "capacity 512"
+    cluster: int | None = None  # the first CPU of those that share a cache below the last level with several cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,17 @@ class CacheDomain:
     level: int
     bytes: int | None
     ways: int | None  # associativity; resctrl's cbm_mask may be narrower
+    cpus: tuple[int, ...]
+    clusters: int = 1  # memory nodes that divide it (sub-NUMA clustering): each fills its own part
+
+
+@dataclass(frozen=True, slots=True)
+class CachePart:
+    """What of a last-level cache one memory node fills: all of it, or its part where the cache is divided."""
+
+    llc: int
+    node: int | None  # None where the cache is not divided
+    bytes: int | None
     cpus: tuple[int, ...]
 
 
@@ -70,6 +82,24 @@ class Topology:
                 groups.setdefault(key, []).append(cpu.id)
         return tuple(sorted(tuple(group) for group in groups.values()))
 
+    def cache_parts(self) -> tuple[CachePart, ...]:
+        """The last-level caches, each once for every memory node that fills a part of it."""
+        parts: list[CachePart] = []
+        for llc in self.llcs:
+            clusters = clusters_of(llc.cpus, self.nodes)
+            size = llc.bytes and llc.bytes // max(len(clusters), 1)
+            parts += [CachePart(llc.id, node.id, size, node.cpus) for node in clusters]
+            parts += [] if clusters else [CachePart(llc.id, None, size, llc.cpus)]
+        return tuple(parts)
+
+
+def clusters_of(cpus: Sequence[int], nodes: Sequence[NumaNode]) -> list[NumaNode]:
+    """The memory nodes that divide a cache of these CPUs among themselves; empty where no two do."""
+    inside = [node for node in nodes if node.cpus and set(node.cpus) <= set(cpus)]
+    # Emulated nodes (numa=fake) have the same CPUs, and divide no cache.
+    apart = sum(len(node.cpus) for node in inside) == len(cpus)
+    return inside if len(inside) > 1 and apart else []
+
 
 @dataclass(frozen=True, slots=True)
 class _Cache:
@@ -101,7 +131,7 @@ def read_topology(root: Path = Path("/")) -> Topology:
     online = _online(base, ids)
     nodes = _nodes(root / "sys/devices/system/node")
     caches = {cpu: _unified_caches(base / f"cpu{cpu}/cache") for cpu in ids if cpu in online}
-    llcs = _last_level(caches)
+    llcs = tuple(_divided(llc, nodes) for llc in _last_level(caches))
     kinds = _kinds(root, ids)
     node_of = {cpu: node.id for node in nodes for cpu in node.cpus}
     llc_of = {cpu: llc.id for llc in llcs for cpu in llc.cpus}
@@ -120,6 +150,7 @@ def read_topology(root: Path = Path("/")) -> Topology:
                 siblings=siblings,
                 online=cpu in online,
                 kind=kinds.get(cpu),
+                cluster=_cluster(caches.get(cpu, {}), siblings),
             )
         )
     permitted = _affinity(root)
@@ -132,6 +163,22 @@ def read_topology(root: Path = Path("/")) -> Topology:
         isolated=_cpu_list(base / "isolated") or (),
         tickless=_cpu_list(base / "nohz_full") or (),
     )
+
+
+def one_last_level_cache(root: Path = Path("/")) -> CacheDomain | None:
+    """Read the last-level cache of the first online CPU alone, which takes a few files; its number may be missing."""
+    base = root / CPU_DIR
+    first = next(iter(sorted(_online(base, _numbered(base, "cpu")))), None)
+    levels = {} if first is None else _unified_caches(base / f"cpu{first}/cache")
+    if not levels:
+        return None
+    last = levels[max(levels)]
+    whole = CacheDomain(last.id or 0, last.level, last.bytes, last.ways, last.shared or ())
+    return _divided(whole, _nodes(root / "sys/devices/system/node"))
+
+
+def _divided(llc: CacheDomain, nodes: Sequence[NumaNode]) -> CacheDomain:
+    return replace(llc, clusters=len(clusters_of(llc.cpus, nodes)) or 1)
 
 
 def _affinity(root: Path) -> tuple[int, ...] | None:
@@ -236,6 +283,13 @@ def _last_level(caches: Mapping[int, Mapping[int, _Cache]]) -> tuple[CacheDomain
         CacheDomain(number, level, last[cpus[0]].bytes, last[cpus[0]].ways, tuple(cpus))
         for number, cpus in sorted(members.items())
     )
+
+
+def _cluster(caches: Mapping[int, _Cache], siblings: tuple[int, ...]) -> int | None:
+    """The first CPU of the cores that share the largest cache below the last level; None where no other core does."""
+    below = sorted(caches)[:-1]
+    shared = caches[below[-1]].shared if below else None
+    return min(shared) if shared and set(shared) - set(siblings) else None
 
 
 def _kinds(root: Path, ids: list[int]) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Records of trials on this machine: whether way masks work, whether counters are right; each for one machine."""
+"""Records of trials: do way masks work, are counters right, what does memory give; each for one machine."""
 
 import hashlib
 import json
@@ -60,6 +60,7 @@ class TrialRecords:
 
 WAY_MASKS = TrialRecords("way-masks", depends_on_mount=True)
 COUNTERS = TrialRecords("counters", depends_on_mount=False)
+MEMORY_PEAK = TrialRecords("memory-peak", depends_on_mount=False)
 
 
 def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
@@ -68,14 +69,19 @@ def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
     return {event: str(verdict) for event, verdict in record["events"].items()} if record else {}
 
 
-def known(cache: Path, machine_file: Path, root: Path = Path("/")) -> str:
-    """Return a short name of the record on way masks that results are shown with; "" without one.
+# What machine.json has of each trial whose record results are shown with.
+SHOWN = {"way_masks": WAY_MASKS, "memory_peak": MEMORY_PEAK}
+
+
+def known(cache: Path, machine_file: Path, root: Path = Path("/"), fact: str = "way_masks") -> str:
+    """Return a short name of the record that results are shown with; "" without one.
 
     When it changes, the facts are noted anew. For results of another machine the record that came with them counts.
     """
-    noted, record = _json(machine_file), WAY_MASKS.read(cache, root)
-    if noted and (record is None or WAY_MASKS.identity_of(noted) != WAY_MASKS.identity(root)):
-        record = noted.get("way_masks")
+    trial = SHOWN[fact]
+    noted, record = _json(machine_file), trial.read(cache, root)
+    if noted and (record is None or trial.identity_of(noted) != trial.identity(root)):
+        record = noted.get(fact)
     return _digest(record) if record else ""
 
 

@@ -5,13 +5,14 @@ consistent with the misses and the waiting times that they cause.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from castmates.errors import CastmatesError
+from castmates.modelled.cpu_time import cpu_time
 from castmates.modelled.reuse import Reuse
 from castmates.modelled.sharing import Floats, Held, User, share_out, spread
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
@@ -28,6 +29,7 @@ class Grant:
 
     masks: tuple[int, ...]  # by cache
     throttle: float = 1.0  # share of each memory's bandwidth
+    quota: float = 1.0  # share of the time of its CPUs
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Actor:
 
     name: str
     model: WorkloadModel
-    cores: int
+    cpus: tuple[int, ...]
     weights: tuple[float, ...]  # how its accesses, and its working sets, are divided among the caches: as its CPUs are
     grant: Grant
 
@@ -45,7 +47,7 @@ class Actor:
         """Put it on these CPUs."""
         domains = [machine.domain_of(cpu) for cpu in cpus]
         weights = tuple(domains.count(number) / len(domains) for number in range(machine.domains))
-        return cls(name, model, len(cpus), weights, grant)
+        return cls(name, model, tuple(cpus), weights, grant)
 
     @cached_property
     def uses(self) -> tuple[Reuse, ...]:
@@ -98,14 +100,18 @@ class Balance:
 def speeds(actors: Sequence[Actor], misses: Sequence[Sequence[float]], machine: MachineModel) -> Speeds:
     """Return the rates at which the waiting for memory is what they cause; one answer, because waiting slows down."""
     speed = machine.bytes_per_second
-    parts = [_Part.of(actor, missed, machine, actors) for actor, missed in zip(actors, misses, strict=True)]
-    busy = [0.0] * machine.domains
-    latency = [waiting(0.0, machine)] * machine.domains
-    used = [d for d in range(machine.domains) if any(part.moved[d] for part in parts)]
+    time = cpu_time(tuple((actor.cpus, actor.grant.quota) for actor in actors), machine)
+    parts = [
+        _Part.of(actor, missed, running, slowed, machine)
+        for actor, missed, running, slowed in zip(actors, misses, time.shares, time.slowed, strict=True)
+    ]
+    busy = [0.0] * machine.memories
+    latency = [waiting(0.0, machine)] * machine.memories
+    used = [memory for memory in range(machine.memories) if any(part.moved[memory] for part in parts)]
     for _ in range(SWEEPS if len(used) > 1 else 1):
-        for domain in used:
-            busy[domain] = _load(parts, machine, latency, domain)
-            latency[domain] = waiting(busy[domain], machine)
+        for memory in used:
+            busy[memory] = _load(parts, machine, latency, memory)
+            latency[memory] = waiting(busy[memory], machine)
     return Speeds(tuple(part.rate(latency, speed) for part in parts), tuple(busy))
 
 
@@ -123,33 +129,42 @@ class _Part:
     misses: tuple[float, ...]  # one after another, by memory
     moved: tuple[float, ...]  # bytes, by memory
     throttle: float
+    running: float  # share of the time in which it runs
 
     @classmethod
-    def of(cls, actor: Actor, missed: Sequence[float], machine: MachineModel, actors: Sequence[Actor]) -> "_Part":
+    def of(cls, actor: Actor, missed: Sequence[float], running: float, slowed: float, machine: MachineModel) -> "_Part":
         model = actor.model
-        computing = model.compute * (1 + machine.turbo * (sum(each.cores for each in actors) - 1))
         serial = model.accesses / model.parallel
         return cls(
-            computing + serial * machine.hit * 1e-9,
-            tuple(serial * weight * share for weight, share in zip(actor.weights, missed, strict=True)),
-            tuple(most * share for most, share in zip(actor.traffic, missed, strict=True)),
+            model.compute * slowed + serial * machine.hit * 1e-9,
+            _by_memory((serial * weight * share for weight, share in zip(actor.weights, missed, strict=True)), machine),
+            _by_memory((most * share for most, share in zip(actor.traffic, missed, strict=True)), machine),
             actor.grant.throttle,
+            running,
         )
 
     def rate(self, latency: Sequence[float], speed: float) -> float:
-        """Steps per second."""
+        """Steps per second, on average."""
         waited = sum(count * late for count, late in zip(self.misses, latency, strict=True))
-        return 1 / max(self.seconds + waited, max(self.moved) / (self.throttle * speed))
+        return self.running / max(self.seconds + waited, max(self.moved) / (self.throttle * speed))
 
 
-def _load(parts: Sequence[_Part], machine: MachineModel, latency: Sequence[float], domain: int) -> float:
+def _by_memory(amounts: Iterable[float], machine: MachineModel) -> tuple[float, ...]:
+    """Add up what the caches have by the memory behind them."""
+    sums = [0.0] * machine.memories
+    for domain, amount in enumerate(amounts):
+        sums[machine.memory_of(domain)] += amount
+    return tuple(sums)
+
+
+def _load(parts: Sequence[_Part], machine: MachineModel, latency: Sequence[float], memory: int) -> float:
     """Return the share of this memory's bandwidth in use: more use means longer waiting means less use."""
     speed = machine.bytes_per_second
     tried = list(latency)
 
     def too_much(busy: float) -> float:
-        tried[domain] = waiting(busy, machine)
-        return sum(part.rate(tried, speed) * part.moved[domain] for part in parts) / speed - busy
+        tried[memory] = waiting(busy, machine)
+        return sum(part.rate(tried, speed) * part.moved[memory] for part in parts) / speed - busy
 
     return _zero_of_falling(too_much, 0.0, 1 - 1e-12)
 

@@ -11,8 +11,9 @@ from castmates.modelled.stage import Freezing, ModelledStage
 from castmates.modelled.world import World
 from castmates.protocols import Say
 from castmates.runner.outcome import Outcome
-from castmates.runner.processes.starts import evictor, placebo_member
+from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.processor_record import processor_record
 from castmates.study.spec import Block, Scene
 
 PLATFORM = "modelled"
@@ -24,17 +25,18 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
     if machine is None:
         raise CastmatesError(f"block {block.path} does not belong to a modelled study: its design has no 'model'.")
     begin = time.monotonic()
-    amounts = evictors(block.company, machine)
-    world = World(machine, processes(block.company, amounts), block.seed)
+    chosen = evictors(block.company, machine)
+    world = World(machine, processes(block.company, chosen), block.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=FIRST_PID)]
     hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, block.design.monitor)
-    stage = ModelledStage(world, cast, hardware, check, {evictor(cpu): amount for cpu, amount in amounts.items()})
+    stage = ModelledStage(world, cast, hardware, check, {each.name: each.bytes for each in chosen})
     hardware.attach(stage.held(), [member.name for member in block.company.members])
     outcome = Outcome(block, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
     outcome.cast.extend(cast)
     say("a modelled block: nothing is started")
     try:
         measure_rounds(outcome, stage, say)
+        outcome.processor = processor_record(hardware.allocator, block)
         stage.dismiss()
     finally:
         hardware.release()
@@ -48,4 +50,4 @@ def truth(world: World, scene: Scene) -> dict[str, dict[str, object]]:
     names = [*scene.active, *map(placebo_member, scene.placebos)]
     shares = {share.member: share for share in scene.shares if share.member in names}
     granted = {name: grant_of(share, world.processes[name].cpus, world.machine) for name, share in shares.items()}
-    return world.balance_of(names, granted).truth()
+    return world.truth_of(names, granted)

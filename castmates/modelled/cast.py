@@ -2,11 +2,13 @@
 
 import subprocess
 import typing
+from collections.abc import Sequence
 from pathlib import Path
 
 from castmates.modelled.world import Process
+from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Running, Start
-from castmates.runner.processes.starts import evictor, placebo_member
+from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.eviction import MIB, TIMES, has_masks
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 from castmates.study.spec import Company
@@ -15,31 +17,31 @@ from castmates.workloads.heartbeat import State
 
 FIRST_PID = 1000  # what comes before is the system's
 PLACEBO = WorkloadModel(compute=0.01)
-EVICTOR = WorkloadModel(compute=1e-6, accesses=MIB // LINE, parallel=16)  # a step is 1 MiB
+EVICTOR = WorkloadModel(compute=1e-6, accesses=MIB // LINE, writes=1.0, parallel=16)  # a step is 1 MiB
 
 
-def processes(company: Company, evictors: dict[int, int]) -> list[Process]:
+def processes(company: Company, evictors: Sequence[Evictor]) -> list[Process]:
     """Every member, a placebo for every CPU that some scene gives to one, and the evictors."""
     members = [Process(each.name, each.model, each.cpus) for each in company.members if each.model is not None]
     placebos = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
     return [
         *members,
         *(Process(placebo_member(cpu), PLACEBO, (cpu,)) for cpu in placebos),
-        *(Process(evictor(cpu), EVICTOR, (cpu,)) for cpu in evictors),
+        *(Process(each.name, EVICTOR, (each.cpu,)) for each in evictors),
     ]
 
 
-def evictors(company: Company, machine: MachineModel) -> dict[int, int]:
-    """Return the bytes to read, by CPU: one for each cache with members, where some scene has way masks."""
+def evictors(company: Company, machine: MachineModel) -> list[Evictor]:
+    """Return one for each cache with members, where some scene has way masks."""
     if not has_masks(company):
-        return {}
+        return []
     own_cpus = [cpu for member in company.members for cpu in member.cpus]
     amount = TIMES * machine.ways * machine.way_bytes
-    amounts = {}
+    found = []
     for domain in sorted({machine.domain_of(cpu) for cpu in own_cpus}):
         around = machine.around(domain)
-        amounts[next((cpu for cpu in around if cpu not in own_cpus), around[-1])] = amount
-    return amounts
+        found.append(Evictor(next((cpu for cpu in around if cpu not in own_cpus), around[-1]), amount))
+    return found
 
 
 class _Reader(heartbeat.Reader):

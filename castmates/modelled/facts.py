@@ -10,7 +10,7 @@ from castmates.study.modelled import MachineModel
 
 def modelled_facts(machine: MachineModel) -> dict[str, Any]:
     """Return what machine.json has of it: no host, because the numbers belong to none."""
-    cores = machine.domains * machine.cores
+    cores, behind = machine.all_cores, "socket" if machine.sockets else "cache"
     caches = [
         {
             "level": 3,
@@ -24,11 +24,11 @@ def modelled_facts(machine: MachineModel) -> dict[str, Any]:
     return {
         "platform": "modelled",
         "read_at": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "cpu_model": f"a model (docs/modelled-machine.md), {machine.bandwidth}/s of memory bandwidth for each cache",
+        "cpu_model": f"a model (docs/modelled-machine.md), {machine.bandwidth}/s of memory bandwidth for each {behind}",
         "topology": {
-            "allowed": format_cpu_list(range(cores)),
+            "allowed": format_cpu_list(range(cores * machine.threads)),
             "cores": cores,
-            "packages": machine.domains,
+            "packages": machine.memories,
             "llcs": caches,
         },
         "governors": {},

@@ -6,9 +6,11 @@ from pathlib import Path
 from time import monotonic_ns
 
 from castmates.modelled.balance import Grant
+from castmates.modelled.power import PowerReader
 from castmates.modelled.world import NANO, World
-from castmates.protocols import Sample
+from castmates.protocols import Collector, Sample
 from castmates.rdt.fake.group import Group
+from castmates.rdt.fake.processor import held_mask
 from castmates.rdt.fake.resctrl import FakeResctrl
 from castmates.rdt.fake.shape import Shape, Throttle
 from castmates.rdt.nothing import NoMonitor
@@ -35,7 +37,7 @@ def shape_of(machine: MachineModel) -> Shape:
         domains={number: tuple(machine.around(number)) for number in range(machine.domains)},
         cache_bytes=machine.ways * machine.way_bytes,
         ways=machine.ways,
-        shareable=0,
+        shareable=machine.shareable,
         least_bits=machine.least_ways,
         closids=classes,
         cdp=False,
@@ -43,6 +45,7 @@ def shape_of(machine: MachineModel) -> Shape:
         events=EVENTS,
         rmids=8 * classes,
         scale=QUANTUM,
+        tied=machine.joined,
     )
 
 
@@ -151,12 +154,16 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     for pid in pids.values():
         kernel.processes.fork(pid=pid)
     journal = ResctrlJournal(None, POINT, "a modelled block")
-    mounted = Mounted(kernel, KernelsTasks(kernel), journal, _domain_of(kernel))
+    read_register = kernel.msr if world.machine.registers else None
+    mounted = Mounted(kernel, KernelsTasks(kernel), journal, _domain_of(kernel), read_register=read_register)
     allocator = ResctrlAllocator(mounted)
     monitor = ModelledMonitor(world, mounted, rate) if rate else NoMonitor()
     witness = MaskWitness(allocator)
     beside = Surroundings()
-    return ModelledHardware(allocator, monitor, [witness], beside, witness, (), lambda: world.now_ns, feed.grants)
+    packages, machine = world.packages, world.machine
+    power = [] if packages is None else [PowerReader(world, packages, machine)]
+    collectors: list[Collector] = [witness, *power]
+    return ModelledHardware(allocator, monitor, collectors, beside, witness, (), lambda: world.now_ns, feed.grants)
 
 
 def _domain_of(kernel: FakeResctrl) -> dict[int, int]:
@@ -166,6 +173,11 @@ def _domain_of(kernel: FakeResctrl) -> dict[int, int]:
 def grant_of(share: Share, cpus: Collection[int], machine: MachineModel) -> Grant:
     """Return what a share of a plan comes to on this machine: its mask holds on the caches of these CPUs."""
     own = {machine.domain_of(cpu) for cpu in cpus}
-    mask = machine.full if share.ways is None else share.ways
+    mask = machine.full if share.ways is None else held_mask(shape_of(machine), share.ways)
     masks = tuple(mask if number in own else machine.full for number in range(machine.domains))
-    return Grant(masks, 1.0 if share.bandwidth is None else share.bandwidth / 100)
+    return Grant(masks, 1.0 if share.bandwidth is None else share.bandwidth / 100, quota_of(share))
+
+
+def quota_of(share: Share) -> float:
+    """Return the share of its CPUs' time that a member may take."""
+    return 1.0 if share.quota is None else share.quota / 100

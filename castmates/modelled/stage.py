@@ -1,10 +1,11 @@
 """The stage of a modelled block: the runner's rounds, windows and ledger on it, in the modelled machine's time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from castmates.modelled.cast import Played
-from castmates.modelled.hardware import ModelledHardware
+from castmates.modelled.hardware import ModelledHardware, quota_of
 from castmates.modelled.world import World
 from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Share
@@ -79,9 +80,11 @@ class ModelledStage(Stage):
         return self._world.now_ns
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
-        """Put these shares of caches and bandwidth in force; True where a member has lost ways."""
+        """Put these shares of caches, bandwidth and CPU time in force; True where a member has lost ways."""
         lost = super().apply_shares(shares)
-        self._world.grant(self._granted())
+        quotas = {share.member: quota_of(share) for share in shares}
+        granted = self._granted().items()
+        self._world.grant({name: replace(grant, quota=quotas.get(name, 1.0)) for name, grant in granted})
         return lost
 
     def switch(self, names: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from castmates.modelled.balance import Actor, Balance, Grant, balance
 from castmates.modelled.contents import Stretch, run
+from castmates.modelled.power import Packages, slowed
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 
 NANO = 1_000_000_000
@@ -46,6 +47,7 @@ class World:
         self._wanders: dict[tuple[str, str], tuple[int | None, float]] = {}  # (what, who) -> since when, and how far
         self._walk = 0.0
         self._walked_ns = START_NS
+        self.packages = None if machine.power is None else Packages(machine, machine.power)
         for process in self.processes.values():
             process.moved = [0.0] * machine.domains
 
@@ -73,17 +75,44 @@ class World:
             ring()
         self._pass(t_ns)
 
+    def cpus_in_use(self) -> list[int]:
+        """Return the CPUs on which somebody runs."""
+        return sorted({cpu for name in self._running for cpu in self.processes[name].cpus})
+
+    def truth_of(self, names: Sequence[str], grants: Mapping[str, Grant]) -> dict[str, dict[str, object]]:
+        """Return what is true of these when nothing changes any more, the clock that is left included."""
+        truth = self.balance_of(names, grants).truth()
+        if self.packages is None:
+            return truth
+        everyone = [self.processes[name] for name in names]
+        clocks = self.packages.steady(everyone)
+        for process in everyone:
+            facts, clock = truth[process.name], self.packages.clock_of(process, clocks)
+            rate = slowed(float(str(facts["steps_per_second"])), process.model.compute, clock)
+            facts |= {"steps_per_second": rate, "rate": rate * process.model.units}
+            facts["ghz"] = clock * self.packages.power.clock
+        return truth
+
     def _pass(self, t_ns: int) -> None:
-        """Let the time pass."""
+        """Let the time pass; where power is limited, in pieces in which the clock stays about the same."""
+        while self.packages is not None and (t_ns - self.now_ns) / NANO > self.packages.longest:
+            self._pass_at_once(self.now_ns + int(self.packages.longest * NANO))
+        self._pass_at_once(t_ns)
+
+    def _pass_at_once(self, t_ns: int) -> None:
         seconds = (t_ns - self.now_ns) / NANO
         if seconds <= 0:
             return
+        running = [self.processes[name] for name in self._running]
+        clocks = [] if self.packages is None else self.packages.pass_time(running, seconds)
         if self._running:
             balance = self.balance_of(self._running, self._grants)
             numbers = [self._rows[name] for name in self._running]
             self._held, stretches = run(self._held, numbers, balance, self.machine, seconds)
             for number, name in enumerate(self._running):
-                self._advance(self.processes[name], number, stretches, self._luck(name, balance.actors))
+                process = self.processes[name]
+                clock = self.packages.clock_of(process, clocks) if self.packages else 1.0
+                self._advance(process, number, stretches, self._luck(name, balance.actors), clock)
         self.now_ns = t_ns
 
     def balance_of(self, names: Sequence[str], grants: Mapping[str, Grant]) -> Balance:
@@ -105,10 +134,10 @@ class World:
         """Bytes that went between this memory and its cache for it."""
         return self.processes[name].moved[domain]
 
-    def _advance(self, process: Process, number: int, stretches: Sequence[Stretch], luck: float) -> None:
+    def _advance(self, process: Process, number: int, stretches: Sequence[Stretch], luck: float, clock: float) -> None:
         begin = self.now_ns
         for stretch in stretches:
-            rate = stretch.rates[number] * luck
+            rate = slowed(stretch.rates[number], process.model.compute, clock) * luck
             end = process.steps + rate * stretch.seconds
             for step in range(int(process.steps) + 1, int(end) + 1):
                 process.beats.append((begin + int((step - process.steps) / rate * NANO), step * process.model.units))
@@ -120,7 +149,7 @@ class World:
     def _luck(self, name: str, actors: Sequence[Actor]) -> float:
         """Return the factor on a process's rate: launch, its effect on this scene, wandering, the machine's walk."""
         noise = self.machine.noise
-        place = sorted((actor.name, actor.grant.masks, actor.grant.throttle) for actor in actors)
+        place = sorted(_granted(actor) for actor in actors)
         parts = (
             self._random("launch", name).gauss(0, noise.launch),
             self._random("scene", place, name).gauss(0, noise.scene),
@@ -140,3 +169,10 @@ class World:
     def _random(self, *what: object) -> random.Random:
         """Return a source that is the same whenever the same is asked for."""
         return random.Random("/".join(map(str, (self._seed, *what))))
+
+
+def _granted(actor: Actor) -> tuple[object, ...]:
+    """What of a scene decides the luck in it."""
+    grant = actor.grant
+    quota = (grant.quota,) if grant.quota < 1 else ()
+    return (actor.name, grant.masks, grant.throttle, *quota)

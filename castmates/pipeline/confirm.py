@@ -8,6 +8,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
+from castmates.analysis.partitions.held import as_held, held_by, states
 from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
 from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
 from castmates.errors import CastmatesError
@@ -48,18 +49,24 @@ def confirmed_rows(plan: Plan, folder: StudyFolder) -> pd.DataFrame:
 
 def _confirmed(plan: Plan, mix: Mix, fresh: StudyFolder, searched: Searched) -> pd.DataFrame:
     """The row of one confirming study."""
-    counted, reasons = [], []
+    counted: list[tuple[Path, Block]] = []
+    reasons: list[str] = []
+    held: list[dict[str, Any]] = []  # the records of those counted
     for file in fresh.record_files():
         record = read_record(file)
         if why := refusal(record, searched):
             reasons.append(why)
         else:
             counted.append((file.parent, Block.model_validate(record["spec"])))
+            held.append(record)
     study, blocks = fresh.path.name, tuple(block for _, block in counted)
     changes = {"study": study, "mixes": (mix,), "controls": (), "looks": (), "blocks": blocks}
-    fresh_plan = plan.model_copy(update=changes)
+    asked = plan.model_copy(update=changes)
+    found = held_by(held)
+    fresh_plan = as_held(asked, found)
     windows = read_windows([place for place, _ in counted])
-    table = pareto_table(fresh_plan, windows, estimate_effects(fresh_plan, windows, margin=0.0), CONFIRMED)
+    effects = estimate_effects(fresh_plan, windows, margin=0.0, held=states(asked, found))
+    table = pareto_table(fresh_plan, windows, effects, CONFIRMED)
     if table.empty:
         table = frame([_nothing(mix, searched.platform, study)], PARETO)
     why = "; ".join(dict.fromkeys(reasons))

@@ -13,16 +13,21 @@ from castmates import plugins
 from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.distances import estimate_distances
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
+from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
+from castmates.analysis.partitions.held import States, as_held, held_by, states
+from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
@@ -32,6 +37,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import read_record
 from castmates.results.tables import write_table
+from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 
 
@@ -51,23 +57,25 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
     plan = analysed(plan, folder)
+    plan, held = what_was_held(plan, folder)
     measured = StudyBlocks(folder, folder.places(plan))
     windows = measured.read("windows", list(WINDOWS))
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
-        "resources": lambda: resources(plan, windows, _readings(plan, measured)),
+        "resources": lambda: resources(plan, windows, _readings(plan, folder, measured)),
         "latency": lambda: latencies(plan, windows, measured.parts("steps", COLUMNS, categories=NAMES)),
         "blocks": lambda: blocks_table(read_record(folder.record_file(block)) for block in plan.blocks),
         "windows": lambda: windows,
         "carryover": lambda: estimate_carryover(plan, measured.parts("slices", list(SLICES))),
         "system": lambda: system_metrics(plan, windows, plugins.added("metrics", _wrong, taken=METRICS)),
         "margins": lambda: margins(plan, windows),
+        "mitigations": lambda: estimate_mitigations(plan, windows, terms.margin),
     }
     make_folder(output)
     made = output / ".new"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     try:
         tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
-        tasks["effects"] = partial(_write_verdicts, plan, windows, terms, made)
+        tasks["effects"] = partial(_write_verdicts, plan, windows, terms, held, made)
         side_by_side(tasks, jobs)
         for file in sorted(made.iterdir()):
             file.replace(output / file.name)
@@ -84,21 +92,33 @@ def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:
     write_table(make(), stem)
 
 
-def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, folder: Path) -> None:
+def what_was_held(plan: Plan, folder: StudyFolder) -> tuple[Plan, States]:
+    """The plan with what the processor held in the place of what was asked, and whether that differs, by partition."""
+    if not any(mix.partitions for mix in plan.mixes):
+        return plan, {}
+    files = (folder.record_file(block) for block in plan.blocks)
+    found = held_by(read_record(file) for file in files if file.is_file())
+    return as_held(plan, found), states(plan, found)
+
+
+def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, held: States, folder: Path) -> None:
     """Write the effects, and what is made of them."""
-    effects = estimate_effects(plan, windows, terms.margin, terms.level)
+    peak = Peak.of(terms.machine.get("memory_peak"))
+    effects = estimate_effects(plan, windows, terms.margin, terms.level, held, peak)
     controls = estimate_controls(plan, windows, terms.margin)
-    attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects)
+    attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held)
+    distances = estimate_distances(plan, windows, effects)
     stamps = stamps_table(plan.study, controls, effects, set(windows["platform"]), terms.machine)
     write_table(effects, folder / "effects")
     write_table(controls, folder / "controls")
     write_table(attribution, folder / "attribution")
+    write_table(distances, folder / "distances")
     write_table(stamps, folder / "stamps")
 
 
-def _readings(plan: Plan, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
-    """What was read and counted, some blocks at a time; samples and slices only where a monitor read something."""
-    monitored = plan.cache is not None and bool(plan.cache.events)
+def _readings(plan: Plan, folder: StudyFolder, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
+    """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
+    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, folder)
     for places in measured.together():
         yield {
             name: block_tables.read(
@@ -106,3 +126,21 @@ def _readings(plan: Plan, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFr
             )
             for name, columns in NEEDED.items()
         }
+
+
+def _read_packages(plan: Plan, folder: StudyFolder) -> bool:
+    """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
+    first = {block.company.id: block for block in reversed(plan.blocks)}
+    return any(
+        _has_readings(name, hardware.get(name, {"counters": "none"}))
+        for block in first.values()
+        for hardware in [read_record(folder.record_file(block)).get("hardware", {})]
+        for name in PACKAGE_SOURCES
+    )
+
+
+def _has_readings(name: str, about: Mapping[str, str]) -> bool:
+    """Check whether a collector read anything, by what it reports of itself; a nominal frequency is nothing."""
+    if name == "frequency" and not str(about.get("frequency_mhz", "")).startswith(SHOWN_BY_DRIVER):
+        return False
+    return "counters" not in about

@@ -8,16 +8,18 @@ from datetime import datetime
 from castmates.errors import CastmatesError
 from castmates.linux.host import flock_holder
 from castmates.results.folder import StudyFolder
+from castmates.results.links import refuse_links
 
 _held: list[int] = []
 
 
 def hold_sweep_lock(results: StudyFolder) -> None:
     """Take the lock for as long as this process lives."""
+    refuse_links(results)
     file = results.lock_file
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as problem:
         raise CastmatesError(
             f"{file} cannot be opened ({problem.strerror}): these results belong to somebody else; give the study "

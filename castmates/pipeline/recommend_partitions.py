@@ -9,6 +9,7 @@ from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
 from castmates.pipeline.confirm import confirmed_rows
+from castmates.pipeline.estimate_effects import what_was_held
 from castmates.project import Project
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.partitions import PARETO, RECOMMENDATIONS
@@ -22,8 +23,10 @@ def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, outpu
     """Write sensitivity, knees, Pareto and, where there is a limit, recommendations."""
     tables = Tables(folder)
     effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
-    curves = sensitivity_table(plan, effects)
-    pareto = _pareto(plan, folder, effects, windows)
+    held, _ = what_was_held(plan, folder)
+    curves = sensitivity_table(held, effects)
+    searched = pareto_table(held, windows, effects)
+    pareto = pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
     made = {
         "sensitivity": curves,
         "knees": knees(curves, _ways(plan)),
@@ -61,11 +64,6 @@ def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFra
 def pareto_of(project: Project) -> pd.DataFrame:
     """What the sweep of a study found of every partition."""
     return Tables(project.results, project.study_file).needed("pareto", PARETO)
-
-
-def _pareto(plan: Plan, folder: StudyFolder, effects: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    searched = pareto_table(plan, windows, effects)
-    return pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
 
 
 def _ways(plan: Plan) -> int | None:

@@ -83,7 +83,7 @@ def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]
     """The variance of block means by the mix's identity, with its source: the study's own blocks, or else a pilot."""
     from castmates.analysis.design.pilot import Spread, spreads
 
-    pilot = read_spreads(project.study, Spread)
+    pilot = {} if project.elsewhere else read_spreads(project.study, Spread)
     rounds = _rounds(plan)
     variances = {
         identity: (spread.of_blocks(rounds[identity]), f"{spread.blocks} launches of the pilot")

@@ -2,17 +2,38 @@
 
 from collections import Counter
 
+from castmates.study import masks
+from castmates.study.partitions.sweeps import some_of
 from castmates.study.spec import Plan
 
 
 def line(plan: Plan, named: str | None) -> str:
     """A sentence for a terminal on the isolating partitions of the mixes; "" where no cache is shared out."""
+    return " ".join(filter(None, [_division(plan, named), _uncertain(plan, named)]))
+
+
+def _uncertain(plan: Plan, named: str | None) -> str:
+    """Which partitions are left out because the processor may join ways, or that the named one is such a one."""
+    from castmates.analysis.partitions.isolated import separating
+
+    table = separating(plan)
+    names = list(dict.fromkeys(table.loc[table["uncertain"], "partition"]))
+    if not names or (named is not None and named not in names):
+        return ""
+    shared = f"the ways {io_ways(plan)} that I/O fills too"
+    why = f"some but not all of {shared}, and some processors give these together only"
+    if named is not None:
+        return f"Masks of {named} have {why}: lead and antagonists may share ways under it."
+    return f"Left out is {some_of(names)}: masks there have {why}."
+
+
+def _division(plan: Plan, named: str | None) -> str:
     from castmates.analysis.partitions.isolated import CHOOSING_SHARE, FEWEST_TO_CHOOSE, candidates
     from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 
     if not any(mix.partitions for mix in plan.mixes if mix.antagonists):
         return ""
-    known = candidates(plan.mixes, named)
+    known = candidates(plan, named)
     counts = Counter(zip(known["mix"], known["member"], strict=True))
     mixes = list(dict.fromkeys((mix.name, mix.lead) for mix in plan.mixes if mix.antagonists))
     most, apart = max(counts.values(), default=0), sum(mix in counts for mix in mixes)
@@ -40,3 +61,8 @@ def line(plan: Plan, named: str | None) -> str:
         f"The loss of {which} is divided under the best of {most} partitions, chosen on {chosen} of {blocks} launches "
         f"and estimated on the others; {instead}."
     )
+
+
+def io_ways(plan: Plan) -> str:
+    """The ways that I/O fills too, as the kernel writes masks."""
+    return masks.text_of(plan.cache.shareable, plan.cache.ways) if plan.cache else ""

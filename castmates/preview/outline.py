@@ -61,6 +61,8 @@ class Outline:
     partitions: tuple[str, ...]  # names
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
+    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
+    mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -84,11 +86,13 @@ def outline(project: Project, planned: Plan) -> Outline:
         companies=tuple(_launched(plan, company, amounts) for company in plan.companies),
         chances=chances(project, plan),
         precision=precision_words(plan, folder, project.study.budget.precision),
-        to_build=tuple(_to_build(most)),
+        to_build=() if project.elsewhere else tuple(_to_build(most)),
         not_here=tuple(_not_here(project)),
         partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
         remembered=any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache,
         notes=plan.notes,
+        cautions=plan.cautions,
+        mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
     )
 
 
@@ -136,12 +140,18 @@ def _to_build(blocks: Sequence[Block]) -> list[str]:
     return sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache_folder())).is_file())
 
 
+def _counts(project: Project) -> bool:
+    if project.elsewhere:
+        return project.elsewhere.has_counters
+    from castmates.machine.probes import counts_instructions
+
+    return counts_instructions()
+
+
 def _not_here(project: Project) -> Iterator[str]:
     if project.modelled:
         return
-    from castmates.machine.probes import counts_instructions
-
-    if not counts_instructions():
+    if not _counts(project):
         yield "hardware counters"
     cache = project.shareable_cache()
     if cache is None or not cache.groups:

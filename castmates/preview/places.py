@@ -1,20 +1,20 @@
-"""Where the mixes of a study would sit on a machine."""
+"""Where the mixes of a study sit on a machine."""
 
 from rich.table import Table
 
-from castmates.machine.topology import Topology
-from castmates.project import Project, layout_of
+from castmates.project import Project
 from castmates.study.cpus import format_cpu_list
 
 
-def places(project: Project, topology: Topology) -> Table:
-    """CPUs, caches and memory nodes of every member on that machine."""
-    layout = layout_of(topology)
-    cast = project.cast(layout)
+def places(project: Project) -> Table:
+    """CPUs, caches and memory nodes of every member."""
+    layout = project.layout()
+    cast = project.cast(layout, project.shareable_cache())
     table = Table(box=None, header_style="dim")
     for name in ("mix", "role", "workload", "CPUs", "cache", "memory node"):
         table.add_column(name, overflow="fold")
-    mixes = {mix.identity: mix for mix in (*cast.mixes, *(control.mix for control in cast.controls))}
+    everyone = (*cast.mixes, *(control.mix for control in cast.controls))
+    mixes = {(mix.lead, mix.antagonists): mix for mix in everyone}  # whatever partitions are tried on them
     for mix in mixes.values():
         for name in (mix.lead, *mix.antagonists):
             member = cast.members[name]

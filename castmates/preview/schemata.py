@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from castmates.preview.isolation import io_ways
 from castmates.study import masks
 from castmates.study.cache import Cache
+from castmates.study.partitions.io_ways import cut_by_any
 from castmates.study.partitions.partitions import domains
 from castmates.study.placement.layout import Layout
 from castmates.study.schemata import mask_of, schemata_of
@@ -25,11 +27,20 @@ def lines(plan: Plan, layout: Layout) -> Iterator[str | Table]:
         if any(scene.shares for scene in company.scenes):
             yield f"\nSchemata of the scenes of company {company.id}"
             yield _table(company, plan.cache, layout)
+            if any(cut_by_any((share.ways, share.code), plan.cache) for share in _shares(company)):
+                yield (
+                    f"  or more: such a mask has some but not all of the ways {io_ways(plan)} that I/O fills too, and "
+                    "some processors give these together only."
+                )
             everything = schemata_of(Share(member=""), _domains(company, layout), plan.cache)
             yield (
                 f"  In its scenes without a partition everybody has everything: {everything} "
                 f"({masks.size_words(plan.cache.full, plan.cache)})."
             )
+
+
+def _shares(company: Company) -> Iterator[Share]:
+    return (share for scene in company.scenes for share in scene.shares)
 
 
 def _table(company: Company, cache: Cache, layout: Layout) -> Table:
@@ -62,7 +73,10 @@ def rows(company: Company, scenes: list[Scene], cache: Cache, layout: Layout) ->
 
 def _words(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
     mask = mask_of(share)
-    return schemata_of(share, places, cache), masks.size_words(cache.full if mask is None else mask, cache)
+    size = masks.size_words(cache.full if mask is None else mask, cache)
+    mark = " or more" if cut_by_any((share.ways, share.code), cache) else ""
+    quota = f" CPU:{share.quota}% of each {share.period} ms" if share.quota else ""
+    return schemata_of(share, places, cache) + quota, f"{size}{mark}"
 
 
 def _domains(company: Company, layout: Layout) -> tuple[int, ...]:

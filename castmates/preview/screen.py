@@ -20,7 +20,7 @@ MATRIX = 44  # letters that the names of all neighbours may take, to be heads of
 MANY = 3  # partitions of a kind, beyond which only the first and the last are named
 SHOWN = 2  # notes
 BUILT = {"native": "compiling the programs in C"}
-MUST = {"positive": "must lose speed", "negative": "must not"}
+MUST = {"positive": "must lose more than the margin", "negative": "must not"}
 
 
 def screen(outline: Outline) -> Group:
@@ -103,10 +103,23 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Will it find anything?", "\n".join(chances_words(outline.chances))
     if outline.partitions or outline.notes:
         yield "Partitions", "\n".join(_partitions(outline))
+    if outline.cautions:
+        yield "Do they do it here?", "\n".join(outline.cautions)
+    if outline.mitigations:
+        yield "Mitigations", "\n".join(_mitigations(outline))
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
         yield "Not on this machine", Text.assemble(", ".join(outline.not_here), "   ", ("castmates doctor", "cyan"))
+
+
+def _mitigations(outline: Outline) -> Iterator[str]:
+    """What is tried against the loss of each mix, and what cannot be tried here."""
+    for mix in dict.fromkeys(mix for mix, _, _ in outline.mitigations):
+        own = [(kind, reason) for name, kind, reason in outline.mitigations if name == mix]
+        tried = dict.fromkeys(kind for kind, reason in own if not reason)
+        yield f"{mix}: {listed(list(tried)) or 'nothing can be tried here'}"
+        yield from (f"not {kind}: {reason}" for kind, reason in own if reason)
 
 
 def chances_words(chances: Chances) -> Iterator[str]:

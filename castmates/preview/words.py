@@ -1,7 +1,10 @@
 """How a pair of programs and a range are written on a terminal."""
 
+from collections import Counter
+
 from castmates.english import duration
 from castmates.study.spec import Mix
+from castmates.study.wanted import with_place
 
 TO, DASH = " to ", "\N{EN DASH}"  # in a sentence, in a table
 
@@ -12,8 +15,10 @@ def workload_of(member: str) -> str:
 
 
 def neighbours(mix: Mix) -> str:
-    """Who runs beside the lead: stream+chase; "" where it is alone."""
-    return "+".join(map(workload_of, mix.antagonists))
+    """Who runs beside the lead: stream+chase, 2 stream:smt; "" where it is alone."""
+    counts = Counter(map(workload_of, mix.antagonists))
+    names = (who if count == 1 else f"{count} {who}" for who, count in counts.items())
+    return with_place("+".join(names), mix.name)
 
 
 def pair(mix: Mix) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.linux.msr import read_msr
 from castmates.machine.journal import Journal
 from castmates.machine.lock import print_progress
 from castmates.machine.resctrl_state import options_of
@@ -120,7 +121,9 @@ def _hopeless_resctrl() -> str:
 def _no_shares(tree: KernelTree, cache: Cache) -> str:
     """Explain why nothing can be shared out, or ""."""
     if not cache.ways and cache.bandwidth is None:
-        return "this processor only monitors its last-level cache and cannot partition it"
+        if cache.events:
+            return "this processor only monitors its last-level cache and cannot partition it"
+        return "resctrl controls neither a last-level cache nor memory bandwidth on this processor"
     if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):
         return (
             f"{tree.root} may not be written by this user, and root gave them no empty groups: run as root, or once"
@@ -143,4 +146,4 @@ def _mounted(held: Lease, purpose: str, say: Say) -> Mounted:
     """Return what we hold, with one journal for the mount and for what lies below it, so that the mount goes last."""
     journal = ResctrlJournal(held.journal or Journal(), held.point, purpose)
     domain_of = {cpu.id: cpu.llc for cpu in read_topology(Path("/")).cpus if cpu.llc is not None}
-    return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release)
+    return Mounted(KernelTree(held.point), KernelTasks(), journal, domain_of, held.options, say, held.release, read_msr)

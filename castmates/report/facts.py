@@ -37,6 +37,7 @@ class CacheFacts(Facts):
     bytes: int | None = None
     ways: int | None = None
     cpus: str = "?"
+    clusters: int = 1  # memory nodes that divide it
 
 
 class TopologyFacts(Facts):
@@ -55,6 +56,22 @@ class TurboFacts(Facts):
     on: bool | None = None
 
 
+class IdleState(Facts):
+    """A state in which a CPU sleeps."""
+
+    name: str = "–"
+    wakes_in_us: int | None = None
+    off_on: str = ""  # CPUs for which it is switched off
+
+
+class IdleFacts(Facts):
+    """What CPUs may sleep in."""
+
+    driver: str | None = None
+    governor: str | None = None
+    states: tuple[IdleState, ...] = ()
+
+
 class PerfFacts(Facts):
     """What perf can count."""
 
@@ -71,6 +88,15 @@ class ResctrlFacts(Facts):
     delegated: Any = None
 
 
+class QuirkFacts(Facts):
+    """Something that is known to be wrong or hidden on this processor or kernel."""
+
+    title: str = ""
+    happens: str = ""
+    do: str = ""
+    sources: tuple[str, ...] = ()
+
+
 class MachineFacts(Facts):
     """The machine that measured; of a modelled one its model."""
 
@@ -83,6 +109,8 @@ class MachineFacts(Facts):
     memory_bytes: int | None = None
     steal_share: float | None = None
     turbo: TurboFacts | None = None
+    idle_states: IdleFacts | None = None
+    uncore_clock: Mapping[str, Mapping[str, int]] | None = None  # by domain: its range in MHz
     governors: Mapping[str, str] | None = None
     transparent_hugepages: str | None = None
     hypervisor_flag: bool | None = None
@@ -91,6 +119,8 @@ class MachineFacts(Facts):
     resctrl: ResctrlFacts = ResctrlFacts()
     model: Mapping[str, Any] = {}
     way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
+    quirks: tuple[QuirkFacts, ...] = ()
+    memory_peak: Mapping[str, Any] | None = None  # what the trial of memory bandwidth found
 
     def recorded(self, name: str) -> bool:
         """Whether the file has this fact, even if its value is that it is not known."""
@@ -147,12 +177,24 @@ class Settled(Response):
     earlier: tuple[Response, ...] = ()  # of slices of other lengths, before the last one was chosen
 
 
+class EvictionFacts(Facts):
+    """How far the caches were emptied in a block, before its stretches."""
+
+    times: int = 0
+    left: float | None = None  # share of the caches that members held then, in the median
+    left_most: float | None = None
+    not_emptied: int = 0  # how often that was too much
+
+
 def _number(value: object, kind: Callable[[Any], Number]) -> Number | None:
     """A number as it is noted; None where there is none, or something else."""
     try:
         return None if value is None else kind(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+UNREAD = ("not watched", "traffic not counted", "looks without a value")  # of what a monitor describes
 
 
 class BlockRecord:
@@ -275,6 +317,17 @@ class BlockRecord:
         return {(str(name), str(version)) for package in packages for name, version in package.items() if version}
 
     @property
+    def pages(self) -> list[tuple[str, str, int, int]]:
+        """Of its members: the workload, the pages that it was to have, its bytes, and those on huge pages."""
+        found = []
+        for member in self.members:
+            pages = _mapping(_mapping(self._mapping("members"), member.name), "pages")
+            resident, huge = (_number(pages.get(name), int) for name in ("resident", "huge"))
+            if resident and huge is not None:
+                found.append((member.workload, str(pages.get("wanted") or ""), resident, huge))
+        return found
+
+    @property
     def environments(self) -> dict[str, str]:
         """The keys of the environments that it used."""
         built = self._mapping("environments")
@@ -297,6 +350,12 @@ class BlockRecord:
         return str(_mapping(self._mapping("hardware"), "allocator").get("ways") or "")
 
     @property
+    def unread(self) -> list[str]:
+        """What could not be read of the cache, in the monitor's words."""
+        monitor = _mapping(self._mapping("hardware"), "monitor")
+        return [str(monitor[name]) for name in UNREAD if monitor.get(name)]
+
+    @property
     def witnessed(self) -> str:
         """How its masks were watched."""
         return str(_mapping(self._mapping("hardware"), "masks").get("masks") or "")
@@ -313,6 +372,19 @@ class BlockRecord:
         return LedgerFacts.model_validate(dict(self._mapping("ledger")))
 
     @property
+    def eviction(self) -> EvictionFacts:
+        """How far its caches were emptied."""
+        return EvictionFacts.model_validate(dict(self._mapping("eviction")))
+
+    @property
+    def slices(self) -> list[float]:
+        """The nominal lengths of its slices in seconds, round by round; of old blocks, which have none, none."""
+        rounds = self._mapping("pace").get("rounds")
+        rounds = rounds if isinstance(rounds, list | tuple) else []
+        lengths = [_number(_plain(each).get("slice"), float) for each in rounds]
+        return [length for length in lengths if length is not None]
+
+    @property
     def settled(self) -> Settled | None:
         """What it found out about its settle time, where it did."""
         settle = self._mapping("settle")
@@ -321,6 +393,10 @@ class BlockRecord:
     @property
     def _spec(self) -> Mapping[str, Any]:
         return self._mapping("spec")
+
+
+def _plain(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _mapping(facts: object, name: str) -> Mapping[str, Any]:

@@ -30,9 +30,11 @@ from castmates.results.columns.study import (
     BLOCKS,
     CARRYOVER,
     CONTROLS,
+    DISTANCES,
     EFFECTS,
     LATENCY,
     MARGINS,
+    MITIGATIONS,
     RESOURCES,
     STAMPS,
     SYSTEM,
@@ -100,6 +102,10 @@ class Results:
     decisions: tuple[Decision, ...] = ()  # on the rounds of companies
     stamps: StudyTable = StudyTable("stamps", STAMPS, later=True)
     """What is stamped on the whole study: origin, control, sensitivity, masks."""
+    mitigations: StudyTable = StudyTable("mitigations", MITIGATIONS, later=True)
+    """What each thing that is tried against a loss gives back, and what it costs the others."""
+    distances: StudyTable = StudyTable("distances", DISTANCES, later=True)
+    """A lead's loss by the number and the nearness of its antagonists."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from castmates.errors import CastmatesError
 from castmates.results.columns.block import RECORD
 from castmates.study.looks import part_of
 from castmates.study.spec import Block, Plan
@@ -42,7 +43,8 @@ class StudyFolder:
 
     def block(self, path: str) -> Path:
         """The folder of the block with this `Block.path`."""
-        return self.blocks / path
+        company, _, number = path.rpartition("/")
+        return self.blocks / self._named(company) / self._named(number)
 
     def record_file(self, block: Block) -> Path:
         """The record of a block, written last, so that a block without it is not measured."""
@@ -62,7 +64,7 @@ class StudyFolder:
 
     def mix_file(self, name: str) -> Path:
         """A mix, resolved to CPUs, partitions and command lines."""
-        return self.path / "mixes" / f"{name}.json"
+        return self.path / "mixes" / f"{self._named(name)}.json"
 
     def look_file(self, number: int) -> Path:
         """What a look at the precision decided; `results.looks` reads it."""
@@ -70,11 +72,11 @@ class StudyFolder:
 
     def rounds_file(self, company: str) -> Path:
         """What was decided on the rounds of a company; `results.rounds` reads it."""
-        return self.path / "rounds" / f"{company}.json"
+        return self.path / "rounds" / f"{self._named(company)}.json"
 
     def bundle(self, name: str) -> Path:
         """The folder of the tables of some blocks, gathered; `results.bundles` reads them."""
-        return self.path / BUNDLES / name
+        return self.path / BUNDLES / self._named(name)
 
     @property
     def tables(self) -> Path:
@@ -122,4 +124,13 @@ class StudyFolder:
 
     def confirming_file(self, name: str) -> Path:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
-        return self.path / "confirm" / f"{name}.yaml"
+        return self.path / "confirm" / f"{self._named(name)}.yaml"
+
+    def _named(self, name: str) -> str:
+        """Check a name that results bring along: one with a slash would lead out of their folder."""
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
+            raise CastmatesError(
+                f"{self.path}: these results have the name {name!r}, which is no name of a file; they were not written "
+                "by Castmates, so do not use them."
+            )
+        return name

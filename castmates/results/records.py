@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, overload
 
 from castmates.errors import CastmatesError
+from castmates.results.columns.block import BLOCK_TABLES, table_file
 from castmates.results.folder import StudyFolder
+from castmates.results.links import refuse_links
 from castmates.study.plan_text import Common
 from castmates.study.spec import PROTOCOL, Block
 
@@ -39,9 +41,14 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def measured_blocks(folder: StudyFolder) -> Iterator[Block]:
-    """The blocks whose outputs are there, whole; failed ones too, those of another protocol not."""
+    """The blocks whose outputs are there, whole; failed ones too, those of another protocol not.
+
+    A record without its tables counts for nothing: the block would be launched again, with the commands of the record.
+    """
     common = Common()
     for file in folder.record_files():
+        if not all(file.with_name(table_file(name)).is_file() for name in BLOCK_TABLES):
+            continue
         spec = read_record(file).get("spec", {})
         if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
             continue
@@ -60,6 +67,7 @@ def useless(record: Record) -> str:
 
 def forget_useless(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
     """Remove the blocks that give little or nothing; why and where each of them was."""
+    refuse_links(folder)
     for file in folder.record_files():
         if reason := useless(read_record(file)):
             try:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
@@ -26,6 +27,8 @@ from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.processor_record import processor_record
+from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Block
@@ -64,9 +67,11 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
             stage.await_ready()
+            stage.bound(block.company, _purpose(block))
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             measure_rounds(outcome, stage, say)
+            outcome.processor = processor_record(stage.hardware.allocator, block)
             measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
@@ -82,7 +87,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     outcome.environments = starts.environments_used(company, cache)
     outcome.inputs = starts.inputs_used(company, cache)
     evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
-    stage.evictors = {starts.evictor(cpu): amount for cpu, amount in evictors.items()}
+    stage.evictors = {each.name: each.bytes for each in evictors}
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     profiling.offer(block, everyone[0], stage.scratch.channels)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
@@ -101,12 +106,14 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (block.number - 1) * block.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(block), say, block.design.counters, rounds_before)
+    if any(share.quota for scene in block.company.scenes for share in scene.shares):
+        hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
     return stage.watched(hardware, [member.name for member in block.company.members])
 
 
 def _cache_request(block: Block) -> CacheRequest:
     """Return what the block wants of the cache."""
-    shares = [share for scene in block.company.scenes for share in scene.shares]
+    shares = [share for scene in block.company.scenes for share in scene.shares if share.of_cache]
     return CacheRequest(
         shares=bool(shares),
         cdp=any(share.code is not None for share in shares),

@@ -6,6 +6,7 @@ from typing import Any
 
 from castmates.machine import prepare
 from castmates.runner.processes.launch import Running
+from castmates.runner.rounds.eviction import Emptied
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.window import Window
@@ -36,6 +37,8 @@ class Outcome:
     pace: Pace | None = None  # of the last round
     paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
+    emptied: list[Emptied] = field(default_factory=list)  # caches, before stretches
+    processor: dict[str, Any] = field(default_factory=dict)  # what its registers held under partitions
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
     layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS

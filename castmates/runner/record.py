@@ -29,6 +29,7 @@ from castmates.results.columns.block import (
 from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
+from castmates.runner.rounds import eviction
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
@@ -195,6 +196,7 @@ def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, A
                         "source": count.source,
                         "phase": count.phase,
                         "note": count.note,
+                        "seconds": float("nan") if count.seconds is None else count.seconds,
                     }
                 )
 
@@ -237,13 +239,14 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "without_verdict": outcome.without_verdict,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
+        "eviction": eviction.reached(outcome.emptied),
         "environments": outcome.environments,
         "inputs": outcome.inputs,
         "costs": outcome.costs,
         "versions": _versions(),
         "platform": outcome.platform,
         "members": {process.name: _member(process) for process in outcome.cast},
-    } | ({"truth": outcome.truth} if outcome.truth else {})
+    } | {name: facts for name, facts in (("truth", outcome.truth), ("processor", outcome.processor)) if facts}
 
 
 def _paces(outcome: Outcome) -> list[dict[str, Any]]:
@@ -263,6 +266,7 @@ def _member(process: Running) -> dict[str, Any]:
         "package": process.start.package and {process.start.package: programs.package_version(process.start.package)},
         "environment": process.start.environment,
         "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
+        "pages": process.pages,
         "last_lines": process.last_lines(),
     } | ({"phases": process.phases.about()} if process.phases else {})
 

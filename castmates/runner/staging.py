@@ -18,8 +18,11 @@ from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import Freezer, choose_freezer
 from castmates.runner.processes.launch import Running, Start, launch
+from castmates.runner.processes.pages import pages_of
+from castmates.runner.processes.quotas import Quotas, quotas_of
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
+from castmates.study.spec import Company, Share
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class LiveStage(Stage):
 
         super().__init__((), freezer, Hardware.none(), watch)
         self.scratch = scratch
+        self.quotas = Quotas.none()
         self._warden = warden
 
     def launch(self, start: Start, logs: Path) -> Running:
@@ -53,8 +57,20 @@ class LiveStage(Stage):
         freeze_ready(list(self.cast.values()), self.freezer)
 
     def await_ready(self) -> None:
-        """Wait until every process is ready, and frozen."""
+        """Wait until every process is ready, and frozen; then its memory is there, and stands still."""
         await_ready(list(self.cast.values()), self.freezer, self._check)
+        for name, process in self.cast.items():
+            process.pages = pages_of(self.freezer.stragglers(name), process.start.command)
+
+    def bound(self, company: Company, purpose: str) -> None:
+        """Prepare to bound the CPU time of those to whom some scene gives a quota; everyone is frozen."""
+        freezer, guard = self.freezer, self._warden.guard_cgroup
+        self.quotas = quotas_of(company, freezer.group_of, freezer.stragglers, guard, purpose)
+
+    def apply_shares(self, shares: tuple[Share, ...]) -> bool:
+        """Put these shares of caches, bandwidth and CPU time in force; True where a member has lost ways."""
+        self.quotas.apply(shares)
+        return super().apply_shares(shares)
 
     @contextmanager
     def watched(self, hardware: Hardware, members: Collection[str]) -> Iterator[None]:
@@ -81,12 +97,16 @@ def on_stage(name: str, warden: Warden, check: Callable[[], None] = lambda: None
     """
     with _scratch_folder(warden, _memory()) as channels, _scratch_folder(warden) as files:
         freezer = choose_freezer(name)
+        stage = LiveStage(warden, freezer, Scratch(files, channels), check)
         try:
             for group in freezer.groups():
                 warden.guard_cgroup(group)
-            yield LiveStage(warden, freezer, Scratch(files, channels), check)
+            yield stage
         finally:
-            freezer.close()
+            try:
+                freezer.close()
+            finally:
+                stage.quotas.close()
 
 
 @contextmanager

@@ -1,10 +1,17 @@
 """What a user may write under `budget` and `limits`: how much is measured, and what counts."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
-from castmates.study.written import Precision, Written
+from castmates.study.written import Amount, Precision, Written, bytes_of
 
 
 def _rounds(value: object) -> object:
@@ -117,6 +124,10 @@ class Budget(Written):
         return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
 
 
+# Limits that came after the first release: a record has them only where a study sets them, so that older blocks stay.
+LATER_LIMITS = ("neighbour_cpus", "package_cpus", "foreign_traffic")
+
+
 class Limits(Written):
     """When a window is rejected; decided before anything is measured."""
 
@@ -158,3 +169,30 @@ class Limits(Written):
         le=1,
         description="share of a window in which an antagonist that is run again and again was absent between two runs",
     )
+    neighbour_cpus: float = Field(
+        default=0.5,
+        ge=0,
+        description="CPUs whose time other programs took around a last-level cache of the block, however many share it "
+        "('neighbours: 1' lets them take all)",
+    )
+    package_cpus: float = Field(
+        default=1.0,
+        ge=0,
+        description="CPUs whose time other programs took in a package of the block, whose memory controllers it shares",
+    )
+    foreign_traffic: Amount = Field(
+        default="1 GB",
+        description="bytes a second that other programs moved through the caches of the block's packages, where "
+        "resctrl counts them",
+    )
+
+    @property
+    def foreign_bytes(self) -> int:
+        """What others may move in a second."""
+        return bytes_of(self.foreign_traffic)
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_set(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out later limits that are the usual ones: blocks from before stay what they are."""
+        usual = {name: field.default for name, field in type(self).model_fields.items() if name in LATER_LIMITS}
+        return {name: value for name, value in plain(self).items() if name not in usual or value != usual[name]}

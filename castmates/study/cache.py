@@ -1,7 +1,9 @@
 """What a machine lets us do with its last-level cache and memory bandwidth."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from castmates.study.frozen import Frozen
 
@@ -9,10 +11,25 @@ from castmates.study.frozen import Frozen
 class Bandwidth(Frozen):
     """The throttle of memory bandwidth."""
 
-    unit: Literal["%", "MB/s", "1/8 GB/s"]
+    unit: Literal["%", "MiB/s", "1/8 GB/s"]
     least: int
     step: int
     most: int  # no throttle
+    becomes: tuple[tuple[int, int], ...] = ()  # steps that the kernel keeps, and what this processor makes of them
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what plans from before have no words for."""
+        return {name: value for name, value in plain(self).items() if name != "becomes" or value}
+
+    def held(self, step: int) -> int:
+        """What this processor makes of a step, as far as it is known."""
+        return dict(self.becomes).get(step, step)
+
+    @field_validator("unit", mode="before")
+    @classmethod
+    def _as_it_was_called(cls, unit: object) -> object:
+        return "MiB/s" if unit == "MB/s" else unit  # in plans that were made before
 
     def rounded(self, wanted: float) -> int:
         """The next whole step, as the kernel takes it, but for the most; what is beyond that stays beyond."""
@@ -24,7 +41,7 @@ class Cache(Frozen):
 
     domains: tuple[int, ...]  # cache ids, with the gaps they have
     ways: int  # bits of a way mask; 0 where there are none
-    way_bytes: int | None  # of one domain; None where the machine does not report it
+    way_bytes: int | None  # that one memory node fills of one domain; None where the machine does not report it
     least_ways: int  # bits that a mask must have
     sparse: bool  # whether a mask may have holes
     shareable: int  # mask of the ways that I/O uses too
@@ -34,8 +51,14 @@ class Cache(Frozen):
     events: tuple[str, ...]  # that can be monitored: llc_occupancy, mbm_total_bytes …
     monitored_groups: int  # whose events can be kept apart
     rest: bool = True  # whether the masks of everybody else on the machine can be set
+    clusters: int = 1  # memory nodes that divide each domain (sub-NUMA clustering)
 
     @property
     def full(self) -> int:
         """The mask of all ways."""
         return (1 << self.ways) - 1
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older plans have no words for, so that they stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "clusters" or value > 1}

@@ -49,7 +49,11 @@ def companies(
 def _may_share(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int, room: Room) -> bool:
     """Whether one launch serves all these mixes; a mix counts once, however many partitions are tried on it."""
     started = _members_of(mixes, members)
-    grouped = room.groups is None or len(started) <= room.groups or not any(mix.partitions for mix in mixes)
+    grouped = (
+        room.groups is None
+        or len(started) <= room.groups
+        or not any(part.of_cache for mix in mixes for part in mix.partitions)
+    )
     return (
         len({mix.antagonists for mix in mixes if mix.antagonists}) <= budget.company
         and grouped

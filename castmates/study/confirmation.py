@@ -11,8 +11,9 @@ import yaml
 
 from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
-from castmates.study.cache_keys import CacheKeys, Sweep
-from castmates.study.model import MixRule, Placement, Study
+from castmates.study.cache_keys import Sweep
+from castmates.study.mitigations import sweeps
+from castmates.study.model import ArrangedMix, Placement, Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.recommend_keys import RecommendKeys
@@ -72,11 +73,12 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "question": f"Does {partition} keep what the study {study.name} found for it?",
             "leads": [],
             "antagonists": [],
-            "mixes": [MixRule(lead=lead.workload, antagonists=[member.workload for member in others])],
+            "mixes": [ArrangedMix(lead=lead.workload, antagonists=[member.workload for member in others])],
+            "mitigations": [],
             "placement": _seats(study.placement, lead, others),
             "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
             "cache": study.cache.model_copy(
-                update={"sweeps": [_sweep_of(study.cache, plan.cache, partition)], "only": [partition]}
+                update={"sweeps": [_sweep_of(study, plan.cache, partition)], "only": [partition]}
             ),
             "recommend": RecommendKeys(),
             "controls": None,
@@ -102,9 +104,11 @@ def _list(cpus: tuple[int, ...] | list[int]) -> str:
     return ",".join(map(str, cpus))
 
 
-def _sweep_of(keys: CacheKeys, cache: Cache, partition: str) -> Sweep:
+def _sweep_of(study: Study, cache: Cache, partition: str) -> Sweep:
     """The sweep that comes to this partition."""
-    for sweep in keys.sweeps:
+    keys = study.cache
+    against = [sweep for rule in study.mitigations for sweep in sweeps(rule).values()]
+    for sweep in [*keys.sweeps, *against]:
         only = keys.model_copy(update={"sweeps": [sweep], "only": []})
         if any(cut.name == partition for cut in cuts(only, cache, "", Notes())):
             return sweep

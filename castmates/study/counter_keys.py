@@ -4,29 +4,13 @@ What an event is on a processor is asked of perf there, when a block is measured
 """
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from castmates.study.event_sets import PROCESSOR_SETS, SETS
 from castmates.study.written import Name, Written
 
-# The sets that everybody may name; their events are the kernel's own names, which mean something on every processor.
-SETS: Mapping[str, tuple[str, ...]] = {
-    "basic": ("cycles", "instructions", "task-clock"),
-    "cache": (
-        "cache-references",
-        "cache-misses",
-        "L1-dcache-loads",
-        "L1-dcache-load-misses",
-        "LLC-loads",
-        "LLC-load-misses",
-    ),
-    "tlb": ("dTLB-loads", "dTLB-load-misses", "iTLB-loads", "iTLB-load-misses"),
-    "memory": ("LLC-load-misses", "LLC-store-misses", "node-loads", "node-load-misses", "node-stores"),
-    "faults": ("page-faults", "minor-faults", "major-faults"),
-    "switches": ("context-switches", "cpu-migrations"),
-}
 FASTEST_SERIES = 100.0
 MOST_PROFILED = 10  # what the makers of the profiler advise
 _EVENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]*(/[A-Za-z0-9_.,=:@-]+/[a-zA-Z]*)?")
@@ -125,7 +109,12 @@ class CounterKeys(Written):
 
 def described(keys: CounterKeys) -> str:
     """What is counted, in a line."""
-    parts = [f"{name} ({', '.join(name_of(event) for event in events)})" for name, events in keys.chosen]
+    parts = [
+        f"{name} (as perf lists them for the processor)"
+        if name in PROCESSOR_SETS
+        else f"{name} ({', '.join(name_of(event) for event in events)})"
+        for name, events in keys.chosen
+    ]
     if keys.topdown:
         parts.append(f"Top-Down level {keys.topdown}")
     if not parts:

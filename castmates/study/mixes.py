@@ -1,20 +1,28 @@
 """A study and the layout of a machine -> mixes with every member on its CPUs."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
-from castmates.study.model import MixRule, Prepare, Study, Workload
+from castmates.study.last_level import Place, fitted, last_level
+from castmates.study.memory_peak import Peak
+from castmates.study.mitigations import Ground, Tried, of_mix, under_quota
+from castmates.study.model import Prepare, Study, Workload
+from castmates.study.named_for import cautions
+from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, check_workloads, partitions
 from castmates.study.placement.layout import Layout
-from castmates.study.placement.place import place
-from castmates.study.placement.rules import ask
+from castmates.study.placement.place import place, refuse_two_deciders
+from castmates.study.placement.refusals import no_such_place
+from castmates.study.placement.rules import Asked, ask
 from castmates.study.placement.search import Need, Seat
-from castmates.study.spec import PROTOCOL, Control, Member, Mix, Partition, Prepared, Role
+from castmates.study.spec import PROTOCOL, Control, Member, Mitigation, Mix, Partition, Prepared, Role
+from castmates.study.wanted import Wanted, unmanaged, wanted
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,9 @@ class Mixes:
     members: dict[str, Member]  # by name, shared by the mixes that have them
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for
+    memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
+    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
+    mitigations: tuple[Mitigation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,14 +54,24 @@ class Host:
 
     layout: Layout
     cache: Cache | None = None
+    memory: int | None = None  # bytes; None where that does not matter
+    peak: Peak | None = None  # of its memory bandwidth; None where that was not measured
+    no_quota: str = ""  # why CPU time cannot be given out; "" where it can
+
+    def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> Place:
+        """What a program on these CPUs, with its memory on these nodes, finds here."""
+        bits = self.cache.ways if self.cache else 0
+        return Place(cpus, last_level(self.layout, cpus, bits, nodes), self.memory)
 
 
 @dataclass(frozen=True)
 class _Seated:
     """A mix as it is without partitions, and its members, the lead first."""
 
+    wanted: Wanted
     mix: Mix
     members: Sequence[Member]
+    memory: Mapping[str, int]  # bytes that each of its workloads takes
 
 
 @dataclass(frozen=True)
@@ -61,69 +82,133 @@ class _Conditions:
     prepare: Prepare
 
 
-def rules(study: Study) -> list[MixRule]:
-    """Every lead beside every antagonist, then the mixes written out; each once."""
-    crossed = [MixRule(lead=lead, antagonists=[name]) for lead in study.leads for name in study.antagonists]
-    unique: dict[tuple[str, ...], MixRule] = {}
-    for rule in [*crossed, *study.mixes]:
-        unique.setdefault((rule.lead, *sorted(rule.antagonists)), rule)
-    return list(unique.values())
-
-
 def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mixes:
     """Place every mix on this machine, and make the partitions that its cache allows."""
-    wanted = [*rules(study), *_lonely(study)]
-    check_workloads(study.cache, {name for rule in wanted for name in (rule.lead, *rule.antagonists)}, study_file)
-    conditions = _Conditions(programs.placebo, study.machine.prepare)
-    everyone = [*wanted, *(rule for _, rule in study.control_rules)]
-    needs = [_need(rule, programs.workloads) for rule in everyone]
-    seats = place(ask(study.placement, host.layout, study_file), needs, host.layout, study_file)
-    seated = [_seated(rule, own, programs, conditions) for rule, own in zip(everyone, seats, strict=True)]
+    asked = ask(study.placement, host.layout, study_file)
     tried = partitions(study.cache, host.cache, host.layout, study_file)
-    mixes = list(_with_partitions(seated[: len(wanted)], tried, conditions))
+    all_wanted = [*wanted(study), *_lonely(study)]
+    check_workloads(study.cache, {name for each in all_wanted for name in each.members}, study_file)
+    refuse_two_deciders(asked, [_need(each, programs.workloads) for each in all_wanted], study_file)
+    there, lacking = _with_a_place(all_wanted, asked, programs.workloads, host.layout, study_file, tried.notes)
+    conditions = _Conditions(programs.placebo, study.machine.prepare)
+    controls = [Wanted(rule.lead, tuple(rule.antagonists)) for _, rule in study.control_rules]
+    needs = [_need(each, programs.workloads) for each in (*there, *controls)]
+    seats = place(asked, needs, host.layout, study_file)
+    seated = [
+        _seated(each, own, programs, host, conditions)
+        for each, own in zip((*there, *controls), seats, strict=True)
+    ]
+    ours = seated[: len(there)]
+    _note_twins(ours, tried.notes)
+    against = _against(study, ours, host, study_file, tried.notes)
+    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions))
     if not mixes:
         raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
-    controls = zip(study.control_rules, seated[len(wanted) :], strict=True)
+    kinds = [kind for kind, _ in study.control_rules]
     return Mixes(
         mixes,
-        [Control(kind=kind, mix=control.mix) for (kind, _), control in controls],
+        [Control(kind=kind, mix=each.mix) for kind, each in zip(kinds, seated[len(there) :], strict=True)],
         {member.name: member for each in seated for member in each.members},
         tuple(tried.notes.sentences),
         tried.cache,
+        {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
+        _cautions(seated, programs, host),
+        tuple(each for tries in against for each in tries.mitigations(lacking)),
     )
 
 
-def _seated(rule: MixRule, seats: Sequence[Seat], programs: Programs, conditions: _Conditions) -> _Seated:
-    names = [rule.lead, *rule.antagonists]
-    roles: list[Role] = ["lead", *["antagonist"] * len(rule.antagonists)]  # type: ignore[list-item]
-    members = [
-        member_of(name, role, seat, programs.workloads[name], programs.prepared[name])
-        for name, role, seat in zip(names, roles, seats, strict=True)
-    ]
-    return _Seated(_mix("+".join([rule.lead, *sorted(rule.antagonists)]), members, conditions), members)
+def _cautions(seated: Sequence[_Seated], programs: Programs, host: Host) -> tuple[str, ...]:
+    members = [member for each in seated for member in each.members]
+    saturating = {member.workload for member in members if programs.workloads[member.workload].saturate}
+    return cautions(members, lambda cpus: host.place(cpus).cache, host.peak, saturating)
 
 
-def _lonely(study: Study) -> list[MixRule]:
+def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Host, conditions: _Conditions) -> _Seated:
+    roles: list[Role] = ["lead", *["antagonist"] * len(wanted.antagonists)]  # type: ignore[list-item]
+    members, seen, memory = list[Member](), Counter[str](), dict[str, int]()
+    for name, role, seat in zip(wanted.members, roles, seats, strict=True):
+        workload = fitted(programs.workloads[name], host.place(seat.cpus, seat.nodes))
+        memory[name] = max(memory.get(name, 0), workload.memory_bytes)
+        member = member_of(name, role, seat, workload, programs.prepared[name])
+        seen[member.name] += 1
+        if (number := seen[member.name]) > 1:  # on overcommitted CPUs one program may run several times
+            member = member.model_copy(update={"name": f"{member.name}#{number}"})
+        members.append(member)
+    return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory)
+
+
+def _lonely(study: Study) -> list[Wanted]:
     """The leads that have no mix, where the study asks how sensitive leads are to their ways."""
     if not any(sweep.lead_ways for sweep in study.cache.sweeps):
         return []
-    beside = {rule.lead for rule in rules(study)}
-    return [MixRule.model_construct(lead=lead, antagonists=[]) for lead in study.leads if lead not in beside]
+    beside = {each.lead for each in wanted(study)}
+    return [Wanted(lead, ()) for lead in study.leads if lead not in beside]
 
 
-def _with_partitions(seated: Sequence[_Seated], tried: Partitions, conditions: _Conditions) -> Iterator[Mix]:
+def _with_a_place(
+    all_wanted: Sequence[Wanted], asked: Asked, workloads: Workloads, layout: Layout, study_file: str, notes: Notes
+) -> tuple[list[Wanted], dict[str, str]]:
+    """The mixes that find seats as near to the lead as they ask for; and by name, why others find none."""
+    there, lacking = [], dict[str, str]()
+    for each in all_wanted:
+        why = no_such_place(asked, _need(each, workloads), layout) if each.place else ""
+        if not why:
+            there.append(each)
+            continue
+        if each.fewest and not each.optional:
+            raise CastmatesError(f"{study_file}: {why}.")
+        lacking[each.name] = why
+        if not each.optional:
+            notes.add(f"mixes: left out: {why}.")
+    return there, lacking
+
+
+def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
+    """Note which places are, on this machine, the same as another place of the same members."""
+    first: dict[str, _Seated] = {}
+    for each in (each for each in seated if each.wanted.place):
+        twin = first.setdefault(each.mix.identity, each)
+        if twin is not each:
+            notes.add(f"mixes: {each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
+
+
+def _against(study: Study, seated: Sequence[_Seated], host: Host, study_file: str, notes: Notes) -> list[Tried]:
+    """What is tried against the losses of each mix that the study lists for that."""
+    members = {each.mix.name: each.members for each in seated}
+    ground = Ground(study.cache, host.cache, host.layout, host.no_quota, study_file)
+    return [
+        of_mix(rule, f"mitigations.{number}", members[unmanaged(rule).name], ground, notes)
+        for number, rule in enumerate(study.mitigations, start=1)
+    ]
+
+
+def _with_partitions(
+    seated: Sequence[_Seated],
+    tried: Partitions,
+    against: Sequence[Tried],
+    no_quota: str,
+    conditions: _Conditions,
+) -> Iterator[Mix]:
     """Each mix, and beside it each of its partitions as a separate mix: adding one measures nothing again."""
     alone: set[str] = set()  # leads whose partitions without antagonists are made
-    for mix, members in ((each.mix, each.members) for each in seated):
-        lead, *antagonists = members
+    for each in seated:
+        lead, *antagonists = members = each.members
         if antagonists:
-            yield mix
-            for partition in tried.of(lead, antagonists):
-                yield _mix(mix.name, members, conditions, partition)
+            yield each.mix
+            quotas = [] if no_quota else [under_quota(quota, antagonists) for quota in each.wanted.quotas]
+            under = [
+                *tried.of(lead, antagonists),
+                *quotas,
+                *(part for tries in against for part in tries.on(each.mix.name)),
+            ]
+            for partition in {partition.canonical(): partition for partition in under}.values():
+                yield _mix(each.mix.name, members, conditions, partition)
         if lead.workload not in alone:
             alone.add(lead.workload)
             for partition in tried.of(lead, []):
                 yield _mix(lead.workload, [lead], conditions, partition)
+    if no_quota and any(each.wanted.quotas for each in seated):
+        tried.notes.add(f"mixes: quotas of CPU time are left out: {no_quota}.")
     tried.note_unplayed()
 
 
@@ -137,9 +222,9 @@ def _mix(name: str, members: Sequence[Member], conditions: _Conditions, partitio
     )
 
 
-def _need(rule: MixRule, workloads: Workloads) -> Need:
-    names = [rule.lead, *rule.antagonists]
-    return Need("+".join(names), rule.lead, tuple(workloads[name].cores for name in names))
+def _need(wanted: Wanted, workloads: Workloads) -> Need:
+    name = wanted.name if wanted.place else "+".join(wanted.members)
+    return Need(name, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
 
 
 def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: Prepared) -> Member:

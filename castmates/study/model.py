@@ -3,11 +3,21 @@
 import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.counter_keys import CounterKeys
+from castmates.study.mix_keys import ArrangedMix, Mitigated
+from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.recommend_keys import RecommendKeys
@@ -62,6 +72,11 @@ class Workload(Written):
         description="it reports the phases of its steps (docs/phases.md); a Model Garden job then marks them by itself",
     )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
+    saturate: bool = Field(
+        default=False,
+        description="it is given as many CPUs as saturate the memory of a package, instead of 'cores'; "
+        "`castmates doctor --memory-peak` finds out how many these are",
+    )
     variables: dict[VariableName, str] = Field(
         default_factory=dict, description="environment variables it is started with"
     )
@@ -113,15 +128,6 @@ class Catalogue(Written):
     npb: Npb | None = Field(default=None, description="an installation of the NAS Parallel Benchmarks")
 
 
-class MixRule(Written):
-    """One lead and the antagonists that run beside it at the same time."""
-
-    lead: Name = Field(description="the workload whose loss is studied")
-    antagonists: list[Name] = Field(
-        min_length=1, description="the workloads beside it; a name twice means two instances"
-    )
-
-
 class Placement(Written):
     """Which CPUs, and which memory, the members of a mix get; docs/placement.md has what holds without a rule."""
 
@@ -150,8 +156,8 @@ class Controls(Written):
     """Mixes whose outcome is known beforehand: they show whether the study can be trusted, and are not results."""
 
     positive: MixRule | None = Field(
-        default=MixRule(lead="chase", antagonists=["stream"]),
-        description="a mix that must show a loss; without one, no sensitivity is shown",
+        default=MixRule(lead="chase-in-cache", antagonists=["stream"]),
+        description="a mix that must lose more than the margin; without one, no sensitivity is shown",
     )
     negative: MixRule | None = Field(
         default=MixRule(lead="compute", antagonists=["compute"]),
@@ -167,6 +173,10 @@ def _word(value: object) -> object:
 Switch = Annotated[Literal["on", "off"], BeforeValidator(_word)]
 
 
+# Knobs that came after the first release.
+LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency")
+
+
 class Prepare(Written):
     """How the machine is set for each block, and put back after it; what is left out stays as it is."""
 
@@ -176,8 +186,31 @@ class Prepare(Written):
     numa_balancing: Switch | None = Field(default=None, description="whether the kernel moves pages between nodes")
     nmi_watchdog: Switch | None = Field(default=None, description="the watchdog that holds one counter of each CPU")
     irq_affinity: Literal["away"] | None = Field(
-        default=None, description="away: interrupts are moved off the block's CPUs"
+        default=None, description="away: interrupts, and those still to come, are moved off the block's CPUs"
     )
+    workqueues: Literal["away"] | None = Field(
+        default=None, description="away: the kernel's unbound work is moved off the block's CPUs"
+    )
+    uncore: Literal["highest", "lowest"] | Annotated[int, Field(ge=100, le=12_700)] | None = Field(
+        default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
+    )
+    epp: Name | None = Field(
+        default=None, description="energy_performance_preference of every CPU, such as performance"
+    )
+    prefetchers: Switch | None = Field(
+        default=None, description="hardware prefetchers of the block's cores, on Intel's Xeon processors"
+    )
+    cpu_dma_latency: int | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="microseconds that a CPU may take at most to wake up, which keeps it out of deeper sleep",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older blocks have no words for, so that they stay what they are."""
+        return {name: value for name, value in plain(self).items() if name not in LATER_KNOBS or value is not None}
 
     @property
     def words(self) -> dict[str, str]:
@@ -209,7 +242,12 @@ class Study(Written):
     question: str = Field(default="", description="one sentence for the report: what this study wants to know")
     leads: list[Name] = Field(default_factory=list, description="each is put beside each of the antagonists")
     antagonists: list[Name] = Field(default_factory=list, description="each is put beside each of the leads")
-    mixes: list[MixRule] = Field(default_factory=list, description="further mixes, also of several antagonists at once")
+    mixes: list[ArrangedMix] = Field(
+        default_factory=list, description="further mixes, also of several antagonists at once"
+    )
+    mitigations: list[Mitigated] = Field(
+        default_factory=list, description="mixes, and what is tried against their losses (docs/partitions.md)"
+    )
     workloads: dict[Name, Workload] = Field(default_factory=dict, description="workloads of this study alone")
     catalogue: str | None = Field(
         default=None,
@@ -246,6 +284,14 @@ class Study(Written):
         if attribution.isolated is not None and cache is not None and not cache.sweeps:
             raise ValueError("no partition by name in a study without 'cache.sweeps', which would make it")
         return attribution
+
+    @property
+    def mix_rules(self) -> list[tuple[str, MixRule]]:
+        """Every mix that is written out, with the place of its key."""
+        places = {"mixes": self.mixes, "mitigations": self.mitigations}
+        return [
+            (f"{key}.{number}", rule) for key, rules in places.items() for number, rule in enumerate(rules, start=1)
+        ]
 
     @property
     def control_rules(self) -> list[tuple[ControlKind, MixRule]]:

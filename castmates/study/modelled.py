@@ -1,15 +1,19 @@
 """The modelled machine and its workloads as a study writes them, and what planning sees of them."""
 
 from functools import cached_property
+from typing import Any
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
+from castmates.study import masks
 from castmates.study.cache import Bandwidth, Cache
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.written import Amount, Percentage, Written, bytes_of
 
 LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
+# Keys of the machine that came after its first release.
+LATER = ("io_ways", "tied", "registers", "power", "threads", "sibling", "sockets")
 
 
 class WorkingSet(Written):
@@ -75,6 +79,35 @@ class Noise(Written):
     drift: Percentage = Field(default=0.002, description="of the whole machine's random walk, after a minute")
 
 
+class PowerModel(Written):
+    """A limit on the power that each package of a modelled machine draws on average, and what it does to the clock."""
+
+    idle: float = Field(default=40.0, ge=0, le=10_000, description="watts of a package in which nothing runs")
+    core: float = Field(default=20.0, gt=0, le=10_000, description="watts more of each busy core at the full clock")
+    budget: float = Field(default=100.0, gt=0, le=100_000, description="watts that a package may draw on average")
+    memory: float = Field(
+        default=3.0, gt=0, le=3600, description="seconds over which it averages: what was drawn earlier counts 37 %"
+    )
+    clock: float = Field(default=3.0, gt=0, le=100, description="GHz while the budget is not used up")
+
+    @field_validator("budget")
+    @classmethod
+    def _more_than_idle(cls, budget: float, info: ValidationInfo) -> float:
+        if budget <= info.data.get("idle", 0.0):
+            raise ValueError("more watts than 'idle', which are drawn in any case")
+        return budget
+
+    def drawn(self, busy: int) -> float:
+        """What a package with so many busy cores would draw at the full clock."""
+        return self.idle + busy * self.core
+
+    def clock_at(self, average: float) -> float:
+        """The share of the full clock that is left after so many watts on average; a core draws its clock cubed."""
+        return (
+            min(1.0, ((self.budget - self.idle) / (average - self.idle)) ** (1 / 3)) if average > self.budget else 1.0
+        )
+
+
 class MachineModel(Written):
     """A modelled machine: last-level caches with way masks, each with its own memory behind it."""
 
@@ -89,7 +122,36 @@ class MachineModel(Written):
     miss: float = Field(default=80.0, gt=0, description="nanoseconds more where it misses and memory is idle")
     burst: float = Field(default=16.0, ge=1, le=1000, description="lines that come to memory at once")
     turbo: Percentage = Field(default=0.005, description="time that each further busy core adds to computing")
+    threads: int = Field(default=1, ge=1, le=2, description="CPUs of each core")
+    sibling: Percentage = Field(
+        default=0.5, description="time that a busy sibling adds to computing", validate_default=True
+    )
+    sockets: int | None = Field(
+        default=None,
+        ge=1,
+        le=16,
+        description="sockets, each with one memory for its last-level caches; if left out, each cache is one",
+    )
     noise: Noise = Noise()
+    io_ways: str = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
+    tied: bool = Field(default=False, description="whether a mask with one of these ways has all of them")
+    registers: bool = Field(default=False, description="whether it can be read what the processor makes of masks")
+    power: PowerModel | None = Field(
+        default=None, description="a limit on average power; without one, the clock is always the full one"
+    )
+
+    @field_validator("io_ways")
+    @classmethod
+    def _a_mask_of_its_ways(cls, written: str, info: ValidationInfo) -> str:
+        if masks.parse(written) >> info.data.get("ways", 32):
+            raise ValueError("a mask of ways that the cache has")
+        return written
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older studies have no words for, so that their machine stays what it is."""
+        usual = {name: type(self).model_fields[name].default for name in LATER}
+        return {name: value for name, value in plain(self).items() if name not in usual or value != usual[name]}
 
     @field_validator("least_ways")
     @classmethod
@@ -97,6 +159,13 @@ class MachineModel(Written):
         if least > info.data.get("ways", least):
             raise ValueError("no more than there are 'ways'")
         return least
+
+    @field_validator("sockets")
+    @classmethod
+    def _whole_caches(cls, sockets: int | None, info: ValidationInfo) -> int | None:
+        if sockets is not None and info.data.get("domains", sockets) % sockets:
+            raise ValueError("a number by which the last-level caches ('domains') can be divided")
+        return sockets
 
     @field_validator("way_size")
     @classmethod
@@ -125,13 +194,42 @@ class MachineModel(Written):
         """The mask of all ways."""
         return (1 << self.ways) - 1
 
-    def around(self, domain: int) -> range:
+    @cached_property
+    def shareable(self) -> int:
+        """The mask of the ways that I/O fills too."""
+        return masks.parse(self.io_ways)
+
+    @cached_property
+    def joined(self) -> int:
+        """The mask of the ways that are given together only."""
+        return self.shareable if self.tied else 0
+
+    @property
+    def all_cores(self) -> int:
+        """The cores of the whole machine; first each has one CPU, then each its second one."""
+        return self.domains * self.cores
+
+    @property
+    def memories(self) -> int:
+        """How many memories there are, one of each socket."""
+        return self.sockets or self.domains
+
+    def around(self, domain: int) -> tuple[int, ...]:
         """The CPUs around this cache."""
-        return range(domain * self.cores, (domain + 1) * self.cores)
+        cores = range(domain * self.cores, (domain + 1) * self.cores)
+        return tuple(thread * self.all_cores + core for thread in range(self.threads) for core in cores)
+
+    def core_of(self, cpu: int) -> int:
+        """The core of this CPU."""
+        return cpu % self.all_cores
 
     def domain_of(self, cpu: int) -> int:
         """The cache around which this CPU is."""
-        return cpu // self.cores
+        return self.core_of(cpu) // self.cores
+
+    def memory_of(self, domain: int) -> int:
+        """The memory behind this cache."""
+        return domain * self.memories // self.domains
 
 
 def cache_of(machine: MachineModel) -> Cache:
@@ -142,7 +240,7 @@ def cache_of(machine: MachineModel) -> Cache:
         way_bytes=machine.way_bytes,
         least_ways=machine.least_ways,
         sparse=False,
-        shareable=0,
+        shareable=machine.shareable,
         groups=machine.groups,
         cdp=False,
         bandwidth=Bandwidth(unit="%", least=10, step=10, most=100),
@@ -152,11 +250,17 @@ def cache_of(machine: MachineModel) -> Cache:
 
 
 def layout_of(machine: MachineModel) -> Layout:
-    """Its CPUs: single-threaded cores, numbered from cache to cache, each cache a package and a memory node."""
-    everyone = range(machine.domains * machine.cores)
-    where = {cpu: machine.domain_of(cpu) for cpu in everyone}
+    """Its CPUs, numbered from cache to cache, the siblings after all cores; each socket is a memory node."""
+    everyone = range(machine.threads * machine.all_cores)
+    memories = range(machine.memories)
+
+    def cpu_of(cpu: int) -> Cpu:
+        domain = machine.domain_of(cpu)
+        memory = machine.memory_of(domain)
+        return Cpu(id=cpu, core=machine.core_of(cpu), llc=domain, node=memory, package=memory)
+
     return Layout(
-        tuple(Cpu(id=cpu, core=cpu, llc=where[cpu], node=where[cpu], package=where[cpu]) for cpu in everyone),
-        memory=tuple(range(machine.domains)),
-        distances={(a, b): 10 if a == b else 20 for a in range(machine.domains) for b in range(machine.domains)},
+        tuple(map(cpu_of, everyone)),
+        memory=tuple(memories),
+        distances={(a, b): 10 if a == b else 20 for a in memories for b in memories},
     )

@@ -101,6 +101,8 @@ def extend(
         looks=_looks(request, blocks, {growth.company.id: growth.elsewhere for growth in growths}),
         notes=placed.notes,
         cache=placed.cache,
+        cautions=placed.cautions,
+        mitigations=placed.mitigations,
     )
 
 

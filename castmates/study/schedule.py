@@ -93,11 +93,12 @@ def _together(scenes: Iterable[Scene], members: Iterable[Member]) -> list[tuple[
     return [(list(part.shares.values()), part.scenes) for part in parts]
 
 
-Amount = tuple[int | None, int | None, int | None]  # ways, ways of code, bandwidth
+Amount = tuple[int | None, ...]  # ways, ways of code, bandwidth, CPU time and its period
 
 
 def _amount(share: Share | None) -> Amount:
-    return (None, None, None) if share is None else (share.ways, share.code, share.bandwidth)
+    share = share or Share(member="")
+    return share.ways, share.code, share.bandwidth, share.quota, share.period
 
 
 @dataclass

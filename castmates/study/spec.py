@@ -8,6 +8,7 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer
 from castmates.study.budget_keys import Limits
 from castmates.study.cache import Cache
 from castmates.study.frozen import Frozen
+from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
@@ -61,12 +62,24 @@ class Member(Frozen):
 
 
 class Share(Frozen):
-    """What a member may take of its last-level caches and of memory bandwidth; None is all there is."""
+    """What a member may take of its last-level caches, memory bandwidth and CPU time; None is all there is."""
 
     member: str  # or REST
     ways: int | None = None  # way mask; of data only, where `code` is given
     code: int | None = None  # way mask of code, on machines that keep code and data apart
     bandwidth: int | None = None  # in the machine's unit
+    quota: int | None = None  # per cent of the time of its CPUs
+    period: int | None = None  # milliseconds after which that time is renewed
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: shares from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name not in ("quota", "period") or value}
+
+    @property
+    def of_cache(self) -> bool:
+        """Whether the cache's driver has to give it out."""
+        return any(each is not None for each in (self.ways, self.code, self.bandwidth))
 
 
 class Partition(Frozen):
@@ -74,6 +87,11 @@ class Partition(Frozen):
 
     name: str  # "split-4"; UNMANAGED has no shares
     shares: tuple[Share, ...]
+
+    @property
+    def of_cache(self) -> bool:
+        """Whether the cache's driver has to give some of it out."""
+        return any(share.of_cache for share in self.shares)
 
 
 class Mix(Frozen):
@@ -95,6 +113,15 @@ class Control(Frozen):
 
     kind: ControlKind
     mix: Mix
+
+
+class Mitigation(Frozen):
+    """One thing that is tried against the loss of a mix."""
+
+    mix: str  # the name of the mix of which nothing is changed
+    kind: Kind
+    arms: tuple[tuple[str, str], ...]  # mix and partition: of several the one that gives back most is chosen
+    reason: str = ""  # why it cannot be tried here
 
 
 class Scene(Frozen):
@@ -190,8 +217,10 @@ class Plan(Frozen):
     controls: tuple[Control, ...]  # measured like mixes, and no result of the study
     blocks: tuple[Block, ...]
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
+    mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
+    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
 
     @property
     def companies(self) -> list[Company]:
@@ -202,3 +231,8 @@ class Plan(Frozen):
     def wanted(self) -> dict[str, Mix]:
         """Every mix that is to be measured, a result or a control, by identity."""
         return {mix.identity: mix for mix in (*self.mixes, *(control.mix for control in self.controls))}
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: plans from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "mitigations" or value}

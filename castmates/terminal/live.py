@@ -2,12 +2,13 @@
 
 from collections import Counter
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from castmates.terminal.console import SafeConsole
 from castmates.terminal.sweep import Launch, Sweep
 from castmates.terminal.words import (
     DONE,
@@ -34,7 +35,7 @@ class Terminal:
     changes = True
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False)
+        self._console = SafeConsole(stderr=True)
         self._live: Live | None = None
 
     def line(self, text: str, style: str = "") -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Protocol
 
+from castmates.english import printable
 from castmates.terminal.sweep import Sweep
 
 
@@ -42,7 +43,7 @@ class Log:
     def line(self, text: str, style: str = "") -> None:  # noqa: ARG002 (a log has no colours)
         """Print a line."""
         with suppress(OSError):  # the listener may be gone
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
     def update(self, sweep: Sweep, launches_of: Counter[str], job: str, now: float) -> None:
         """Show nothing: a log would be full of it."""

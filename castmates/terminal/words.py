@@ -10,8 +10,13 @@ from castmates.terminal.sweep import Launch, Windows
 
 DONE, MIND, WRONG = "✓", "!", "✗"
 NAMED = 2  # programs
-KINDS = {"foreign load": "other programs", "neighbours": "other programs around the cache", "steal": "hypervisor"}
-OTHERS = ("foreign load", "neighbours")
+KINDS = {
+    "foreign load": "other programs",
+    "neighbours": "other programs around the cache",
+    "foreign traffic": "other programs in memory",
+    "steal": "hypervisor",
+}
+OTHERS = ("foreign load", "neighbours", "foreign traffic")
 
 
 def tick(mark: str, name: str, text: str, last: str = "") -> str:

@@ -1,14 +1,24 @@
 """Counters that a process reads of itself at the edges of its phases (standard library only)."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 
 from castmates.errors import CastmatesError
 from castmates.inside import Counters, open_counters
-from castmates.workloads.phase_file import COUNTED, NOT_COUNTED, NOT_SUPPORTED, SOME_THREADS, USER_ONLY
+from castmates.workloads.phase_file import (
+    BY_PAPI,
+    COUNTED,
+    METHOD_VARIABLE,
+    NOT_COUNTED,
+    NOT_SUPPORTED,
+    SOME_THREADS,
+    USER_ONLY,
+)
 
 LOOK_EVERY = 512  # readings between two looks at whether others hold the counters too; the first looks come sooner
 SHARED = 0.999  # a counter that counted for less of its time had to be shared
+PAPI = "PAPI"
 
 
 class PhaseCounts:
@@ -19,7 +29,7 @@ class PhaseCounts:
         self._counters: Counters | None = None
         self._reads = 0
         try:
-            self._counters = open_counters(self._events)
+            self._counters = open_counters(self._events, os.environ.get(METHOD_VARIABLE) or "perf")
         except CastmatesError as error:
             print(f"{error} No phase is counted.", file=sys.stderr)
         names = self._counters.names if self._counters else ()
@@ -28,7 +38,7 @@ class PhaseCounts:
             refusal = self._counters.refused.get(event) if self._counters else None
             unsupported = refusal is not None and refusal.status == "not supported"
             status = COUNTED if event in names else NOT_SUPPORTED if unsupported else NOT_COUNTED
-            tell(number, status, self._lacks(event))
+            tell(number, status, self._flags(event))
 
     def read(self) -> Sequence[int | None]:
         """The totals so far, event by event; None for one that is not counted."""
@@ -48,8 +58,9 @@ class PhaseCounts:
                 self._places[number] = None
                 self._tell(number, NOT_COUNTED, 0)
 
-    def _lacks(self, event: str) -> int:
-        """What the numbers of an event lack, as flags of the file."""
+    def _flags(self, event: str) -> int:
+        """What the numbers of an event lack, and who counted, as flags of the file."""
         if self._counters is None or event not in self._counters.names:
             return 0
-        return USER_ONLY * bool(self._counters.notes.get(event)) | SOME_THREADS * bool(self._counters.misses)
+        lacks = USER_ONLY * bool(self._counters.notes.get(event)) | SOME_THREADS * bool(self._counters.misses)
+        return lacks | BY_PAPI * (self._counters.source == PAPI)

@@ -13,6 +13,7 @@ from typing import Literal
 
 VARIABLE = "CASTMATES_PHASES"
 COUNTERS_VARIABLE = "CASTMATES_PHASE_COUNTERS"
+METHOD_VARIABLE = "CASTMATES_PHASE_COUNTER_METHOD"  # perf, which it is without the variable, or papi
 MAGIC = b"CASTPHAS"
 VERSION = 1
 CAPACITY = 65536
@@ -36,8 +37,8 @@ PLAIN_RECORD = 32  # begin, end, step, name; after it one number for each counte
 NOT_TRIED, COUNTED, NOT_SUPPORTED, NOT_COUNTED = range(4)
 Status = Literal["counted", "not supported", "not counted"]
 STATUS: tuple[Status, ...] = ("not counted", "counted", "not supported", "not counted")
-USER_ONLY, SOME_THREADS = 1, 2  # flags of what its numbers lack
-LACKS = {USER_ONLY: "user mode only", SOME_THREADS: "threads may be missing"}
+USER_ONLY, SOME_THREADS, BY_PAPI = 1, 2, 4  # flags of what its numbers lack, and who counted
+LACKS = {USER_ONLY: "user mode only", SOME_THREADS: "threads may be missing", BY_PAPI: "counted by PAPI"}
 
 
 class PhasesError(ValueError):
@@ -137,7 +138,7 @@ class Reader:
 
     @property
     def lacks(self) -> dict[str, str]:
-        """What the numbers of a counter lack; of those that lack something."""
+        """What is to be known of the numbers of counters, where there is anything: what they lack, and who counted."""
         said = {
             event: "; ".join(word for flag, word in LACKS.items() if flags & flag)
             for event, (_, flags) in zip(self._events, self._fared(), strict=True)

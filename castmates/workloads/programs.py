@@ -12,7 +12,8 @@ from castmates.workloads.native.build import KERNELS
 
 WRAPPER = re.compile(r"(?:.*/)?(?:sh|bash|dash|env|python[\d.]*|\{python\})")  # the package shows what it runs
 GAMES = "/usr/games"  # where Debian puts games, out of the PATH of some
-ASKED = re.compile(r"([\w.+/-]+) -print-prog-name=([\w.+-]+)")  # a program that another one knows the place of
+# A program that a compiler knows the place of; only compilers are asked, and those of the PATH.
+ASKED = re.compile(r"(?<![\w.+/-])((?:[\w.+-]+-)?(?:g?cc|g\+\+|clang)(?:-\d+)?) -print-prog-name=([\w.+-]+)")
 
 
 def lack(command: Sequence[str], package: str | None, path: str) -> str:
@@ -23,7 +24,8 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
     if package is None:
         return ""
     if not WRAPPER.fullmatch(program):
-        return _foreign(program, package, path)
+        # Who names a file means that file, which may be a stranger's: it would have to be run to show what it is.
+        return "" if "/" in program else _foreign(program, package, path)
     return _lack_of_wrapped(command, package, path)
 
 

@@ -4,7 +4,6 @@ python -m tests.browser.chromium
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.lab.kit.common import NoLab, whole
-from tests.lab.kit.debian import Debian, unfit, unpack
+from tests.lab.kit.debian import Debian, libraries, unfit, unpack
 
 PROJECT = Path(__file__).resolve().parents[2]
 INSTALLED = ("chromium", "chromium-browser", "google-chrome")
@@ -32,15 +31,6 @@ FONTS = """\
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig><dir prefix="relative">usr/share/fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
 """
-
-
-class Packages(Debian):
-    """Debian's packages, and what this machine lacks of what they need."""
-
-    def lacking(self, *names: str) -> list[str]:
-        """Name what apt would add here to have these packages."""
-        said = self._call("apt-get", "-q", "--simulate", "--no-install-recommends", "install", *names)
-        return re.findall(r"^Inst (\S+)", said, re.M)
 
 
 def cache() -> Path:
@@ -69,17 +59,16 @@ def fetch(say: Callable[[str], object]) -> Path:
     if reason := unfit(NEEDED):
         raise NoLab(reason)
     say(f"Fetching Chromium into {cache()} (once; about 210 MB to fetch, 600 MB unpacked)")
-    packages = Packages(cache() / "debian")
+    packages = Debian(cache() / "debian")
     shutil.rmtree(packages.folder, ignore_errors=True)  # of a fetch that was broken off: another machine's, older lists
     packages.update()
     with whole(cache() / "chromium") as folder:
         unpack(packages.fetch(*{*packages.lacking(PROGRAM), LETTERS}), folder)
         for part in NOT_NEEDED:
             shutil.rmtree(folder / "usr/share" / part, ignore_errors=True)
-        holders = sorted({file.parent.relative_to(folder) for file in folder.glob("**/lib*.so*")})
         (folder / "fonts.conf").write_text(FONTS)
         run = folder / "run"
-        run.write_text(RUN.format(libraries=":".join(f"$here/{holder}" for holder in holders)))
+        run.write_text(RUN.format(libraries=":".join(f"$here/{holder}" for holder in libraries(folder))))
         run.chmod(0o755)
     packages.forget()
     return cache() / "chromium/run"

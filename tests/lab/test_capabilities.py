@@ -61,7 +61,7 @@ def test_masks_of_the_default_group_do_not_change_what_a_way_holds(resctrl):
 def test_bandwidth_in_megabytes_is_known_from_the_mount(state):
     guest.mount("mba_MBps")
     try:
-        assert read_cache().bandwidth.unit == "MB/s"
+        assert read_cache().bandwidth.unit == "MiB/s"
     finally:
         guest.unmount()
 

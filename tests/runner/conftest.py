@@ -1,5 +1,6 @@
 """What the tests with real processes share."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from castmates.workloads.native.build import find_compiler
 from tests.builds import ROOT, shared_cache
 from tests.needs import insist
 from tests.runner.stage import JOB, PYTHON, plan_of, python_job
+from tests.runner.twin_packages import folder
+
+# What `make twins` has unpacked is found last, and test modules read the PATH when they are imported.
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), str(folder())])
 
 
 @pytest.fixture(scope="session")

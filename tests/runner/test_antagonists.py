@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from castmates.study.catalogue import gather
+from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study
+from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import read
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.native import build as native
 from tests.needs import insist
 from tests.runner.programs import PATIENCE, run, start, wait_until
 
+PEAK = Peak("2026-11-23", ((1, {"read": 15e9, "triad": 10e9}),))
 on_x86 = pytest.mark.needs("x86-64")  # only x86 locks words that lie in two lines
 
 
@@ -35,8 +38,10 @@ def test_the_catalogue_says_what_the_kernels_understand(kernels, file):
     path = Path(__file__).parents[2] / f"config/workloads/{file}.yaml"
     entries = read(Catalogue, path.read_text(encoding="utf-8"), str(path))
     workloads = gather([(str(path), entries)], Study(name="none"), "none", ["native"])
+    workloads = at_peak(workloads, [[name, name] for name in workloads], Layout((Cpu(0, 0, package=0),)), PEAK)
     for name, workload in workloads.items():
-        status, out, err = run([kernels / workload.words[0], *workload.words[1:], "--help"])
+        words = [word.replace("{cpus}", "2") for word in workload.words[1:]]
+        status, out, err = run([kernels / workload.words[0], *words, "--help"])
         assert status == 0, f"{name}: {err}"
         assert out.startswith(f"usage: {workload.words[0]} ")
     if file == "kernels":

@@ -12,15 +12,19 @@ import pytest
 
 from castmates.counters.events.migrations import Migrations
 from castmates.counters.nothing import NoCollector
+from castmates.counters.package import busy_clock
+from castmates.counters.package.collector import Packages
 from castmates.counters.proc.cputime import CpuTime
 from castmates.counters.proc.last_cpus import Places
 from castmates.counters.proc.other_programs import Culprits
 from castmates.counters.proc.procstat import ProcStat, Tree, tree_difference
 from castmates.errors import CastmatesError
 from castmates.linux.host import cpu_ticks
+from castmates.linux.perf_event import SOFTWARE, Target, open_event, read_group
 from castmates.protocols import Held
 from castmates.rdt.nothing import NoAllocator, NoMonitor
 from castmates.study.spec import Share
+from tests.unit import sysfs
 from tests.waiting import wait_for
 
 # Obeys one order a line: touch N fresh pages, sleep N times, burn N ms of CPU; where: here, in a thread, in a child.
@@ -461,3 +465,46 @@ def test_a_members_process_that_left_its_family_is_no_culprit(worker):
     (strays,) = [one.value for one in found if one.metric == "strays_s"]
     assert 0.15 <= strays <= in_all + TICKS_S
     assert not [one for one in found if one.metric == "foreign_s" and f"(pid {other.pid})" in one.note]
+
+
+@pytest.mark.needs("events", "root")
+def test_units_are_opened_as_sysfs_describes_them_and_counted_by_package(worker, tmp_path):
+    """A unit of memory controllers as the kernel shows one, but that its events are the kernel's own page faults."""
+    cpu = CPUS[-1]
+    os.sched_setaffinity(worker.pid, {cpu})
+    unit = tmp_path / "sys/bus/event_source/devices/uncore_imc_0"
+    sysfs.write(tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id", 3)
+    sysfs.write(unit / "type", SOFTWARE)
+    sysfs.write(unit / "cpumask", cpu)
+    sysfs.write(unit / "format/event", "config:0-7")
+    for name, event in (("cas_count_read", 2), ("cas_count_write", 5)):  # page faults, and the minor ones of them
+        sysfs.write(unit / f"events/{name}", f"event={event:#04x}")
+        sysfs.write(unit / f"events/{name}.scale", "2.0")
+        sysfs.write(unit / f"events/{name}.unit", "Bytes")
+    packages = Packages([cpu], tmp_path)
+    assert packages.available() is None
+    packages.attach({})
+    before = time.monotonic()
+    packages.start([])
+    worker.do("touch 5000 here")
+    found = {(sample.subject, sample.metric): sample for sample in packages.stop()}
+    elapsed = time.monotonic() - before
+    about = packages.about()["memory_read"]
+    packages.close()
+    every, minor = (found["package3", metric].value * elapsed for metric in ("memory_read", "memory_written"))
+    assert 2 * 5000 <= minor <= every
+    assert about.endswith("uncore_imc_0/cas_count_read/")
+
+
+@pytest.mark.needs("events", "root")
+def test_a_real_unit_of_this_kernel_is_opened_by_what_its_files_say():
+    unit = busy_clock.msr_unit(Path("/"))
+    terms = unit.named("tsc") if unit else None
+    if unit is None or terms is None:
+        pytest.skip("this kernel has no unit msr, or it counts no time stamps")
+    fd = open_event(unit.attr(terms), Target(-1, CPUS[0]))
+    try:
+        first, second = (read_group(fd, 1) for _ in range(2))
+    finally:
+        os.close(fd)
+    assert second[2] > first[2] > 0

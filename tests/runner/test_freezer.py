@@ -207,12 +207,16 @@ MOUNTS = """\
 @pytest.mark.parametrize(
     ("mounts", "own", "expected"),
     [
-        (MOUNTS, "1:cpu:/\n0::/", ["/sys/fs/cgroup/unified"]),
-        (MOUNTS, "0::/user/me", ["/sys/fs/cgroup/unified/user/me", "/sys/fs/cgroup/unified"]),
-        (MOUNTS.replace(" / ", " /jobs ", 1), "0::/jobs/7", ["/sys/fs/cgroup/unified/7", "/sys/fs/cgroup/unified"]),
-        (MOUNTS.replace(" / ", " /jobs ", 1), "0::/other", ["/sys/fs/cgroup/unified"]),
-        (MOUNTS.replace("unified", r"my\040group"), "0::/", ["/sys/fs/cgroup/my group"]),
-        (MOUNTS.splitlines()[1], "1:cpu:/", []),
+        (MOUNTS, "1:cpu:/\n0::/", ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"]),
+        (MOUNTS, "0::/user/me", ["/sys/fs/cgroup/unified/user/me", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"]),
+        (
+            MOUNTS.replace(" / ", " /jobs ", 1),
+            "0::/jobs/7",
+            ["/sys/fs/cgroup/unified/7", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"],
+        ),
+        (MOUNTS.replace(" / ", " /jobs ", 1), "0::/other", ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu"]),
+        (MOUNTS.replace("unified", r"my\040group"), "0::/", ["/sys/fs/cgroup/my group", "/sys/fs/cgroup/cpu"]),
+        (MOUNTS.splitlines()[1], "1:cpu:/", ["/sys/fs/cgroup/cpu"]),
     ],
 )
 def test_candidates(mounts, own, expected):

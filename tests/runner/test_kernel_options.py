@@ -65,6 +65,23 @@ def test_ways_are_those_of_the_last_level_and_its_shares_are_said(kernels, sysfs
     assert re.search(rf"the level-3 cache of CPU \d+ has {30 * MIB} bytes in 15 ways$", err)
 
 
+@pytest.mark.needs("two-cpus")
+def test_threads_on_several_caches_have_a_share_of_each(kernels, sysfs):
+    """Eight threads on eight caches divided one cache's share among them."""
+    for cpu in range(256):
+        cache = sysfs / f"devices/system/cpu/cpu{cpu}/cache"
+        own = sysfs.parent / f"cache{cpu}"
+        shutil.copytree(cache, own)
+        (own / "index3/shared_cpu_list").write_text(f"{cpu}\n")
+        cache.unlink()
+        cache.symlink_to(own)
+    command = [kernels / "stream", "--bytes", "0.01llc", "--threads", "2", "--units", "3"]
+    status, _, err = run(command, CASTMATES_SYSFS=str(sysfs))
+    assert status == 0
+    assert f"is {2 * 30 * MIB // 100 // 4096 * 4096} bytes" in err
+    assert "the threads lie on 2 of them" in err
+
+
 @pytest.mark.parametrize(
     ("size", "missing", "reason"),
     [
@@ -146,8 +163,9 @@ def test_bad_arguments_are_one_sentence_and_status_2(kernels, arguments, words):
 @pytest.mark.parametrize("kernel", [kernel for kernel in native.KERNELS if kernel not in (*native.KEEPERS, "mix")])
 def test_help_names_every_option_that_is_taken_and_no_other(kernels, kernel):
     _, help_text, _ = run([kernels / kernel, "--help"])
-    for option in ("bytes", "rate", "threads", "parallel", "writes", "huge", "mode", "directory", "units"):
-        _, _, err = run([kernels / kernel, f"--{option}", *([] if option == "huge" else [""]), "--units", "x"])
+    for option in ("bytes", "rate", "threads", "parallel", "writes", "huge", "small", "mode", "directory", "units"):
+        value = [] if option in ("huge", "small") else [""]
+        _, _, err = run([kernels / kernel, f"--{option}", *value, "--units", "x"])
         refused = "unrecognized option" in err
         assert (f"  --{option} " in help_text or f"  --{option}\n" in help_text) is not refused, (option, err)
 
@@ -159,6 +177,7 @@ KNOBS = [
     ("chase", "--parallel", "2"),
     ("chase", "--parallel", "7"),
     ("chase", "--parallel", "64", "--huge"),
+    ("chase", "--small"),
     ("capacity", "--parallel", "3", "--writes", "30"),
     ("capacity", "--writes", "100"),
     ("bandwidth", "--writes", "0"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.linux import cgroups, owned_names
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import myself
-from castmates.machine import knobs
+from castmates.machine import quieting
 from castmates.machine.journal import left_changed
 from castmates.machine.lock import machine_lock
 from castmates.machine.prepare import Preparing, prepared
@@ -169,7 +170,7 @@ def test_the_command_refuses_while_somebody_measures(state):
 @pytest.mark.needs("root")
 def test_interrupts_are_really_moved_and_come_back(state):
     online = os.cpu_count() or 1
-    before = {change.target: change.former for change in knobs.away(Path("/"), [0])} if online > 1 else {}
+    before = {change.target: change.former for change in quieting.interrupts_away(Path("/"), [0])} if online > 1 else {}
     if not before:
         pytest.skip("needs a second CPU, and interrupts that may come to the first")
     with prepared(Prepare(irq_affinity="away"), [0], Preparing("a test", print)) as record:
@@ -179,6 +180,51 @@ def test_interrupts_are_really_moved_and_come_back(state):
         assert moved == len(before)
     assert {target: read_setting(Path(target)) for target in before} == before
     assert "lost" not in record["irq_affinity"]
+
+
+@pytest.mark.needs("root")
+def test_the_kernels_work_is_really_moved_and_comes_back(state):
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("needs a second CPU to which work can go")
+    mask = Path("/") / quieting.WORKQUEUE_MASK
+    if not mask.exists():
+        pytest.skip("this kernel does not show where its unbound work may run")
+    before = read_setting(mask)
+    with prepared(Prepare(workqueues="away"), [0], Preparing("a test", print)) as record:
+        assert int(read_setting(mask).replace(",", ""), 16) & 1 == 0
+        assert record["workqueues"]["before"] == {str(mask): before}
+    assert read_setting(mask) == before
+
+
+HOLDING = """
+import sys
+from castmates.machine.latency_hold import held
+from pathlib import Path
+with held(Path("/"), 17):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def wakes_within() -> int:
+    """What is in force now, in microseconds."""
+    return struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])[0]
+
+
+@pytest.mark.needs("root")
+def test_a_latency_that_a_killed_process_held_is_let_go_by_the_kernel():
+    if not Path("/dev/cpu_dma_latency").exists():
+        pytest.skip("this kernel has no /dev/cpu_dma_latency")
+    before = wakes_within()
+    holder = subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        assert wakes_within() == min(17, before)
+    finally:
+        holder.kill()
+        holder.wait()
+    assert wakes_within() == before
 
 
 def test_what_a_killed_run_left_is_removed_and_what_a_living_one_uses_is_not(state):

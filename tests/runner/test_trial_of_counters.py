@@ -1,5 +1,6 @@
 """Counts of tasks with known answers: the project's own are right here, and counters that are not are found out."""
 
+import io
 import itertools
 import os
 import platform
@@ -7,18 +8,22 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from rich.console import Console
 
 from castmates.counters.events.budget import Budget
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.resolving import resolve
 from castmates.counters.events.turns import Rota
 from castmates.errors import CastmatesError
+from castmates.inside import papi
 from castmates.inside.events import event_of
+from castmates.inside.readings import Reading
 from castmates.linux.perf_event import EXCLUDE_KERNEL, Target, open_event
 from castmates.machine.topology import read_topology
 from castmates.protocols import Count
-from castmates.trials.counters import check, methods
+from castmates.trials.counters import by_papi, check, methods
 from castmates.trials.counters.program import CannotHere, known
+from castmates.trials.counters.table import as_table
 from castmates.trials.counters.tasks import MIB, SOFTWARE, trials
 from tests.needs import insist
 from tests.runner.single_step import visits_of
@@ -155,7 +160,7 @@ def test_tasks_for_the_processors_counters_run_and_are_judged_like_the_others(ke
     small = replace(trial, bytes=MIB if trial.bytes < 0 else min(trial.bytes, MIB), pairs=2)
     for factor, verdict in ((1, "verified"), (1.01 if trial.high < 1.006 * trial.per_unit else 3, "wrong")):
         engine = partial(lambda factor, *_: Told(small, factor), factor)
-        _, found, _ = check.try_one(small, kernels / "known", tmp_path, engine, perf_stat=False)
+        found = check.try_one(small, kernels / "known", tmp_path, engine, perf_stat=False).judged
         assert found.verdict == (verdict if trial.per_unit else "verified"), found
 
 
@@ -170,7 +175,7 @@ def test_what_cannot_be_done_here_is_not_checked_and_says_why(kernels, judged, m
         known([str(kernels / "known"), "disk", f"directory={place}"]) as process,
     ):
         process.go(100)
-    _, found, _ = check.try_one(disk, kernels / "known", tmp_path / "nowhere", perf_stat=False)
+    found = check.try_one(disk, kernels / "known", tmp_path / "nowhere", perf_stat=False).judged
     assert found.verdict == "not checked"
     assert found.why == "no file can be written there"
 
@@ -180,14 +185,14 @@ def test_perf_stat_is_asked_too_and_the_record_says_what_is_wrong(kernels, tmp_p
     touch = trial_of("touch")
     outcomes = [undisturbed(touch, kernels / "known", tmp_path)]
     record = check.record_of(outcomes)
-    _, both, theirs = outcomes[0]
+    _, both, theirs, _ = outcomes[0]
     assert both.verdict == "verified", both
     assert record["events"] == {"page-faults": "verified"}
     check.raise_if_wrong(record)
     assert theirs is None or theirs.verdict == "verified", theirs
     found = undisturbed(touch, kernels / "known", tmp_path, scaled)[1]
     with pytest.raises(CastmatesError, match="wrong counts: page-faults"):
-        check.raise_if_wrong(check.record_of([(touch, found, None)]))
+        check.raise_if_wrong(check.record_of([check.Outcome(touch, found)]))
 
 
 @pytest.mark.parametrize(("task", "instructions"), [("instructions", 100), ("branches", 11)])
@@ -196,3 +201,63 @@ def test_the_loops_have_as_many_instructions_as_they_say(kernels, task, instruct
     units = 97
     visits = visits_of([str(kernels / "known"), task], units)
     assert sum(times == units for times in visits.values()) in (instructions, instructions + 1)  # one more by chance
+
+
+class LikePapi:
+    """PAPI's interface over the kernel's own counters: of every thread that it is given, inherited; times `factor`."""
+
+    source, notes, misses = "PAPI", {}, ""
+    factor = 1.0
+
+    def __init__(self, events, threads):
+        (self._event,) = events
+        attr = event_of(self._event).attr
+        self._fds = [open_event(attr, Target(tid, inherit=True)) for tid in threads()]
+        self.names, self.refused = (self._event,), {}
+
+    def readings(self):
+        total = sum(int.from_bytes(os.read(fd, 32)[24:], "little") for fd in self._fds)
+        return (Reading(int(self.factor * total), 0, 0),)
+
+    def close(self):
+        for fd in self._fds:
+            os.close(fd)
+
+
+@countable
+@pytest.mark.parametrize("factor", [1.0, 1.02])
+def test_papi_is_judged_too_where_it_is_and_what_it_counts_wrong_is_an_error(kernels, tmp_path, monkeypatch, factor):
+    monkeypatch.setattr(by_papi, "PapiCounters", LikePapi)
+    monkeypatch.setattr(LikePapi, "factor", factor)
+    monkeypatch.setattr(papi, "why_not", lambda: None)
+    crew = trial_of("crew-touch")
+    outcome = undisturbed(crew, kernels / "known", tmp_path, perf_stat=False)
+    record = check.record_of([outcome])
+    assert outcome.judged.verdict == "verified", "our own counts are judged by themselves"
+    assert outcome.papi.verdict == ("verified" if factor == 1 else "wrong"), outcome.papi
+    assert record["papi"] == {"why": "", "events": {"page-faults": outcome.papi.verdict}}
+    console = Console(file=io.StringIO(), width=200)
+    console.print(as_table(record))
+    printed = console.file.getvalue()
+    assert "PAPI" in printed.splitlines()[1]
+    if factor == 1:
+        check.raise_if_wrong(record)
+        assert "By PAPI 1 of 1 are verified, 0 wrong." in printed
+    else:
+        assert "wrong by PAPI: page-faults, crew-touch" in printed
+        with pytest.raises(CastmatesError, match=r"wrong counts: page-faults \(by PAPI\)"):
+            check.raise_if_wrong(record)
+
+
+def test_without_papi_the_record_says_why_and_nothing_is_tried(kernels, tmp_path, monkeypatch):
+    monkeypatch.setattr(papi, "why_not", lambda: papi.NOWHERE)
+    outcome = check.try_one(replace(trial_of("touch"), pairs=1), kernels / "known", tmp_path, perf_stat=False)
+    assert outcome.papi is None
+    assert check.record_of([outcome])["papi"] == {"why": papi.NOWHERE, "events": {}}
+
+
+@pytest.mark.skipif(bool(papi.why_not()), reason=str(papi.why_not()))
+def test_the_papi_that_is_here_counts_a_crew_or_says_why_it_cannot(kernels, tmp_path):
+    judged = by_papi.try_by_papi(trial_of("crew-touch"), kernels / "known", tmp_path, None)
+    assert judged.verdict != "wrong", judged
+    assert judged.verdict == "verified" or "another process" in judged.why or "disturbed" in judged.why, judged

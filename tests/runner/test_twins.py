@@ -13,6 +13,8 @@ import pytest
 from castmates.study.model import Catalogue, Workload
 from castmates.study.reading import read
 from castmates.workloads import inputs, programs
+from tests.needs import INSISTED, lacks, why_not
+from tests.runner import twin_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "config" / "workloads" / name for name in ("twins.yaml", "suites.yaml")]
@@ -75,8 +77,12 @@ def once(data, tmp_path):
 
 
 def available(name: str) -> Workload:
+    if "twins" in INSISTED:
+        why_not("twins")  # which fetches them
     workload = TWINS[name]
     if lack := programs.lack(workload.words, workload.package, PATH):
+        if workload.package in twin_packages.TWINS:
+            lacks("twins", f"{lack}: `make twins`, or apt-get install {workload.package}")
         pytest.skip(f"{lack}: apt-get install {workload.package}")
     return workload
 

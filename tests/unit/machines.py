@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from castmates.machine.snapshot import memory, read_snapshot, record
+from castmates.machine.capture.capture import memory, read_captured_topology, record
 from castmates.machine.topology import Topology
 from castmates.project import layout_of
 from castmates.study.placement.layout import Layout
@@ -122,11 +122,11 @@ MACHINES: dict[str, Callable[[], Machine]] = {
 
 @cache
 def topology(name: str) -> Topology:
-    """A synthetic machine as the reader sees it, by way of an archive like those of `doctor --snapshot`."""
+    """A synthetic machine as the reader sees it, by way of a file like those of `doctor --capture`."""
     with TemporaryDirectory(dir=memory()) as folder:
-        file = Path(folder, f"{name}.tar.gz")
+        file = Path(folder, f"{name}.json.gz")
         record(file, sysfs.build(Path(folder, "root"), MACHINES[name]()))
-        return read_snapshot(file)
+        return read_captured_topology(file)
 
 
 @cache

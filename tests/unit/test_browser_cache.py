@@ -34,7 +34,7 @@ def test_packages_of_a_broken_fetch_are_forgotten(cache, monkeypatch):
         raise NoLab("there is no network")
 
     monkeypatch.setattr(chromium, "unfit", lambda _: None)
-    monkeypatch.setattr(chromium.Packages, "update", update)
+    monkeypatch.setattr(chromium.Debian, "update", update)
     with pytest.raises(NoLab):
         chromium.fetch(lambda _: None)
     assert seen == [[]]

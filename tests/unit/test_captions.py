@@ -8,10 +8,14 @@ import pytest
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
+from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
+from tests.unit import test_distances as distant
+from tests.unit import test_mitigations as against
 from tests.unit import test_steptimes as steptimes
 from tests.unit import topdown_maker
 from tests.unit.partition_maker import atoms
+from tests.unit.phases import test_figures_by_phase as by_phase
 from tests.unit.phases.test_phase_figures import results as with_phases
 from tests.unit.results_maker import make
 from tests.unit.test_figure_shares import results as of_shares
@@ -52,6 +56,8 @@ MADE = {
     "counters": lambda folder, blocks: counted.results(folder, *counted.made_up(blocks)),
     "topdown": with_topdown,
     "phases": with_phases_of,
+    **dict.fromkeys(("phase_counts", "topdown_phases"), lambda folder, blocks: by_phase.made(folder, blocks=blocks)),
+    "counters_evolution": rounds.study,
 }
 
 

@@ -149,6 +149,34 @@ def test_throttle_events_are_counted_between_the_edges(root):
     assert Throttling([0], root).available() == NONE_HERE
 
 
+def test_an_event_of_a_package_is_counted_once_however_many_cpus_see_it(root):
+    for cpu, count in ((0, 10), (1, 5)):
+        write(root / BASE / f"cpu{cpu}/thermal_throttle/package_throttle_count", count)
+        write(root / BASE / f"cpu{cpu}/thermal_throttle/core_power_limit_count", count)
+        write(root / BASE / f"cpu{cpu}/topology/physical_package_id", 0)
+    throttling = Throttling([0, 1], root)
+    throttling.start([])
+    write(root / BASE / "cpu0/thermal_throttle/package_throttle_count", 12)
+    write(root / BASE / "cpu1/thermal_throttle/package_throttle_count", 7)
+    write(root / BASE / "cpu1/thermal_throttle/core_power_limit_count", 9)
+    told = {(one.subject, one.metric): one.value for one in throttling.stop()}
+    assert told["package0", "package_throttles"] == 2.0
+    assert told["cpu1", "core_power_limits"] == 4.0
+    assert throttling.about()["for power limits"] == "yes"
+
+
+def test_the_uncores_limits_must_stay_as_they_were(root):
+    folder = root / BASE / "intel_uncore_frequency/package_00_die_00"
+    write(folder / "min_freq_khz", 800000)
+    write(folder / "max_freq_khz", 2400000)
+    conditions = Conditions([0], root)
+    conditions.attach({})
+    conditions.start([])
+    write(folder / "max_freq_khz", 1600000)
+    found = {one.metric: one for one in conditions.stop()}
+    assert found["settings_changed"].note == "max_freq_khz of package_00_die_00 was 2400000 and is 1600000"
+
+
 def test_what_this_machine_lacks_is_named_in_the_provenance():
     collectors = choose.choose_collectors([0], [], {})
     names = [one.name for one in collectors]

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from castmates.cli.main import app
+from castmates.machine.quirks import table as quirks_table
 from castmates.results.columns import block, comparison, partitions, study
-from docs_site import commands, examples, study_keys, tables
+from docs_site import commands, examples, quirks, study_keys, tables
 from docs_site.links import FENCED, LINK, relinked
 from docs_site.pages import ELSEWHERE, GENERATED
 
@@ -114,3 +115,12 @@ def test_examples_are_run_and_their_output_is_written(tmp_path):
 def test_no_line_begins_with_a_value(page):
     """Markdown takes a line that begins with a comment for HTML, and ends the list that it stands in."""
     assert not re.search(r"^\s*<!-- value", (ROOT / page).read_text(), re.MULTILINE)
+
+
+def test_every_quirk_is_on_its_page_with_its_sources():
+    page = quirks.page(ROOT)
+    for quirk in quirks_table():
+        assert f"## {quirk.title}" in page
+        assert all(f"]({url})" in page for url in quirk.sources)
+    assert "GenuineIntel family 6 model 85 stepping 0–4; kernels: from 4.14; flags: rdt_a; errata: SKZ4" in page
+    assert "without the fix, which is in 6.12, 6.11.6, 6.6.59, 6.1.115" in page

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from castmates.machine.doctor import rdt
+from castmates.machine.doctor import memory, rdt
 from castmates.machine.doctor.capabilities import summarise
 from castmates.machine.doctor.doctor import as_json, as_table, examine
 from castmates.machine.doctor.screen import screen
@@ -42,6 +42,7 @@ def server(tmp_path):
     sysfs.write(root / "proc/meminfo", "MemTotal: 1000 kB\nSwapTotal: 10 kB\nSwapFree: 10 kB")
     sysfs.write(root / "proc/sys/kernel/perf_event_paranoid", -1)
     sysfs.write(root / "sys/devices/system/cpu/intel_pstate/no_turbo", 1)
+    sysfs.write(root / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never")
     for cpu in range(8):
         sysfs.write(root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", "performance")
     return root
@@ -66,6 +67,14 @@ TRIED = {
     "way_masks": {"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
     "counts": {"at": "2026-01-05T10:00:00+00:00", "events": {"instructions": "verified"}},
     "packages": {},
+    "memory_peak": {
+        "at": "2026-01-05T10:00:00+00:00",
+        "curve": [
+            {"cores": 1, "read": 15e9, "triad": 12e9},
+            {"cores": 8, "read": 40e9, "triad": 39e9},
+            {"cores": 16, "read": 41e9, "triad": 40e9},
+        ],
+    },
 }
 
 
@@ -310,7 +319,7 @@ def test_facts_of_this_machine_are_json(tmp_path):
     assert json.loads(json.dumps(facts)) == facts
     assert facts["kernel"] == os.uname().release
     assert facts["topology"]["allowed"]
-    assert {c.name for c in examine(facts, read_topology())} == set(rows(tmp_path))
+    assert {c.name.partition(":")[0] for c in examine(facts, read_topology())} == set(rows(tmp_path))
 
 
 def test_the_commit_of_a_checkout(tmp_path):
@@ -438,3 +447,26 @@ def test_plugins_are_listed_and_a_broken_one_is_a_no(server):
     ]
     assert row.state == "no"
     assert row.cost == "Sweeps stop at it: It cannot be loaded."
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "words"),
+    [
+        ({"transparent_hugepages": "always"}, "yes", "also where it does not ask"),
+        ({"transparent_hugepages": "madvise"}, "yes", "where it asks"),
+        ({"transparent_hugepages": "never"}, "no", "transparent_hugepage is never"),
+        ({}, "unknown", "does not show"),
+    ],
+)
+def test_huge_pages_can_be_had_or_not(facts, state, words):
+    check = memory.huge_pages(facts)
+    assert (check.state, words in check.finding) == (state, True)
+    assert ("echo madvise" in check.change) is (state == "no")
+
+
+def test_a_peak_is_partly_known_where_bandwidth_still_grew():
+    grows = {"at": "t", "curve": [{"cores": n, "read": n * 1e9, "triad": n * 1e9} for n in (1, 2)]}
+    assert memory.peak({"memory_peak": grows}).state == "partly"
+    assert memory.peak(TRIED).state == "yes"
+    unknown = memory.peak({"memory_peak": None})
+    assert (unknown.state, unknown.change) == ("unknown", "castmates doctor --memory-peak")

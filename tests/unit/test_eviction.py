@@ -4,8 +4,12 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.machine.topology import CacheDomain, Topology
+from castmates.machine.topology import CacheDomain, NumaNode, Topology
+from castmates.report.facts import EvictionFacts
+from castmates.report.text.eviction import eviction_sentence
+from castmates.runner.processes.evictor import Evictor
 from castmates.runner.rounds import eviction
+from castmates.runner.rounds.eviction import Emptied
 from castmates.study.spec import Share
 
 SIZE = 16 * eviction.MIB
@@ -15,12 +19,14 @@ LLCS = (
     CacheDomain(9, 3, None, None, (8,)),
 )
 TOPOLOGY = Topology((), LLCS, (), tuple(range(9)))
+# The first cache is divided among two nodes.
+DIVIDED = Topology((), LLCS, (NumaNode(0, 1, (0, 1)), NumaNode(1, 1, (2, 3)), NumaNode(2, 1, tuple(range(4, 9)))), ())
 NARROW, WIDE = (Share(member="lead@0", ways=0x1),), (Share(member="lead@0", ways=0xF),)
 
 
-def _company(*members, shares=NARROW):
+def _company(*members, shares=NARROW, nodes=()):
     return SimpleNamespace(
-        members=[SimpleNamespace(cpus=cpus) for cpus in members], scenes=[SimpleNamespace(shares=shares)]
+        members=[SimpleNamespace(cpus=cpus, nodes=nodes) for cpus in members], scenes=[SimpleNamespace(shares=shares)]
     )
 
 
@@ -35,67 +41,153 @@ def _company(*members, shares=NARROW):
     ],
 )
 def test_each_cache_with_members_is_emptied_from_one_cpu(members, own, cpus):
-    found = eviction.evictors(TOPOLOGY, _company(*members), own)
-    assert found == dict.fromkeys(cpus, 2 * SIZE)
+    assert eviction.evictors(TOPOLOGY, _company(*members), own) == [Evictor(cpu, 2 * SIZE) for cpu in cpus]
+
+
+@pytest.mark.parametrize(
+    ("members", "own", "nodes", "expected"),
+    [
+        (((0,), (2,)), (), (), [Evictor(0, SIZE, 0), Evictor(2, SIZE, 1)]),  # each fills its own part
+        (((0,), (1,)), (), (), [Evictor(1, SIZE, 0)]),
+        (((0,), (1,)), (3,), (), [Evictor(1, SIZE, 0)]),  # ours lies in another part
+        (((0,),), (), (1,), [Evictor(0, SIZE, 0), Evictor(0, SIZE, 1, bound=True)]),  # its memory lies there
+        (((4,),), (), (), [Evictor(4, 2 * SIZE)]),  # a cache that is not divided
+    ],
+)
+def test_each_part_of_a_divided_cache_is_emptied_with_memory_of_its_node(members, own, nodes, expected):
+    found = eviction.evictors(DIVIDED, _company(*members, nodes=nodes), own)
+    assert found == expected
+    assert len({each.name for each in found}) == len(found)
+
+
+def test_what_is_evicted_is_written():
+    assert Evictor(3, 2 * SIZE).command == ["stream", "--mode", "write", "--bytes", str(2 * SIZE)]
 
 
 def test_without_masks_nothing_is_emptied():
-    assert eviction.evictors(TOPOLOGY, _company((0,), shares=()), (3,)) == {}
-    assert eviction.evictors(TOPOLOGY, _company((0,), shares=(Share(member="lead@0", bandwidth=10),)), ()) == {}
+    assert eviction.evictors(TOPOLOGY, _company((0,), shares=()), (3,)) == []
+    assert eviction.evictors(TOPOLOGY, _company((0,), shares=(Share(member="lead@0", bandwidth=10),)), ()) == []
 
 
 @dataclass
 class Stage:
-    """Writes down what is done to it; the evictor reads `pace` MiB between two looks."""
+    """Writes down what is done to it; each evictor writes `pace` MiB between two looks."""
 
     pace: int = 8
+    left: list[float | None] = field(default_factory=lambda: [0.0])  # bytes of members after each pass, the last stays
     done: list[str] = field(default_factory=list)
     shares: tuple[Share, ...] = ()
     evictors: dict[str, int] = field(default_factory=lambda: {"evictor:3": 2 * SIZE})
     now: int = 0
-    read: int = 1000
 
     def __post_init__(self):
-        self.one = SimpleNamespace(records=[], forget_beats=self.forget)
-        self.cast = {"evictor:3": self.one}
+        self.cast = {name: SimpleNamespace(records=[], written=1000) for name in self.evictors}
+        for one in self.cast.values():
+            one.forget_beats = one.records.clear
+        self.hardware = SimpleNamespace(occupied=self.occupied)
+        self.moving = ()
 
-    def forget(self):
-        self.one.records = []
+    def occupied(self):
+        return self.left.pop(0) if len(self.left) > 1 else self.left[0]
 
     def now_ns(self):
         return self.now
 
     def sleep_until(self, t_ns):
-        self.now, self.read = t_ns, self.read + self.pace
-        self.one.records.append((self.now, self.read))
+        self.now = t_ns
+        for name in self.moving:
+            self.cast[name].written += self.pace
+            self.cast[name].records.append((self.now, self.cast[name].written))
 
     def switch(self, names):
+        self.moving = tuple(names)
         self.done.append(f"run {','.join(names) or 'nobody'}")
 
     def apply_shares(self, shares):
-        lost = len(bin(shares[0].ways)) < 6 if shares else False
+        lost = bool(shares) and shares[0].ways.bit_count() < 4
         self.done.append("give " + (f"{shares[0].ways:x}" if shares else "all"))
         self.shares = shares
         return lost
 
 
-def test_where_somebody_lost_ways_the_cache_is_read_through_with_open_masks():
-    stage = Stage()
+EMPTIES = ["run nobody", "give all", "run evictor:3", "run nobody"]
+
+
+@pytest.mark.parametrize("shares", [NARROW, WIDE, ()])
+def test_every_stretch_begins_with_an_empty_cache_whatever_its_masks(shares):
+    """Emptied only where somebody lost ways, scenes under masks began cold, and those without warm."""
+    stage = Stage(shares=NARROW if shares != NARROW else WIDE)
+    found = eviction.change_shares(stage, shares)
+    assert stage.done == [*EMPTIES, f"give {shares[0].ways:x}" if shares else "give all"]
+    assert stage.cast["evictor:3"].written - 1000 - stage.pace >= 2 * SIZE / eviction.MIB
+    assert (found.passes, found.left) == (1, 0.0)
+    assert stage.shares == shares
+
+
+def test_where_nothing_changes_nothing_is_written_unless_it_is_a_new_round():
+    stage = Stage(shares=WIDE)
+    assert eviction.change_shares(stage, WIDE) is None
+    assert stage.done == []
+    assert eviction.change_shares(stage, WIDE, anew=True).passes == 1
+
+
+def test_all_parts_are_written_through_at_the_same_time():
+    stage = Stage(evictors={"evictor:0:node0": SIZE, "evictor:2:node1": SIZE})
     eviction.change_shares(stage, NARROW)
-    assert stage.done == ["run nobody", "give 1", "give all", "run evictor:3", "run nobody", "give 1"]
-    assert (stage.read - 1000 - stage.pace) * eviction.MIB >= 2 * SIZE
-    assert stage.shares == NARROW
+    assert "run evictor:0:node0,evictor:2:node1" in stage.done
+    assert all((one.written - 1000) * eviction.MIB >= SIZE for one in stage.cast.values())
 
 
-def test_where_nobody_lost_ways_or_nothing_changes_nothing_is_read():
-    stage = Stage()
-    eviction.change_shares(stage, WIDE)
-    assert stage.done == ["run nobody", "give f"]
-    eviction.change_shares(stage, WIDE)
-    assert stage.done == ["run nobody", "give f"]
+@pytest.mark.parametrize(
+    ("left", "passes", "share"),
+    [
+        ([0.01 * SIZE], 1, 0.01),  # little enough
+        ([0.5 * SIZE, 0.1 * SIZE, 0.01 * SIZE], 3, 0.01),  # it falls from pass to pass
+        ([0.5 * SIZE, 0.5 * SIZE], 2, 0.5),  # another pass does not help
+        ([0.5 * SIZE, 0.4 * SIZE, 0.3 * SIZE, 0.2 * SIZE, 0.1 * SIZE], 4, 0.2),  # enough is enough
+        ([None], 1, None),  # occupancy cannot be read
+    ],
+)
+def test_it_is_repeated_until_the_members_hold_little(left, passes, share):
+    found = eviction.change_shares(Stage(left=left), NARROW)
+    assert found.passes == passes
+    assert found.left == (None if share is None else pytest.approx(share))
+
+
+def test_ways_that_are_lost_where_nobody_can_empty_the_cache_are_recorded():
+    assert eviction.change_shares(Stage(evictors={}), NARROW) == Emptied(0, None, 0.0)
+    assert eviction.change_shares(Stage(evictors={}), WIDE) is None
 
 
 def test_an_evictor_that_stands_still_is_told():
     stage = Stage(pace=0)
-    with pytest.raises(CastmatesError, match="evictor:3 did not stream 32 MiB within 20 s"):
+    with pytest.raises(CastmatesError, match="evictor:3 did not write 32 MiB within 20 s"):
         eviction.change_shares(stage, NARROW)
+
+
+def test_the_record_of_a_block_has_what_was_reached():
+    emptied = [Emptied(1, 0.01, 0.1), Emptied(4, 0.3, 0.4), Emptied(1, 0.0, 0.1)]
+    found = eviction.reached(emptied)
+    assert found == {
+        "times": 3,
+        "passes": 6,
+        "seconds": 0.6,
+        "read": 3,
+        "left": 0.01,
+        "left_most": 0.3,
+        "not_emptied": 1,
+    }
+    assert eviction.reached([]) == {}
+    facts = EvictionFacts.model_validate(found)
+    assert eviction_sentence([facts]) == (
+        "Last-level caches were emptied before each of 3 stretches; members then held 1 % (median), 30 % at most. "
+        "That was too much before 1 of them: scenes there did not begin with an empty cache."
+    )
+
+
+def test_health_shows_what_is_not_known_and_what_was_not_done():
+    unread = EvictionFacts.model_validate(eviction.reached([Emptied(1, None, 0.1)] * 2))
+    assert eviction_sentence([unread]).endswith("how much members then held of them could not be read.")
+    never = EvictionFacts.model_validate(eviction.reached([Emptied(0, None, 0.0)] * 2))
+    assert eviction_sentence([never]) == "Members lost ways before 2 stretches, and no cache was emptied."
+    assert eviction_sentence([EvictionFacts()]) == ""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.analysis.statistics.intervals import estimate, holm, more_than
 from castmates.analysis.statistics.rounds_alike import widening
 
 
@@ -137,3 +137,15 @@ def test_holm_keeps_the_order_and_never_lowers(p_values):
     assert (adjusted >= raw).all()
     assert (adjusted <= np.minimum(1, raw * len(raw))).all()
     assert (np.diff(adjusted[np.argsort(raw, kind="stable")]) >= 0).all()
+
+
+@pytest.mark.parametrize("edge", [0.0, 0.1, 0.19, 0.5])
+def test_above_an_edge_is_the_one_sided_t_test(edge):
+    values = [0.1, 0.2, 0.3, 0.25]
+    found = estimate(pairs({block: [value] for block, value in enumerate(values)}), by=["row"])
+    wanted = stats.ttest_1samp(values, edge, alternative="greater").pvalue
+    assert more_than(found, edge).tolist() == pytest.approx([wanted])
+
+
+def test_above_an_edge_is_not_known_from_one_launch():
+    assert more_than(estimate(pairs({1: [0.1, 0.2]}), by=["row"]), 0.0).isna().all()

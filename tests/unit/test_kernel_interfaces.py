@@ -11,8 +11,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "castmates"
 # They run inside workloads, where other interpreters have the standard library alone.
 APART = {"linux", "inside", "workloads"}
-# What `castmates plan` takes along of a machine is a list of paths.
-LISTS_OF_PATHS = {"machine/snapshot.py"}
+# What a capture holds of a machine is a list of paths.
+LISTS_OF_PATHS = {"machine/capture/contents.py"}
 KERNEL_PATH = re.compile(r"/?(proc|sys/fs/cgroup)(/\S*)?|cgroup\.[a-z_]+|.*/cgroup\.[a-z_]+")
 SYSTEM_CALLS = {"ctypes", "_ctypes", "cffi"}
 

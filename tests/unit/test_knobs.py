@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.machine import knobs
+from castmates.machine import knobs, quieting
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.study.model import Prepare, Study
@@ -19,7 +19,13 @@ from castmates.study.reading import read
 from tests.unit import makers, sysfs
 
 EVERYTHING = Prepare(
-    governor="performance", turbo="off", thp="never", numa_balancing="off", nmi_watchdog="off", irq_affinity="away"
+    governor="performance",
+    turbo="off",
+    thp="never",
+    numa_balancing="off",
+    nmi_watchdog="off",
+    irq_affinity="away",
+    epp="performance",
 )
 CPU = "sys/devices/system/cpu"
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
@@ -39,6 +45,8 @@ def write(root, **changed):
         "proc/irq/2/smp_affinity_list": "2",
         "proc/irq/10/smp_affinity_list": "0,4",
         "proc/irq/default_smp_affinity": "ff",
+        f"{CPU}/cpufreq/policy0/energy_performance_preference": "balance_performance",
+        f"{CPU}/cpufreq/policy0/energy_performance_available_preferences": "default performance balance_performance",
         "proc/77/comm": "bash",
     }
     for name, text in (files | changed).items():
@@ -72,7 +80,9 @@ def test_everything_is_set_for_the_block_and_put_back_after_it(root, journal):
         assert now["proc/sys/kernel/numa_balancing"] == now["proc/sys/kernel/nmi_watchdog"] == "0"
         assert [now[f"proc/irq/{n}/smp_affinity_list"] for n in (1, 2, 10)] == ["1-3,5-7", "2", "1-3,5-7"]
         # Every knob but those that were as wished already.
-        assert len(journal.entries()) == 7
+        assert len(journal.entries()) == 9
+        assert now["proc/irq/default_smp_affinity"] == "ee"
+        assert now[f"{CPU}/cpufreq/policy0/energy_performance_preference"] == "performance"
     after = contents(root)
     assert after.pop(THP) == "madvise"
     del before[THP]
@@ -85,6 +95,7 @@ def test_everything_is_set_for_the_block_and_put_back_after_it(root, journal):
     assert record["irq_affinity"]["before"] == {
         str(root / "proc/irq/1/smp_affinity_list"): "0-7",
         str(root / "proc/irq/10/smp_affinity_list"): "0,4",
+        str(root / "proc/irq/default_smp_affinity"): "ff",
     }
     assert record["irq_affinity"]["refused"] == {}
     assert told[-1].startswith("machine prepared: governor performance, turbo off, thp never")
@@ -123,9 +134,9 @@ def test_a_word_that_the_kernel_does_not_know_is_named_with_those_it_does(root):
 
 def test_interrupts_have_to_have_somewhere_to_go(root):
     with pytest.raises(CastmatesError, match=r"the block is on every CPU there is \(0-7\)"):
-        knobs.away(root, range(8))
+        quieting.interrupts_away(root, range(8))
     # With only a sibling left it is that one, which is better than a member's CPU.
-    assert {change.new for change in knobs.away(root, range(7))} == {"7"}
+    assert {change.new for change in quieting.interrupts_away(root, range(7))} == {"7", "80"}
 
 
 def refusing(code, *names):
@@ -146,7 +157,7 @@ def test_interrupts_that_cannot_be_moved_stay_and_are_counted(root, journal, mon
     with prepared(Prepare(irq_affinity="away"), [0], Preparing("a block", told.append, journal, root)) as record:
         assert contents(root)["proc/irq/10/smp_affinity_list"] == "0,4"
     assert record["irq_affinity"]["refused"] == {str(root / "proc/irq/10/smp_affinity_list"): "refused"}
-    assert list(record["irq_affinity"]["set"].values()) == ["1-3,5-7"]
+    assert list(record["irq_affinity"]["set"].values()) == ["1-3,5-7", "ee"]
     assert "1 of 2 interrupts cannot be moved off the block's CPUs" in told
     assert any("irqbalance is running" in one for one in told)
 

@@ -17,7 +17,7 @@ from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.surroundings import Domain, Surroundings
 from castmates.runner.rounds.window import Window
 from castmates.study.budget_keys import Limits
-from castmates.study.spec import UNMANAGED, Design, Member, Scene
+from castmates.study.spec import UNMANAGED, Design, Member, Scene, Share
 
 SECONDS = 2.0
 LEAD, BESIDE, FROZEN, PLACEBO = "lead@0", "beside@1", "frozen@2,3", "placebo:1"
@@ -33,7 +33,7 @@ DESIGN = Design(
     settle=0.0,
     longest_settle=0.0,
     steps=10,
-    limits=Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8),
+    limits=Limits(steal=0.03, foreign=0.05, neighbours=0.1, swap=8, neighbour_cpus=8),
 )
 A_LITTLE = 1e-6
 EVICTORS_CPU = 9  # nobody measured runs there
@@ -89,6 +89,7 @@ class Case:
     notes: dict[tuple[str, str], str] = field(default_factory=dict)
     evictors: dict[str, int] = field(default_factory=dict)
     takers: tuple[tuple[str, float, str], ...] = ()  # place, seconds, who
+    shares: tuple[Share, ...] = ()  # of its scene
 
     def readings(self) -> dict[tuple[str, str], float | None]:
         clean: dict[tuple[str, str], float | None] = {("host", "pswpin"): 0.0, ("host", "pswpout"): 0.0}
@@ -120,7 +121,15 @@ class Case:
 
     def slice(self) -> Slice:
         return Slice(
-            Scene(name="s", kind="corun", mix="m", active=self.active, placebos=(), partition=UNMANAGED),
+            Scene(
+                name="s",
+                kind="corun",
+                mix="m",
+                active=self.active,
+                placebos=(),
+                partition=UNMANAGED,
+                shares=self.shares,
+            ),
             open_ns=OPEN_NS,
             close_ns=OPEN_NS + int(SECONDS * 1e9),
             switch_ns=OPEN_NS,
@@ -422,13 +431,14 @@ def test_every_reason_is_given():
             ("host", "slept_s"): 1.0,
             (LEAD, "schemata_changed"): 1.0,
             ("host", "misplaced"): 1.0,
+            ("host", "foreign_traffic"): 9e9,
         },
     )
     kinds = [reason.partition(":")[0] for reason in case.reasons()]
     assert kinds == [
         *("too few steps", "lost heartbeats", "steal", "foreign load", "neighbours"),
         *("not frozen", "off its CPUs", "masks changed", "out of its group"),
-        *("swapping", "governor changed", "offline", "the machine slept"),
+        *("swapping", "foreign traffic", "governor changed", "offline", "the machine slept"),
     ]
 
 
@@ -492,3 +502,38 @@ def quiet(draw):
 @given(quiet())
 def test_effects_and_loads_below_every_limit_reject_nothing(case):
     assert case.reasons() == []
+
+
+def test_who_has_used_up_its_quota_may_be_silent_until_the_next_period():
+    early = [(t_ns, step) for t_ns, step in records(40) if t_ns < OPEN_NS + int(0.4e9)]
+    quota = Share(member=BESIDE, quota=20, period=1000)
+    values = {(BESIDE, "cpu_s"): 0.4, ("cpu1", "user_s"): 0.4}
+    assert [reason.partition(":")[0] for reason in Case(steps={BESIDE: early}, values=values).reasons()] == [
+        "no progress"
+    ]
+    assert Case(steps={BESIDE: early}, values=values, shares=(quota,)).reasons() == []
+    short = quota.model_copy(update={"period": 100})
+    assert [
+        reason.partition(":")[0] for reason in Case(steps={BESIDE: early}, values=values, shares=(short,)).reasons()
+    ] == ["no progress"]
+
+
+def test_a_quota_must_be_the_one_that_was_given_and_must_hold():
+    half = (Share(member=BESIDE, quota=50, period=10),)
+    inside = {(BESIDE, "cpu_s"): 1.0, ("cpu1", "user_s"): 1.0}
+    assert Case(shares=half, values=inside).reasons() == []
+    changed = inside | {(BESIDE, "cpu_quota_changed"): 1.0}
+    note = {(BESIDE, "cpu_quota_changed"): "'5000 10000' was 'none'"}
+    assert Case(shares=half, values=changed, notes=note).reasons() == [
+        "quota changed: that of beside@1, '5000 10000' was 'none'"
+    ]
+    assert Case(shares=half).reasons() == ["quota exceeded: beside@1 took 1.500 s of CPU time, 1.030 s at most"]
+
+
+def test_the_time_of_members_on_the_same_cpu_is_not_taken_for_others(monkeypatch):
+    monkeypatch.setitem(PLACES, BESIDE, PLACES[LEAD])
+    monkeypatch.setitem(MEMBERS, BESIDE, member(BESIDE))
+    shared = {(LEAD, "cpu_s"): 1.0, (BESIDE, "cpu_s"): 0.95, ("cpu0", "user_s"): 1.95}
+    assert Case(values=shared).reasons() == []
+    (reason,) = Case(values=shared | {(BESIDE, "cpu_s"): 0.45}).reasons()
+    assert reason.startswith("foreign load: others took 24% of CPU 0")

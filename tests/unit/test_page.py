@@ -18,7 +18,7 @@ from castmates.report.results import read_results
 from castmates.report.text import design as plan
 from castmates.report.text import health
 from castmates.report.text.stamps import caveat, stamps
-from tests.unit.results_maker import make, record
+from tests.unit.results_maker import MACHINE, make, record
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -424,3 +424,18 @@ def test_old_records_without_a_settle_time_leave_its_columns_out(tmp_path):
     text = words_of(folder)
     assert "Steady after (s)" not in text
     assert "Settle time" not in text
+
+
+def test_the_machine_shows_known_quirks_and_runs_nothing_of_them(tmp_path):
+    quirk = {
+        "name": "x",
+        "title": "Traffic <b>may</b> be wrong (errata X1)",
+        "happens": "It counts too much.",
+        "do": "Compare it.",
+        "sources": ["https://example.org/x"],
+    }
+    text = words_of(make(tmp_path / "study", machine={**MACHINE, "quirks": [quirk]}))
+    assert "What is known to go wrong on this processor and kernel" in text
+    assert "Traffic <b>may</b> be wrong (errata X1)" in text
+    assert "It counts too much. Compare it." in text
+    assert "Sources: https://example.org/x." in text

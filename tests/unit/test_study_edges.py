@@ -9,7 +9,7 @@ from castmates.study.cache import Bandwidth
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.confirmation import MOST_NAMED, confirming, mix_under
 from castmates.study.model import Placement
-from castmates.study.partitions.amounts import Notes, rates_from
+from castmates.study.partitions.amounts import Notes, rate_text, rates_from
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.placement.place import place
 from castmates.study.placement.rules import ask
@@ -31,6 +31,21 @@ def test_rates_become_eighths_of_a_gigabyte_without_a_rest():
     notes = Notes()
     assert rates_from(["2 GB/s", "125 MB/s", "10 GB/s"], EIGHTHS, "key", notes) == [16, 1, 80]
     assert not notes.sentences
+
+
+MEBIBYTES = Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("2000 MiB/s", 2000), ("2 GiB/s", 2048 + 2), ("2000 MB/s", 1910), ("1 MB/s", 10), ("2.5 Gi", None)],
+)
+def test_mebibytes_are_no_megabytes(text, rate):
+    if rate is None:
+        with pytest.raises(ValueError, match="a bandwidth such as"):
+            rate_text(text)
+    else:
+        assert rates_from([rate_text(text)], MEBIBYTES, "key", Notes()) == [rate]
 
 
 def test_a_rate_above_the_most_is_left_out_and_those_behind_it_stay():

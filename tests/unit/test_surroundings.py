@@ -15,7 +15,7 @@ def xeon(tmp_path_factory):
 
 
 def test_siblings_are_quiet_and_the_rest_of_the_cache_is_around(xeon):
-    assert surroundings(xeon, [0]) == Surroundings((4,), (Domain("l3:0", 4, (1, 5)),))
+    assert surroundings(xeon, [0]) == Surroundings((4,), (Domain("l3:0", 4, (1, 5)),), caches=(0,))
 
 
 def test_a_block_on_two_sockets_has_two_domains(xeon):
@@ -25,19 +25,20 @@ def test_a_block_on_two_sockets_has_two_domains(xeon):
 
 
 def test_a_block_that_holds_the_whole_domain_has_no_neighbours(xeon):
-    assert surroundings(xeon, [0, 4, 1, 5]) == Surroundings()
-    assert surroundings(xeon, [0, 1]) == Surroundings((4, 5))  # siblings are watched strictly, not as neighbours
+    assert surroundings(xeon, [0, 4, 1, 5]) == Surroundings(caches=(0,))
+    # siblings are watched strictly, not as neighbours
+    assert surroundings(xeon, [0, 1]) == Surroundings((4, 5), caches=(0,))
 
 
-def test_a_machine_that_tells_no_cache_has_no_neighbours(tmp_path):
+def test_a_machine_that_shows_no_cache_has_the_ring_of_its_package_alone(tmp_path):
     topology = read_topology(sysfs.build(tmp_path, sysfs.Machine([(0,), (1,)])))
-    assert surroundings(topology, [0]) == Surroundings()
+    assert surroundings(topology, [0]) == Surroundings(packages=(Domain("package0", 2, (1,)),))
 
 
 def test_an_offline_sibling_is_not_watched(tmp_path):
     machine = sysfs.Machine([(0, 2), (1, 3)], [sysfs.Cache(3, 1024, 8, [(0, 1, 2, 3)], (0,))], offline=[2])
     topology = read_topology(sysfs.build(tmp_path, machine))
-    assert surroundings(topology, [0]) == Surroundings((), (Domain("l3:0", 3, (1, 3)),))
+    assert surroundings(topology, [0]) == Surroundings((), (Domain("l3:0", 3, (1, 3)),), caches=(0,))
 
 
 @given(cpus=st.sets(st.integers(0, 7), min_size=1))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.report.facts import BlockRecord, MachineFacts
-from castmates.report.text import machine, words
+from castmates.report.text import health, machine, words
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import BLOCKS, frame
 
@@ -193,3 +193,20 @@ def test_the_real_machine_can_be_described():
     facts = machine_facts()
     assert dict(described(**facts))["Kernel"] == facts["kernel"]
     assert all(sentence.endswith(".") for sentence in lacks(**facts))
+
+
+def test_known_quirks_are_kept_in_words_that_need_no_table():
+    kept = [{"title": "a quirk (errata X1)", "happens": "It fails.", "do": "Wait.", "sources": ["https://x.y/z"]}, {}]
+    facts = MachineFacts.model_validate({"quirks": kept})
+    assert [quirk.title for quirk in machine.quirks(facts)] == ["a quirk (errata X1)"]
+    assert machine.quirks(MachineFacts.model_validate({"quirks": "none"})) == []
+
+
+def test_readings_that_are_missing_are_counted_by_launch():
+    good = BlockRecord({"hardware": {"monitor": {"monitoring": "resctrl", "rate": "10 Hz"}}})
+    poor = BlockRecord({"hardware": {"monitor": {"looks without a value": "mbm_total: Unavailable (3)"}}})
+    assert health.readings_sentence([good, good]) == ""
+    assert health.readings_sentence([good, poor]) == (
+        "1 of 2 launches lack some, for example: mbm_total: Unavailable (3)."
+    )
+    assert health.readings_sentence([BlockRecord({})]) == ""

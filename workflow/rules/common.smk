@@ -18,6 +18,7 @@ except ModuleNotFoundError as problem:
         "castmates is not installed for the Python that runs Snakemake: install the wheel, or run the workflow of a clone."
     ) from None
 from castmates.errors import CastmatesError
+from castmates.english import printable
 from castmates.files import cache_folder
 from castmates.machine import trial_records
 from castmates.pipeline import failures
@@ -59,7 +60,7 @@ try:
     )
 except CastmatesError as problem:
     # A WorkflowError would come with a traceback.
-    sys.exit(f"castmates: {problem}")
+    sys.exit(printable(f"castmates: {problem}"))
 except KeyboardInterrupt:
     sys.exit("castmates: ended before anything was begun.")
 
@@ -93,7 +94,7 @@ onstart:
     try:
         hold_sweep_lock(FOLDER)
     except CastmatesError as problem:
-        sys.exit(f"castmates: {problem}")
+        sys.exit(printable(f"castmates: {problem}"))
     if "blocks" in config:
         remember_blocks(FOLDER, PROJECT.study.budget.blocks)
 

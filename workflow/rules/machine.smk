@@ -14,6 +14,11 @@ rule describe_machine:
         way_masks=(
             "" if PROJECT.modelled else trial_records.known(CACHE, FOLDER.machine_file)
         ),
+        memory_peak=(
+            ""
+            if PROJECT.modelled
+            else trial_records.known(CACHE, FOLDER.machine_file, fact="memory_peak")
+        ),
         study_file=str(PROJECT.study_file),
     shell:
         "python -P -m castmates.pipeline describe_machine --study {params.study_file:q} --output {output:q} 2> {log:q}"

@@ -13,6 +13,7 @@ from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
 from castmates.study.schedule import stretch_of
 from castmates.study.schemata import mask_of
 from castmates.study.spec import UNMANAGED, Company, Mix, Partition, Plan
+from castmates.study.wanted import with_place
 
 CONTRASTS: Columns = {
     "row": "int64",  # number of the table's row; equal where companies are pooled
@@ -36,8 +37,9 @@ _ROW = ["mix", "partition", "baseline", "member", "control"]
 
 AGAIN, POSITIVE, NEGATIVE = "A/A", "positive", "negative"
 PLACEBO_AT_MASK, WITHOUT_PARTITION = "placebo@mask", "unmanaged"
-# Beside a placebo a busy neighbour's turbo and power are spent either way; against solo even compute may rightly lose.
-_CONTROL_BASELINES = {POSITIVE: "solo", NEGATIVE: "placebo"}
+# Beside a placebo a busy neighbour's turbo and power are spent either way: against solo even compute may rightly lose,
+# and a loss that only shows a busy core would pass for one in cache or memory.
+_CONTROL_BASELINE = "placebo"
 
 
 def mix_contrasts(plan: Plan) -> pd.DataFrame:
@@ -65,7 +67,7 @@ def control_contrasts(plan: Plan) -> pd.DataFrame:
         {**contrast, "control": control.kind}
         for control in plan.controls
         for contrast in _unmanaged(control.mix, [control.mix.identity], of_mixes)
-        if contrast["role"] == "lead" and contrast["baseline"] == _CONTROL_BASELINES[control.kind]
+        if contrast["role"] == "lead" and contrast["baseline"] == _CONTROL_BASELINE
     )
     return _numbered(chain(_again(plan, companies), known))
 
@@ -161,7 +163,7 @@ def _of_scene(
             "member": member,
             "role": role,
             "lead": workload_of(mix.lead),
-            "antagonists": "+".join(workload_of(name) for name in mix.antagonists),
+            "antagonists": with_place("+".join(workload_of(name) for name in mix.antagonists), mix.name),
             "company": company.id,
             "scene": under(scene, name),
             "baseline_scene": baseline_scene,

@@ -1,11 +1,12 @@
 """Plan and windows -> the controls: what must not differ (A/A, negative) and what must (positive)."""
 
+import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, own_leads
 from castmates.analysis.effects.rows import rows
 from castmates.analysis.effects.verdicts import control_verdicts
-from castmates.analysis.statistics.intervals import holm, more_than_none, ratio
+from castmates.analysis.statistics.intervals import holm, more_than, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CONTROLS
 from castmates.study.spec import Plan
@@ -15,8 +16,9 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
     """A row per control and platform; all that must not differ on a platform are judged together."""
     table = rows(planned(windows, plan), control_contrasts(plan))
     positive = table["control"] == POSITIVE
-    table["p_value"] = table["p_value"].where(~positive, more_than_none(table))
-    # To show a loss is another question than to show none: the positive control is a separate family.
+    # To show a loss is another question than to show none: the positive control is a separate family. A loss that the
+    # study would call none is no evidence that it sees losses: it has to be shown to exceed the margin.
+    table["p_value"] = table["p_value"].where(~positive, more_than(table, np.log1p(margin)))
     table["p_holm"] = table.groupby(["platform", positive])["p_value"].transform(holm)
     table["verdict"] = control_verdicts(table, margin)
     table = table.assign(

@@ -4,26 +4,43 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.growth import growth_columns
+from castmates.analysis.effects.neighbours import bandwidth_columns
 from castmates.analysis.effects.rejections import rejection_columns
 from castmates.analysis.effects.rows import rows
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_verdicts
+from castmates.analysis.partitions.held import States, states
 from castmates.analysis.statistics.intervals import holm, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import EFFECTS
+from castmates.study.memory_peak import Peak
 from castmates.study.spec import UNMANAGED, Plan
 
 
-def estimate_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> pd.DataFrame:
-    """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet."""
+def estimate_effects(
+    plan: Plan,
+    windows: pd.DataFrame,
+    margin: float,
+    level: float = EFFECT_LEVEL,
+    held: States | None = None,
+    peak: Peak | None = None,
+) -> pd.DataFrame:
+    """A row per active mix, partition, baseline, member and platform, also where nothing was measured yet.
+
+    `held` is what the processor held under partitions, where that was read; `peak` is the memory bandwidth that was
+    measured as the most of the machine.
+    """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
     table = rows(own, contrasts)
     table = table.assign(**growth_columns(own, contrasts, table))
+    table = table.assign(**bandwidth_columns(plan, own, contrasts, table, peak))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     partitioned = table["partition"] != UNMANAGED
     table["p_holm"] = table.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin, level)
+    known = states(plan) if held is None else held
+    table["held"] = [known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)]
     return _columns(table, plan.study)[list(EFFECTS)].astype(dict(EFFECTS))
 
 

@@ -60,13 +60,13 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
     mixes = {word: _named(positive, word, "mix") for word in (INSENSITIVE, TOO_FEW, SENSITIVE)}
     if mixes[INSENSITIVE]:
         return INSENSITIVE, (
-            f"The positive control {mixes[INSENSITIVE]} must lose speed, and no loss was measured: a missing loss of "
-            "another program means little here."
+            f"The positive control {mixes[INSENSITIVE]} must lose more than the margin, which was not shown: a missing "
+            "loss of another program means little here."
         )
     if mixes[TOO_FEW]:
         return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_BLOCKS} measured blocks."
     if mixes[SENSITIVE]:
-        return SENSITIVE, f"The positive control {mixes[SENSITIVE]} lost speed, as it must."
+        return SENSITIVE, f"The positive control {mixes[SENSITIVE]} lost more than the margin, as it must."
     return NOT_MEASURED, "There are no data of a positive control: it is not known whether a loss would have been seen."
 
 

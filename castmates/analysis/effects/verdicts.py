@@ -47,7 +47,10 @@ def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFEC
 
 
 def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
-    """Whether each control came out as it must, from the same columns and `control`."""
+    """Whether each control came out as it must, from the same columns and `control`.
+
+    The p-value of the positive one is that of "it loses no more than the margin".
+    """
     edge = np.log1p(margin)
     low, high = _floats(estimates, "log_low"), _floats(estimates, "log_high")
     significant = _floats(estimates, "p_holm") < CONTROL_LEVEL

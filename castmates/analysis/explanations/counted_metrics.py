@@ -13,11 +13,15 @@ import pandas as pd
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import Integers, codes_in, codes_of
 from castmates.analysis.statistics.window_values import Values
+from castmates.study.event_sets import is_miss, is_stall
 
 FULLY_COUNTED = 0.95  # share of its time: what was counted for less is shown nowhere
 USABLE = ("counted", "scaled")
-CYCLES, INSTRUCTIONS = "cycles", "instructions"
-IPC, PER_1000 = "instructions per cycle", "per 1000 instructions"
+CYCLES, INSTRUCTIONS, TASK_CLOCK = "cycles", "instructions", "task-clock"
+IPC, PER_1000, PER_CYCLE = "instructions per cycle", "per 1000 instructions", "per cycle"
+GHZ = "GHz while running"
+USER_ONLY = "user mode only"  # in the note of a count
+WHOLE_CPU = "cpu"  # a scope, whose task-clock runs on while nobody does
 
 Marks = npt.NDArray[np.bool_]
 
@@ -57,35 +61,57 @@ def per_unit(counts: pd.DataFrame, at: Integers, events: Sequence[str], work: Wo
     column = codes_in(counts["event"], events)[own]
     raw = Values.of(at[own], column, value[own], len(events))  # an event that was counted twice has the mean
     seconds, rate = work.seconds[raw.rows], work.rate[raw.rows]
-    place = {name: number for number, name in enumerate(events)}
-    names, columns = metric_names(events), []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        metrics, names = with_ratios(raw.values / (seconds * rate)[:, np.newaxis], events)
+    if GHZ in names:
+        metrics[np.isin(raw.rows, at[_without_clock(counts)]), names.index(GHZ)] = np.nan
+    return Values(raw.rows, np.where((rate > 0)[:, np.newaxis], metrics, np.nan)), names
+
+
+def with_ratios(counts: Floats, events: Sequence[str]) -> tuple[Floats, list[str]]:
+    """A column per metric of these counts per unit, and their names; NaN where none is above zero."""
+    place, names = {name: number for number, name in enumerate(events)}, metric_names(events)
+    columns = []
     with np.errstate(invalid="ignore", divide="ignore"):
         for name in names:
-            made_of = [raw.values[:, place[event]] for event in events_of(name)]
-            if is_per_unit(name):
-                columns.append(made_of[0] / seconds / rate)
-            else:
-                columns.append((1.0 if name == IPC else 1000) * made_of[0] / made_of[1])
-        values = np.column_stack(columns) if columns else np.empty((len(raw.rows), 0))
-        moving = (rate > 0)[:, np.newaxis]
-        return Values(raw.rows, np.where((values > 0) & moving, values, np.nan)), names
+            upper, *lower = (counts[:, place[event]] for event in events_of(name))
+            columns.append(upper / lower[0] * (1000 if name.endswith(PER_1000) else 1.0) if lower else upper)
+        values = np.column_stack(columns) if columns else np.empty((len(counts), 0))
+        return np.where((values > 0) & np.isfinite(values), values, np.nan), names
+
+
+def _without_clock(counts: pd.DataFrame) -> Marks:
+    """Which rows give no clock: cycles without the kernel's part, and the task-clock of a CPU, which never rests."""
+    if "scope" not in counts or "note" not in counts:
+        return np.zeros(len(counts), dtype=bool)
+    of_user = (counts["event"] == CYCLES) & counts["note"].astype(str).str.contains(USER_ONLY, regex=False)
+    of_cpu = (counts["event"] == TASK_CLOCK) & (counts["scope"] == WHOLE_CPU)
+    return (of_user | of_cpu).to_numpy(dtype=bool)
 
 
 def metric_names(events: Sequence[str]) -> list[str]:
     """The metrics that can be made of these events, in the order in which they are shown."""
-    if INSTRUCTIONS not in events:
-        return list(events)
-    per_1000 = [f"{event} {PER_1000}" for event in events if event.endswith("misses")]
-    return [*events, *([IPC] if CYCLES in events else []), *per_1000]
+    known = set(events)
+    ghz = [GHZ] if {CYCLES, TASK_CLOCK} <= known else []
+    stalled = [f"{event} {PER_CYCLE}" for event in events if is_stall(event) and CYCLES in known]
+    if INSTRUCTIONS not in known:
+        return [*events, *ghz, *stalled]
+    per_1000 = [f"{event} {PER_1000}" for event in events if is_miss(event)]
+    return [*events, *([IPC] if CYCLES in known else []), *ghz, *per_1000, *stalled]
 
 
 def events_of(metric: str) -> list[str]:
     """The events that a metric is made of: a ratio of two has the upper one first."""
     if metric == IPC:
         return [INSTRUCTIONS, CYCLES]
-    return [metric.removesuffix(f" {PER_1000}"), INSTRUCTIONS] if metric.endswith(PER_1000) else [metric]
+    if metric == GHZ:  # cycles in a nanosecond
+        return [CYCLES, TASK_CLOCK]
+    for ending, lower in ((PER_1000, INSTRUCTIONS), (PER_CYCLE, CYCLES)):
+        if metric.endswith(f" {ending}"):
+            return [metric.removesuffix(f" {ending}"), lower]
+    return [metric]
 
 
 def is_per_unit(metric: str) -> bool:
     """Whether it is compared with the work that was done, and not against another event."""
-    return metric != IPC and not metric.endswith(PER_1000)
+    return len(events_of(metric)) == 1

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import (
+    USER_ONLY,
     Work,
     events_in,
     events_of,
@@ -35,7 +36,6 @@ from castmates.analysis.statistics.window_values import (
 from castmates.results.columns.block import COUNTERS, Columns
 from castmates.results.columns.study import frame
 
-USER_ONLY = "user mode only"  # in the note of a count
 _WINDOW = ("platform", "company", "block", "window", "member")
 _WHO = ["platform", "workload", "member"]
 _ROW = [*_WHO, "unit", "mix", "partition"]

@@ -73,7 +73,7 @@ def is_outermost(phase: str) -> bool:
     return "/" not in phase
 
 
-class _Leads:
+class Leads:
     """Where the steps of leads may lie."""
 
     def __init__(self, windows: pd.DataFrame) -> None:
@@ -82,6 +82,10 @@ class _Leads:
         leads = coded(windows.loc[ours, ["platform", *WINDOW, "round", "scene"]])
         self._windows = WindowPlaces.of(leads, ("platform", *WINDOW))
         self._place, self.places = combinations(leads, _PLACE)
+
+    def place_of(self, table: pd.DataFrame) -> Integers:
+        """The place of each row, -1 where it is in no valid window of a lead."""
+        return np.append(self._place, -1)[self._windows.find(table)]
 
     def spent(self, steps: pd.DataFrame) -> tuple[Values, list[str]]:
         """Seconds per unit that were spent in each place: in phases, in none of them, and in the whole step.
@@ -116,7 +120,7 @@ def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.Da
 
     `steps` are all, or those of some whole launches at a time.
     """
-    compared, leads = contrasts(windows), _Leads(windows)
+    compared, leads = contrasts(windows), Leads(windows)
     if compared.empty:
         return frame([], PHASES)
     scene, base, row = held_against(leads.places, compared)

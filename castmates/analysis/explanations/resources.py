@@ -11,8 +11,10 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.system import BASELINES
+from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import (
     FULLY_COUNTED,
+    GHZ,
     IPC,
     USABLE,
     Work,
@@ -21,19 +23,10 @@ from castmates.analysis.explanations.counted_metrics import (
     per_unit,
     usable,
 )
-from castmates.analysis.statistics.intervals import Floats, ratio
-from castmates.analysis.statistics.name_codes import Integers, coded, codes_in
+from castmates.analysis.explanations.power import POWER, Power
+from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
 from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
-from castmates.analysis.statistics.window_values import (
-    Groups,
-    Pairs,
-    Values,
-    by_row,
-    estimated,
-    held_against,
-    per_launch,
-)
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.study import RESOURCES, frame
 from castmates.study.spec import Plan
@@ -42,11 +35,12 @@ from castmates.study.topdown_tree import of_level
 OCCUPANCY, BANDWIDTH = "cache occupancy", "memory bandwidth"
 READ = {"llc_occupancy": OCCUPANCY, "mbm_total": BANDWIDTH}  # a monitor's metrics
 MONITORS = ("resctrl", "pqos")
+MEMBER = "member"  # the scope of what is a member's
 LEVEL_1 = of_level(1)
-UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second"} | dict.fromkeys(LEVEL_1, "per cent of slots")
+UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second", GHZ: "GHz"} | dict.fromkeys(LEVEL_1, "per cent of slots")
 # Of each table of a block: what is read of it here.
 NEEDED = {
-    "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value"],
+    "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value", "note"],
     "slices": ["company", "block", "window", "member", "open_ns", "close_ns", "watched", "reasons"],
     "counters": [
         "company",
@@ -60,6 +54,8 @@ NEEDED = {
         "source",
         "phase",
         "platform",
+        "scope",
+        "note",
     ],
     "topdown": ["company", "block", "window", "member", "metric", "value", "status", "running", "phase"],
 }
@@ -70,9 +66,6 @@ NAMES = {
 }
 
 _ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_s", "rate"]  # of windows
-_ROW = ["row", "platform"]
-SIDES = ("change", "value", "baseline")
-Measured = tuple[Integers, Integers, Floats]  # rows of windows, numbers of metrics, values
 
 
 def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
@@ -83,10 +76,13 @@ def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]
     own = planned(windows, plan)
-    known = _Used(coded(own.loc[own["valid"], _ASKED]), contrasts)
+    valid = coded(own.loc[own["valid"], _ASKED])
+    known, power = _Used(valid, contrasts), Power(plan, valid)
     for part in parts:
         known.add(part)
-    return _finished(plan, known.table(), contrasts)
+        power.add(part)
+    tables = [_finished(plan, known.compared.table(), contrasts), _finished(plan, *power.table())]
+    return pd.concat(tables, ignore_index=True).astype(dict(RESOURCES))
 
 
 class _Used:
@@ -97,28 +93,13 @@ class _Used:
         self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
         self._open, self._close = np.zeros(len(windows), np.int64), np.full(len(windows), -1)  # of watched slices
         self._work = Work.of(windows)
-        scene, base, row = held_against(windows, contrasts)
-        self._groups = Groups.of(windows[["company", "block", "platform"]].iloc[scene].assign(row=row), _ROW)
-        self._pairs = Pairs(scene, base, self._groups.number)
-        self._metrics: dict[str, int] = {}  # and their numbers
-        self._launches: list[pd.DataFrame] = []
+        self.compared = Compared(windows, contrasts, LEVEL_1)
 
     def add(self, part: Mapping[str, pd.DataFrame]) -> None:
         """Take in some launches."""
-        # Only what is known of each launch is kept: the values of all windows would not fit into memory.
-        tables = [
-            self._read(part["samples"], part["slices"]),
-            self._counts(part["counters"]),
-            self._slots(part["topdown"]),
-        ]
-        at, metric = (np.concatenate([table[place] for table in tables]) for place in (0, 1))
-        value = np.concatenate([table[2] for table in tables])
-        scene, base, group = self._pairs.inside(Values.of(at, metric, value, len(self._metrics)))
-        share = np.array([name in LEVEL_1 for name in self._metrics], dtype=bool)
-        scene, base = (np.where(share, values, _logs(values)) for values in (scene, base))
-        change, numbers = scene - base, np.arange(len(self._metrics))
-        sides = {"change": change, "value": scene, "baseline": base}
-        self._launches.append(per_launch(sides, group, numbers, self._groups.size))
+        self.compared.add(
+            [self._read(part["samples"], part["slices"]), self._counts(part["counters"]), self._slots(part["topdown"])]
+        )
 
     def _read(self, samples: pd.DataFrame, slices: pd.DataFrame) -> Measured:
         """The mean of a monitor's readings while the watched slice was open; a member may hold several caches."""
@@ -132,25 +113,27 @@ class _Used:
         inside = at >= 0
         inside[inside] = (times[inside] >= self._open[at[inside]]) & (times[inside] <= self._close[at[inside]])
         at, value = at[inside], read["value"].to_numpy(dtype=float)[inside]
-        metric = np.array([self._number(name) for name in READ.values()])[codes_in(read["metric"], list(READ))[inside]]
+        numbers = np.array([self.compared.number(name) for name in READ.values()])
+        metric = numbers[codes_in(read["metric"], list(READ))[inside]]
         time, moments = pd.factorize(times[inside])
-        look, looks = pd.factorize((at * len(self._metrics) + metric) * max(len(moments), 1) + time)
+        metrics = int(metric.max(initial=0)) + 1
+        look, looks = pd.factorize((at * metrics + metric) * max(len(moments), 1) + time)
         lacking = np.bincount(look, weights=np.isnan(value), minlength=len(looks))
         total = np.bincount(look, weights=np.nan_to_num(value), minlength=len(looks))
         whole = lacking == 0  # a cache that was not read leaves the sum unknown
         where = np.asarray(looks, dtype=np.int64)[whole] // max(len(moments), 1)
-        return where // len(self._metrics), where % len(self._metrics), total[whole]
+        return where // metrics, where % metrics, total[whole]
 
     def _counts(self, counts: pd.DataFrame) -> Measured:
         """The ratios of two events."""
         counted = usable(counts)
         at = np.where(counted, self._counted.find(counts), -1)
         values_, names = per_unit(counts, at, events_in(counts, counted), self._work)
-        ratios = [place for place, name in enumerate(names) if not is_per_unit(name)]
+        ratios = [place for place, name in enumerate(names) if not is_per_unit(name) and name != GHZ]
         values = values_.values[:, ratios]
         there = ~np.isnan(values)
         window, column = np.nonzero(there)
-        numbers = np.array([self._number(names[place]) for place in ratios], dtype=np.int64)
+        numbers = np.array([self.compared.number(names[place]) for place in ratios], dtype=np.int64)
         return values_.rows[window], numbers[column], values[there]
 
     def _slots(self, topdown: pd.DataFrame) -> Measured:
@@ -159,46 +142,25 @@ class _Used:
         counted &= (topdown["phase"] == "") & topdown["metric"].isin(LEVEL_1)
         at = self._places.find(topdown)
         here = counted.to_numpy(dtype=bool) & (at >= 0)
-        numbers = np.array([self._number(name) for name in LEVEL_1])[codes_in(topdown["metric"], LEVEL_1)]
+        numbers = np.array([self.compared.number(name) for name in LEVEL_1])[codes_in(topdown["metric"], LEVEL_1)]
         return at[here], numbers[here], 100 * topdown["value"].to_numpy(dtype=float)[here]
-
-    def _number(self, metric: str) -> int:
-        return self._metrics.setdefault(metric, len(self._metrics))
-
-    def table(self) -> pd.DataFrame:
-        """Each side and its interval, on the scale of its change, by row, platform and metric."""
-        if not sum(map(len, self._launches)):
-            return pd.DataFrame()
-        whole = by_row(self._launches, self._groups.launches)
-        sides = {name: estimated(whole, name) for name in SIDES}
-        metric, row = np.divmod(sides["change"].index.to_numpy(), len(self._groups.rows))
-        table = self._groups.rows.iloc[row].set_index(sides["change"].index)
-        table["metric"] = np.array(list(self._metrics), dtype=object)[metric]
-        table[["blocks", "rounds"]] = sides["change"][["blocks", "rounds"]]
-        share = table["metric"].isin(LEVEL_1)
-        for name, estimates in sides.items():
-            middle = "baseline_value" if name == "baseline" else name
-            for column, part in ((middle, "log"), (f"{name}_low", "log_low"), (f"{name}_high", "log_high")):
-                table[column] = estimates[part].where(share, ratio(estimates[part]))
-        return table.reset_index(drop=True)
-
-
-def _logs(values: Floats) -> Floats:
-    """NaN where there is none."""
-    return np.log(np.where(values > 0, values, np.nan))
 
 
 def _finished(plan: Plan, estimates: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     if estimates.empty:
         return frame([], RESOURCES)
     table = estimates.merge(contrasts.drop_duplicates("row"), on="row")
+    kind = table["scene"].str.extract(r"^([a-z-]+)")[0]
+    table = table.assign(scene=kind, scope=table.get("scope", MEMBER))
+    of_others = table["scope"] != MEMBER
+    table.loc[of_others, "member"], table.loc[of_others, "role"] = "", "package"
     order = {name: place for place, name in enumerate([OCCUPANCY, BANDWIDTH, IPC])}
     order |= {name: 100 + place for place, name in enumerate(LEVEL_1)}
+    order |= {name: 200 + place for place, name in enumerate(POWER)}
     table = table.assign(
         study=plan.study,
-        unit=table["metric"].map(UNITS).fillna(""),
-        scale=np.where(table["metric"].isin(LEVEL_1), "points", "ratio"),
+        unit=table["metric"].map(UNITS | POWER).fillna(""),
         place=table["metric"].map(order).fillna(50),
     )
-    table = table.sort_values(["row", "platform", "place", "metric"], kind="stable")
+    table = table.sort_values(["row", "platform", "scope", "place", "metric"], kind="stable")
     return table[list(RESOURCES)].astype(dict(RESOURCES)).reset_index(drop=True)

@@ -1,6 +1,7 @@
 """Plan and windows -> the table of attribution: what each lead's loss is due to, in parts that add up."""
 
 import math
+from collections.abc import Collection
 
 import pandas as pd
 
@@ -9,7 +10,8 @@ from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.partitions import attribution_parts, attribution_rounds
 from castmates.analysis.partitions.attribution_parts import DETAILS, PARTS, TOTAL
 from castmates.analysis.partitions.attribution_rounds import AT_MASK, CHAINS, GROUP, ISOLATED, MIX, PLACEBO, TOGETHER
-from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating
+from castmates.analysis.partitions.held import States
+from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating, separating
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, holm
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import ATTRIBUTION
@@ -20,26 +22,34 @@ _TEXTS = ["partition", "how", "start", "end"]
 
 
 def estimate_attribution(
-    plan: Plan, windows: pd.DataFrame, margin: float, named: str | None = None, effects: pd.DataFrame | None = None
+    plan: Plan,
+    windows: pd.DataFrame,
+    margin: float,
+    named: str | None = None,
+    effects: pd.DataFrame | None = None,
+    held: States | None = None,
 ) -> pd.DataFrame:
     """A row per active mix, part and platform; `total` alone where nothing was measured yet.
 
     `named` is the isolating partition that the study names; one is chosen for each mix where it names none. `effects`
-    is the table of effects, whose flag on a lead's scene goes to the parts that begin or end there.
+    is the table of effects, whose flag on a lead's scene goes to the parts that begin or end there. `held` is what the
+    processor held under partitions, where that was read.
     """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
     bare, under = attribution_rounds.rounds(own, attribution_rounds.linked_scenes(contrasts))
-    partitions, choosing = isolating(plan, bare, under, named)
+    partitions, choosing = isolating(plan, bare, under, named, held)
     whole = attribution_rounds.complete(bare, under, partitions, choosing)
     table = _with_silent_ones(attribution_parts.estimated(whole), contrasts, own)
     table = table.merge(partitions, on=list(GROUP), how="left").merge(
         whole[[*GROUP, "chain"]].drop_duplicates(), on=list(GROUP), how="left"
     )
-    table["note"] = _notes(table, named)
+    uncertain = _uncertain(plan, held)
+    table["note"] = _notes(table, named, {place[: len(MIX)] for place in uncertain})
     apart = table["chain"].isin([number for number, links in enumerate(CHAINS) if ISOLATED in links])
     table.loc[~apart, ["partition", "how"]] = ""
     table.loc[~apart, "blocks_choosing"] = 0
+    table["note"] = _doubted(table, uncertain)
     table = table.fillna(dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_TEXTS, ""))
     table["p_holm"] = table.groupby(["platform", "part"])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin)
@@ -71,29 +81,50 @@ def _with_silent_ones(table: pd.DataFrame, contrasts: pd.DataFrame, windows: pd.
     )
 
 
-def _notes(table: pd.DataFrame, named: str | None) -> list[str]:
+def _uncertain(plan: Plan, held: States | None) -> set[tuple[object, ...]]:
+    """The partitions, by mix and lead, of which it is uncertain whether they separate the members."""
+    table = separating(plan, held)
+    return set(table.loc[table["uncertain"], [*MIX, "partition"]].itertuples(index=False, name=None))
+
+
+def _doubted(table: pd.DataFrame, uncertain: Collection[tuple[object, ...]]) -> list[str]:
+    """The notes, with a remark where the study names a partition under which the processor may join ways."""
+    places = table[[*MIX, "partition"]].itertuples(index=False, name=None)
+    remarks = [
+        f"under {place[-1]} lead and antagonists may share ways, because the processor may join those of I/O"
+        if place in uncertain
+        else ""
+        for place in places
+    ]
+    return ["; ".join(filter(None, both)) for both in zip(table["note"], remarks, strict=True)]
+
+
+def _notes(table: pd.DataFrame, named: str | None, uncertain: Collection[tuple[object, ...]]) -> list[str]:
     """Which parts could not be separated, and why; "" where nothing is missing."""
+    mixes = table[list(MIX)].itertuples(index=False, name=None)
     rows = zip(table["chain"], table["partition"], table["candidates"], table["blocks"], strict=True)
-    return [_note(*row, named) for row in rows]
+    return [_note(*row, named, mix in uncertain) for mix, row in zip(mixes, rows, strict=True)]
 
 
-def _note(chain: float, partition: object, candidates: float, blocks: float, named: str | None) -> str:
+def _note(chain: float, partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool) -> str:
     if math.isnan(chain):
         return "no round has a valid window both solo and beside the antagonists"
     links, missing = CHAINS[int(chain)], []
     if PLACEBO not in links:
         missing.append("too few rounds have a valid window beside placebos")
     if ISOLATED not in links:
-        missing.append(_why_not_isolated(partition, candidates, blocks, named))
+        missing.append(_why_not_isolated(partition, candidates, blocks, named, uncertain))
     elif PLACEBO in links and AT_MASK not in links:
         missing.append(f"too few rounds have a valid window beside placebos under {partition}")
     return "; ".join(missing)
 
 
-def _why_not_isolated(partition: object, candidates: float, blocks: float, named: str | None) -> str:
+def _why_not_isolated(partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool) -> str:
     if not candidates > 0:
         if named:
             return f"{named}, which the study names, separates no members in this mix"
+        if uncertain:
+            return "only masks that cut through the ways of I/O separate them, and the processor may join these ways"
         return "no partition gives the lead and its antagonists separate ways"
     if isinstance(partition, str):
         return f"too few rounds are complete under {partition}"

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.partitions.attribution_rounds import GROUP, ISOLATED, MIX, ROUND, SOLO, TOGETHER
+from castmates.analysis.partitions.held import UNCERTAIN, States, states
 from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS
 from castmates.study.partitions.isolation import isolates
-from castmates.study.spec import Block, Mix, Plan
+from castmates.study.spec import Block, Plan
 
 NAMED, ONLY, CHOSEN = "named", "the only one", "chosen"
 FEWEST_TO_CHOOSE = 2
@@ -21,34 +22,54 @@ CHOOSING_SHARE = 0.4
 FOUND = ["partition", "how", "candidates", "blocks_choosing"]
 
 
-def candidates(mixes: Iterable[Mix], named: str | None) -> pd.DataFrame:
-    """The isolating partitions of each mix; only the named one where the study names it."""
+def candidates(plan: Plan, named: str | None, known: States | None = None) -> pd.DataFrame:
+    """The isolating partitions of each mix; only the named one where the study names it.
+
+    One that only may isolate is taken where the study names it, and never chosen.
+    """
+    table = separating(plan, known)
+    mask = table["partition"] == named if named is not None else ~table["uncertain"]
+    return table.loc[mask, [*MIX, "partition"]].reset_index(drop=True)
+
+
+def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
+    """Every partition whose masks separate a lead from its antagonists, and whether the processor may join them.
+
+    `known` is what the processor held; where it is left out, nothing was read.
+    """
+    found = states(plan) if known is None else known
     rows = [
-        {"mix": mix.name, "member": mix.lead, "partition": partition.name}
-        for mix in mixes
+        {
+            "mix": mix.name,
+            "member": mix.lead,
+            "partition": partition.name,
+            "uncertain": found.get((mix.name, partition.name)) == UNCERTAIN,
+        }
+        for mix in plan.mixes
         for partition in mix.partitions
-        if isolates(partition, mix.lead, mix.antagonists) and named in (None, partition.name)
+        if isolates(partition, mix.lead, mix.antagonists)
     ]
-    return pd.DataFrame(rows, columns=[*MIX, "partition"]).drop_duplicates(ignore_index=True)
+    table = pd.DataFrame(rows, columns=[*MIX, "partition", "uncertain"])
+    return table.astype({"uncertain": bool}).drop_duplicates([*MIX, "partition"], ignore_index=True)
 
 
 def isolating(
-    plan: Plan, bare: pd.DataFrame, under: pd.DataFrame, named: str | None
+    plan: Plan, bare: pd.DataFrame, under: pd.DataFrame, named: str | None, held: States | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """By mix and platform the partition and how it was found; and the blocks that chose, which do not estimate.
 
     `bare` and `under` are the rounds without and with partitions. Which blocks choose is decided by seeds and by which
     windows are valid, never by a rate.
     """
-    known = candidates(plan.mixes, named)
+    known = candidates(plan, named, held)
     counts = known.groupby(list(MIX), sort=False).size().rename("candidates").reset_index()
     groups = bare[list(GROUP)].drop_duplicates().merge(counts, on=list(MIX))
     lone = groups[groups["candidates"] == 1].merge(known, on=list(MIX))
     lone = lone.assign(how=NAMED if named else ONLY, blocks_choosing=0)
     several = groups[groups["candidates"] > 1]
     gains = _gains(bare, under.merge(several, on=list(GROUP)).merge(known, on=[*MIX, "partition"]))
-    gains = gains.merge(_choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
-    chosen = several.merge(_best(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
+    gains = gains.merge(choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
+    chosen = several.merge(best_of(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
     partitions = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
     return partitions, gains.loc[gains["choosing"], [*GROUP, *BLOCK]].drop_duplicates()
 
@@ -61,7 +82,7 @@ def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
     return both.groupby([*GROUP, "partition", *BLOCK], observed=True)["gain"].mean().reset_index()
 
 
-def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
+def choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     """Every block of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
 
     Each company gives two fifths of its blocks, rounded down; then those that were rounded down most give one more, so
@@ -81,7 +102,7 @@ def _choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     return launches.assign(choosing=choosing.reindex(launches.index).astype(bool))
 
 
-def _best(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+def best_of(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """Of the partitions with enough blocks on either side, the one that gives back most on those that choose."""
     by = [*GROUP, "partition"]
     mean = gains[gains["choosing"]].groupby(by, observed=True)["gain"].agg(["mean", "size"])

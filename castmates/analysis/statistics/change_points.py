@@ -1,6 +1,6 @@
 """Where the level of a series changes: PELT on means, with a penalty that holds false alarms down in noise with memory.
 
-`ruptures` does the search; it is an extra and is imported when a search is asked for.
+`ruptures` does the search, and is imported when one is asked for; Python 3.14 has no wheel of it yet.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,6 @@ FEWEST_GROUPS = 6
 MOST_MEMORY = 0.9
 MAD_TO_SD = 1.4826
 MISSING = "no changes of level are looked for: the package ruptures is not installed here"
-INSTALL = ".venv/bin/pip install 'ruptures>=1.1.10'"  # for Python below 3.14
 
 
 def available() -> bool:

@@ -70,6 +70,16 @@ def more_than_none(estimates: pd.DataFrame) -> pd.Series:
     return pd.Series(np.where(estimates["log"] > 0, half, 1 - half), index=estimates.index)
 
 
+def more_than(estimates: pd.DataFrame, edge: float) -> pd.Series:
+    """The one-sided p-value of "it is not above the edge", from `log`, `log_high` and `blocks`."""
+    freedom = estimates["blocks"].to_numpy(dtype=float) - 1
+    freedom = np.where(freedom > 0, freedom, np.nan)
+    above = estimates["log"].to_numpy(dtype=float) - edge
+    error = (estimates["log_high"] - estimates["log"]).to_numpy(dtype=float) / quantile(freedom)
+    half = two_sided(above, error, freedom) / 2
+    return pd.Series(np.where(above > 0, half, 1 - half), index=estimates.index)
+
+
 def holm(p_values: Sequence[float] | pd.Series) -> Floats:
     """Holm's adjustment for testing several hypotheses at once; NaN stays NaN and does not count as a test."""
     p = np.asarray(p_values, dtype=float)

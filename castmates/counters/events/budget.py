@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from castmates.counters.events.groups import open_groups
+from castmates.counters.events.kinds import ELSEWHERE, counting_on, cpus_in, kinds_of_cores, units
 from castmates.counters.events.resolving import Event
 from castmates.counters.events.turns import split
 from castmates.linux.host import sysctl
-from castmates.linux.kernel_files import CPU_DIR, read_text
+from castmates.linux.kernel_files import CPU_DIR
 from castmates.linux.perf_event import Target
-from castmates.study.cpus import parse
 
 TRY_S = 0.006  # longer than the 4 ms after which the kernel lets other events have the counters
 NO_COUNT = "not counted: the kernel gave no count"
 FULL = 0.999  # of the time that an event was wanted for
-DEVICES = "sys/bus/event_source/devices"
 
 Kept = TypeVar("Kept")
 
@@ -63,18 +62,19 @@ def probe(events: Sequence[Event], cpus: Sequence[int], root: Path = Path("/"), 
     """Split these events into turns that fit on every kind of core among the CPUs."""
     attempt = attempt or count_ourselves
     wanted = {event.name: event for event in events if event.attrs and not event.in_software}
-    kinds = kinds_of_cores(cpus, root)
+    kinds, known = kinds_of_cores(cpus, root), units(root)
+    counts_here = {event.name for event in counting_on(wanted.values(), cpus, known)}
     alone: dict[int, Tried] = {}
     for cpu in kinds:
         with _on(cpu):
-            each = [attempt([event]) for event in wanted.values()]
+            each = [attempt([event]) for event in counting_on(wanted.values(), [cpu], known)]
         alone[cpu] = Tried(_merged(trial.shares for trial in each), _merged(trial.refused for trial in each))
     countable = [name for name in wanted if any(name in tried.shares for tried in alone.values())]
     tight = [name for name in countable if any(tried.shares.get(name, 1.0) < FULL for tried in alone.values())]
 
     def fits(names: Sequence[str]) -> bool:
         for cpu in kinds:
-            here = [wanted[name] for name in names if name in alone[cpu].shares]
+            here = counting_on((wanted[name] for name in names if name in alone[cpu].shares), [cpu], known)
             with _on(cpu):
                 shares = attempt(here).shares if here else {}
             if any(shares.get(event.name, 0.0) < FULL for event in here):
@@ -82,7 +82,10 @@ def probe(events: Sequence[Event], cpus: Sequence[int], root: Path = Path("/"), 
         return True
 
     refused = {
-        name: next((tried.refused[name] for tried in alone.values() if name in tried.refused), NO_COUNT)
+        name: next(
+            (tried.refused[name] for tried in alone.values() if name in tried.refused),
+            NO_COUNT if name in counts_here else ELSEWHERE,
+        )
         for name in wanted
         if name not in countable
     }
@@ -103,19 +106,10 @@ def count_ourselves(events: Sequence[Event]) -> Tried:
     return Tried(shares, opened.refused)
 
 
-def kinds_of_cores(cpus: Sequence[int], root: Path = Path("/")) -> list[int]:
-    """Return one CPU for each set of units that count on these CPUs; processors with one kind of core have one."""
-    units = {file.parent.name: _cpus_in(file) for file in (root / DEVICES).glob("*/cpus")}
-    first_cpus: dict[frozenset[str], int] = {}
-    for cpu in cpus:
-        first_cpus.setdefault(frozenset(name for name, counted in units.items() if cpu in counted), cpu)
-    return list(first_cpus.values())
-
-
 def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
     """Return what of the machine's state takes counters away."""
     watchdog = sysctl("kernel/nmi_watchdog", root) not in (None, "0")
-    shared = any(len(_cpus_in(root / CPU_DIR / f"cpu{cpu}/topology/thread_siblings_list")) > 1 for cpu in cpus)
+    shared = any(len(cpus_in(root / CPU_DIR / f"cpu{cpu}/topology/thread_siblings_list")) > 1 for cpu in cpus)
     return {
         "NMI watchdog": "on: it holds a counter of each CPU (`machine.prepare.nmi_watchdog: off` frees it)"
         if watchdog
@@ -129,11 +123,6 @@ def influences(cpus: Sequence[int], root: Path = Path("/")) -> dict[str, str]:
 
 def _merged(parts: Iterable[Mapping[str, Kept]]) -> dict[str, Kept]:
     return {name: value for part in parts for name, value in part.items()}
-
-
-def _cpus_in(file: Path) -> list[int]:
-    word = read_text(file)
-    return parse(word, file.name) if word else []
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from castmates.counters.events import scopes
 from castmates.counters.events.budget import Budget, probe
 from castmates.counters.events.groups import Opened, Reading, open_groups
+from castmates.counters.events.kinds import ELSEWHERE, counting_on, units
 from castmates.counters.events.resolving import Event, resolve
 from castmates.counters.events.turns import Rota
 from castmates.counters.events.values import Value, between, without
 from castmates.protocols import Count, Held, Sample, Say
 from castmates.sampler import Sampler
+from castmates.study.event_sets import LAST_LEVEL
 from castmates.study.spec import Counting
 
 MOST_FILES = 65536
@@ -33,6 +35,7 @@ class Member:
     turns: list[Opened]
     why_not: dict[str, str] = field(default_factory=dict)  # scope -> why it could not be had
     lacks: str = ""  # what may be in no count
+    elsewhere: frozenset[str] = frozenset()  # events of other kinds of cores than the member's
 
     def opened(self, turn: int | None) -> list[Opened]:
         """Return what counts in this turn; None is another's turn."""
@@ -81,7 +84,8 @@ class Counters:
         if unknown:
             say(f"not counted, because perf does not know them here: {', '.join(unknown)}")
         if budget.refused:
-            say(f"not counted, because this machine has no counters for them: {', '.join(budget.refused)}")
+            which = ", ".join(budget.refused)
+            say(f"not counted, because this machine has no counters for them: {which}{_instead(budget, events)}")
         if len(budget.turns) > 1:
             say(f"the events need {len(budget.turns)} turns: no more than {max(map(len, budget.turns))} fit at once")
         return cls(events, budget, rota, counting.how, counting.series)
@@ -90,18 +94,18 @@ class Counters:
         """Open everything, the later turns too; those rest."""
         _allow_many_files()
         always = [event for event in self._events if event.in_software]
-        turns = [[self._by_name[name] for name in turn] for turn in self._budget.turns]
+        turns, known = [[self._by_name[name] for name in turn] for turn in self._budget.turns], units()
         for name, held in members.items():
+            own = [counting_on(turn, held.cpus, known) for turn in turns]
+            there = {event.name for turn in own for event in turn}
             with scopes.scope_of(held, self._how) as scope:
                 self._members[name] = Member(
                     scope.name,
                     open_groups(always, scope.targets),
-                    [
-                        open_groups(turn, scope.targets, resting=number != self._turn)
-                        for number, turn in enumerate(turns)
-                    ],
+                    [open_groups(turn, scope.targets, resting=number != self._turn) for number, turn in enumerate(own)],
                     scope.why_not,
                     scope.lacks if scope.name == "thread" else "",
+                    frozenset(event.name for turn in turns for event in turn) - there,
                 )
 
     def get_ready(self, active: Sequence[str], round_number: int) -> None:  # noqa: ARG002 (a turn is everybody's)
@@ -218,6 +222,8 @@ class Counters:
             return without(why)
         if not member.scope:
             return _without_a_scope(member.why_not)
+        if event.name in member.elsewhere:
+            return without(ELSEWHERE)
         if not event.in_software and not self._has_turn(event.name, self._turn):
             return without(f"not counted: its turn comes {self._when(event.name)}")
         for groups in member.opened(self._turn):
@@ -254,3 +260,10 @@ def _allow_many_files() -> None:
     most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _instead(budget: Budget, events: Sequence[Event]) -> str:
+    """What to count where a processor has no event for the kernel's names of its last cache, as AMD's since Zen."""
+    lacking = budget.turns and LAST_LEVEL & budget.refused.keys()
+    has_own = any(event.group == "sources" for event in events)
+    return "; the set 'sources' has this processor's own events in their place" if lacking and not has_own else ""

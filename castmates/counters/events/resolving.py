@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from castmates.counters.events.choosing import Listed, choose, list_names
 from castmates.linux import event_names
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_IDLE, EXCLUDE_KERNEL, EXCLUDE_USER, SOFTWARE, Attr
 from castmates.study.counter_keys import name_of
@@ -43,16 +44,19 @@ class Event:
         return bool(self.attrs) and all(attr.in_software for attr in self.attrs)
 
 
-def resolve(sets: Sequence[tuple[str, Sequence[str]]], ask: Ask | None = None) -> list[Event]:
-    """Every event of these sets once, in their order."""
+def resolve(
+    sets: Sequence[tuple[str, Sequence[str]]], ask: Ask | None = None, listed: Listed = list_names
+) -> list[Event]:
+    """Every event of these sets once, in their order, and one for each set that the processor has nothing of."""
     ask = ask or ask_perf
+    chosen, lacking = choose(sets, listed)
     wanted: dict[str, tuple[str, str]] = {}
-    for group, events in sets:
+    for group, events in chosen:
         for words in events:
             wanted.setdefault(name_of(words), (words, group))
     own = {words for words, _ in wanted.values() if words.partition(":")[0] in OWN}
     at_once = _at_once([words for words, _ in wanted.values() if words not in own], ask)
-    return [
+    resolved = [
         Event(words, name, group, note="not supported: perf measures it itself; it is no counter")
         if words in own
         else Event(words, name, group, at_once[words], "perf")
@@ -60,6 +64,7 @@ def resolve(sets: Sequence[tuple[str, Sequence[str]]], ask: Ask | None = None) -
         else _resolved(words, name, group, ask([words]))
         for name, (words, group) in wanted.items()
     ]
+    return [*resolved, *(Event(name, name, name, note=why) for name, why in lacking.items())]
 
 
 def _at_once(words: Sequence[str], ask: Ask) -> dict[str, tuple[Attr, ...]]:

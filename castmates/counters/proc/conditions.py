@@ -1,4 +1,4 @@
-"""What of the machine must stay as it was at the block's begin: governors and their limits, CPUs online, being awake.
+"""What of the machine must stay as at the block's begin: governors, limits of clocks, CPUs online, being awake.
 
 A changed setting spoils every window from then on, so both edges are compared with the block's begin. A lowered
 scaling_max_freq is no fault while the kernel cools the processor: that is throttling, which is an effect.
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
+from castmates.linux.uncore_frequency import HIGHEST, LOWEST, domains
 from castmates.protocols import Sample
 
 GOVERNOR = ("scaling_governor", "scaling_min_freq", "scaling_max_freq")
@@ -49,6 +50,9 @@ class Conditions:
             for folder in sorted((root / "sys/class/thermal").glob("cooling_device*"))
             if (read_text(folder / "type") or "").startswith(COOLERS)
         ]
+        self._uncore = {
+            f"{name} of {folder.name}": folder / name for folder in domains(root) for name in (LOWEST, HIGHEST)
+        }
         self._begin: Settings = {}
         self._opening: Edge | None = None
 
@@ -97,7 +101,7 @@ class Conditions:
         files = {
             f"{name} of CPU {cpu}": self._base / f"cpu{cpu}/cpufreq/{name}" for cpu in self._cpus for name in GOVERNOR
         }
-        files |= {name.partition("/")[2]: self._base / name for name in TURBO}
+        files |= {name.partition("/")[2]: self._base / name for name in TURBO} | self._uncore
         return {what: word for what, file in files.items() if (word := read_text(file)) is not None}
 
 

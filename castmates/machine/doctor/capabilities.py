@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from castmates.machine.doctor.check import Check, State
+from castmates.machine.doctor.features import NOT_ANNOUNCED
 from castmates.machine.topology import Topology
 
 YES: State = "yes"
@@ -73,6 +74,9 @@ CAPABILITIES = (
             Part("SMT off", "cores with siblings in use", "siblings may be hidden"),
             Part("NUMA", "pages may move between memory nodes"),
             Part("balanced CPUs", "isolated CPUs, on which threads pile up"),
+            Part(
+                "huge pages", "no huge pages, so address translation is part of what caches cost", "huge pages hidden"
+            ),
             Part("freezing", "programs are stopped by signals, one by one"),
             Part("no steal", "the hypervisor takes CPU time ({finding})", elsewhere="a dedicated host"),
             Part("governor", "the clock speed follows load", "clock speed hidden"),
@@ -144,13 +148,13 @@ def _lacks(capability: Capability, part: Part, check: Check) -> bool:
 
 def _words(part: Part, rows: Mapping[str, Check], facts: Mapping[str, Any]) -> str:
     guest = bool(facts.get("hypervisor_flag"))
-    missing = [name for name in FEATURES if rows[name].state == NO]
+    missing = [name for name in FEATURES if rows[name].state == NO and rows[name].finding == NOT_ANNOUNCED]
     finding = rows[part.check].finding
     words = part.hidden if rows[part.check].state == "unknown" else part.lack
     return words.format(
         finding=finding.replace("%", " %").replace("  %", " %"),
         because="the hypervisor passes no PMU on" if guest else finding,
-        features=f"this processor announces no {', '.join(missing)}" if missing else finding,
+        features=f"this processor announces no {', '.join(missing)}" if len(missing) == len(FEATURES) else finding,
     )
 
 

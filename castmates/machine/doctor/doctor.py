@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from castmates.machine.doctor import cpu, rdt, tools
+from castmates.machine.doctor import cpu, memory, rdt, tools
+from castmates.machine.doctor.caches import special_caches
 from castmates.machine.doctor.check import Check
+from castmates.machine.doctor.features import features
+from castmates.machine.doctor.known import known_quirks
 from castmates.machine.topology import Topology
 
 if TYPE_CHECKING:
@@ -23,13 +26,17 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         cpu.smt(facts, topology),
         cpu.llc(facts, topology),
         cpu.numa(facts, topology),
+        *special_caches(facts, topology),
         cpu.balanced(facts, topology),
+        memory.huge_pages(facts),
+        memory.peak(facts),
         rdt.kernel(facts),
         rdt.mounted(facts),
         rdt.permission(facts),
-        *rdt.features(facts),
+        *features(facts),
         rdt.verified(facts),
         rdt.pqos(facts),
+        *known_quirks(facts),
         tools.perf(facts),
         tools.hardware_counters(facts),
         tools.software_counters(facts),

@@ -13,23 +13,37 @@ operation, with transcripts of real kernels (tests/data/resctrl, tests/unit/rdt/
 
 Besides: mount, umount, open (handles that outlive their group), rename, unlink, symlink, chmod, chown, stat;
 set_online(cpu, ...); fail(group, event, "Unavailable"); advance(seconds), without which no time passes and nothing
-leaves limbo. A `Source` knows how much lies in the caches and how much has been moved, `SetNumbers` unless given;
-`groups`, `group`, `mask`, `bandwidth` and `ruling` show it what is in force.
+leaves limbo; lose(group, domain) and track(group, domain), as AMD treats ids that do not run; msr(cpu, number), which
+shows what the processor makes of masks and throttles. A `Source` knows how much lies in the caches and how much has
+been moved, `SetNumbers` unless given; `groups`, `group`, `mask`, `bandwidth` and `ruling` show it what is in force.
 
 Where it is known to differ from a kernel:
-- There is one level of cache to allocate: no L2, no SMBA, no I/O allocation, no pseudo-locking (refused as a machine
-  without support for it refuses).
-- Monitoring counters are neither configurable (BMEC) nor assignable (ABMC); "Unassigned" can be injected. The
-  sub-NUMA nodes of a cache read equal parts of what it holds; there are no package events.
+- There is no pseudo-locking (refused as a machine without support for it refuses). With io_alloc the highest class
+  goes to I/O, whose ways cannot be changed.
+- What traffic events count can be read where it can be chosen (BMEC), but not changed. The sub-NUMA nodes of a cache
+  read equal parts of what it holds; there are no package events.
+- On Arm `cdp` is refused, as kernels without CONFIG_EXPERT do.
 - With mba_MBps values are kept, and not enforced.
-- Counters neither wrap nor need correction, and those of a new group begin at zero.
+- Counters need no correction, those of a new group begin at zero, and they run over only where a kernel takes a lost
+  count for that (`lose` and `track`).
 - Permissions know the owner, its group and others, but no capabilities, ACLs or further groups.
-- All of version 7.2 is from notes and sources, not from a transcript.
+- All of version 7.2, and what 6.1.90 does otherwise than 6.1, is from notes and sources, not from a transcript.
 """
 
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.handles import Handle
-from castmates.rdt.fake.kernel import V6_1, V6_12, V7_2, Kernel
+from castmates.rdt.fake.kernel import V6_1, V6_1_90, V6_12, V7_2, Kernel
+from castmates.rdt.fake.machines import (
+    ARM_MPAM,
+    GENOA,
+    GRANITE_RAPIDS_SNC3,
+    HYBRID_CLIENT,
+    ICE_LAKE,
+    ROME,
+    SAPPHIRE_RAPIDS,
+    SKYLAKE_SP,
+    TURIN,
+)
 from castmates.rdt.fake.monitors import Failure, SetNumbers, Source
 from castmates.rdt.fake.processes import Processes, Thread
 from castmates.rdt.fake.resctrl import FakeResctrl, Stat
@@ -45,19 +59,30 @@ from castmates.rdt.fake.shape import (
     SUB_NUMA,
     Shape,
     Throttle,
+    Ways,
 )
 
 __all__ = [
     "AMD_CHIPLETS",
+    "ARM_MPAM",
+    "GENOA",
+    "GRANITE_RAPIDS_SNC3",
     "HASWELL",
+    "HYBRID_CLIENT",
+    "ICE_LAKE",
     "LAB",
     "LAB_ALLOCATION_ONLY",
     "LAB_MONITORING_ONLY",
     "LAB_NO_THROTTLE",
     "LAB_TWO_SOCKETS",
     "NO_RDT",
+    "ROME",
+    "SAPPHIRE_RAPIDS",
+    "SKYLAKE_SP",
     "SUB_NUMA",
+    "TURIN",
     "V6_1",
+    "V6_1_90",
     "V6_12",
     "V7_2",
     "Failure",
@@ -72,4 +97,5 @@ __all__ = [
     "Stat",
     "Thread",
     "Throttle",
+    "Ways",
 ]

@@ -1,16 +1,17 @@
 """What every CLOSID may take in every domain: values, defaults of new groups, overlaps, and how files show them."""
 
 import errno
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from castmates.rdt.fake.kernel import Kernel
-from castmates.rdt.fake.shape import Shape
+from castmates.rdt.fake.shape import Shape, Throttle, Ways
 from castmates.rdt.fake.status import Status
 from castmates.rdt.fake.texts import refusal
 
 EXCLUSIVE = "exclusive"
 UNLIMITED_MBPS = 0xFFFFFFFF
+CDP = {"L3": "cdp", "L2": "cdpl2"}  # the mount option of each resource
 Modes = Mapping[int, str]  # CLOSIDs in use -> the mode of their group
 
 
@@ -19,39 +20,66 @@ class Schema:
     """One line of schemata."""
 
     name: str
-    masks: bool  # of ways; otherwise bandwidth
+    resource: str  # that it belongs to: L3, L2, MB, SMBA
     closids: int
     default: int
     slots: int  # of the hardware; more than `closids` with CDP
+    ways: Ways | None = None  # where its values are masks
+    throttle: Throttle | None = None  # where they are bandwidth
     values: dict[int, list[int]] = field(default_factory=dict)  # domain -> value by CLOSID
     peer: "Schema | None" = None  # data's is code, code's is data
+
+    @property
+    def masks(self) -> bool:
+        """Whether its values are masks of ways."""
+        return self.ways is not None
 
 
 class Controls:
     """All schemata of one mount."""
 
-    def __init__(self, shape: Shape, kernel: Kernel, domains: Iterable[int], cdp: bool, mbps: bool) -> None:
-        self.shape, self.kernel, self.mbps = shape, kernel, mbps
-        self.schemas = [*_bandwidth_schemas(shape, mbps), *_mask_schemas(shape, cdp)]
-        for domain in domains:
-            self.add_domain(domain)
+    def __init__(
+        self, shape: Shape, kernel: Kernel, domains: Mapping[str, Collection[int]], options: Collection[str]
+    ) -> None:
+        self.shape, self.kernel, self.mbps = shape, kernel, "mba_MBps" in options
+        # The kernel puts every resource before those that it knew already.
+        self.schemas = [*self._throttles(), *_masks(shape.second, options), *_masks(shape.last, options)]
+        for resource, numbers in domains.items():
+            for number in numbers:
+                self.add_domain(resource, number)
         self.closids = min((schema.closids for schema in self.schemas), default=0)
         self._free = set(range(1, self.closids))
-        self._name_width = max((len(schema.name) for schema in self.schemas), default=0)
-        if shape.ways and shape.cdp:
-            self._name_width = max(self._name_width, len("L3DATA"))
-        throttle_digits = [shape.throttle.digits] if shape.throttle else []
-        self._digits = max([(shape.ways + 3) // 4, *throttle_digits])
+        self.io = False  # whether I/O has the highest CLOSID
+        caches = [each for each in (shape.last, shape.second) if each]
+        names = [len(schema.name) for schema in self.schemas]
+        self._name_width = max([*names, *(len(f"{each.resource}DATA") for each in caches if each.cdp)], default=0)
+        digits = [throttle.digits for throttle in (shape.throttle, shape.slow) if throttle]
+        self._digits = max([*digits, *((each.ways + 3) // 4 for each in caches)], default=0)
+
+    def _throttles(self) -> list[Schema]:
+        kinds = (("SMBA", self.shape.slow), ("MB", self.shape.throttle))
+        return [
+            Schema(
+                name,
+                name,
+                throttle.closids,
+                UNLIMITED_MBPS if self.mbps and name == "MB" else throttle.most,
+                throttle.closids,
+                throttle=throttle,
+            )
+            for name, throttle in kinds
+            if throttle
+        ]
 
     def schema(self, name: str, closid: int) -> Schema | None:
         """Find a line by its name."""
         return next((each for each in self.schemas if each.name == name and closid < each.closids), None)
 
-    def take_closid(self) -> int:
-        """Take the lowest free CLOSID."""
+    def take_closid(self, dirt: Callable[[int], int] = lambda _: 0) -> int:
+        """Take the lowest free CLOSID, or where that counts the one with the fewest dirty monitoring ids."""
         if not self._free:
             raise refusal(errno.ENOSPC)
-        closid = min(self._free)
+        closid = min(self._free, key=lambda each: (dirt(each), each))
         self._free.remove(closid)
         return closid
 
@@ -59,20 +87,36 @@ class Controls:
         """Give one back."""
         self._free.add(closid)
 
+    def give_to_io(self, wanted: bool, status: Status) -> None:
+        """Give the highest CLOSID to I/O, or take it back."""
+        highest = self.closids - 1
+        if wanted == self.io:
+            return
+        if wanted and highest not in self._free:
+            status.say(f"CLOSID (ctrl_hw_id) {highest} for io_alloc is used by a group")
+            raise refusal(errno.ENOSPC)
+        self.io = wanted
+        self._free ^= {highest}
+
     @property
     def free_closids(self) -> frozenset[int]:
         """CLOSIDs that no group has."""
         return frozenset(self._free)
 
-    def add_domain(self, domain: int) -> None:
+    def _of_level(self, resource: str) -> list[Schema]:
+        """Schemas with the domains of a cache: throttles belong to the last-level one."""
+        own = ("L2",) if resource == "L2" else ("L3", "MB", "SMBA")
+        return [schema for schema in self.schemas if schema.resource in own]
+
+    def add_domain(self, resource: str, domain: int) -> None:
         """Begin with no limits there, whatever groups had before the domain went."""
-        for schema in self.schemas:
+        for schema in self._of_level(resource):
             schema.values[domain] = [schema.default] * schema.slots
             schema.values = dict(sorted(schema.values.items()))
 
-    def drop_domain(self, domain: int) -> None:
+    def drop_domain(self, resource: str, domain: int) -> None:
         """Forget what groups may take there."""
-        for schema in self.schemas:
+        for schema in self._of_level(resource):
             del schema.values[domain]
 
     def show(self, closid: int) -> str:
@@ -93,14 +137,10 @@ class Controls:
         return f"{value:0{self._digits}x}" if schema.masks else f"{value:{self._digits}d}"
 
     def show_sizes(self, closid: int) -> str:
-        """Write size: bytes for masks, bandwidth as it is."""
-        way = self.shape.cache_bytes // self.shape.ways if self.shape.ways else 0
+        """Write size: bytes for masks, bandwidth as it is. Sub-NUMA nodes, which divide a cache, do not count here."""
         return "".join(
             f"{schema.name:>{self._name_width}}:"
-            + ";".join(
-                f"{domain}={values[closid].bit_count() * way if schema.masks else values[closid]}"
-                for domain, values in schema.values.items()
-            )
+            + ";".join(f"{domain}={_size(schema.ways, values[closid])}" for domain, values in schema.values.items())
             + "\n"
             for schema in self.schemas
         )
@@ -110,7 +150,8 @@ class Controls:
         return ";".join(f"{domain}={self._usage(schema, domain, modes)}" for domain in schema.values) + "\n"
 
     def _usage(self, schema: Schema, domain: int, modes: Modes) -> str:
-        software = exclusive = 0
+        assert schema.ways is not None
+        software, exclusive, of_io = 0, 0, schema.ways.shareable
         for closid, mode in modes.items():
             if mode == EXCLUSIVE:
                 exclusive |= schema.values[domain][closid]
@@ -118,15 +159,13 @@ class Controls:
                 software |= schema.values[domain][closid]
         letters = {(True, True): "X", (True, False): "H", (False, True): "S"}
         return "".join(
-            letters.get(
-                (bool(self.shape.shareable >> way & 1), bool(software >> way & 1)), "E" if exclusive >> way & 1 else "0"
-            )
-            for way in reversed(range(self.shape.ways))
+            letters.get((bool(of_io >> way & 1), bool(software >> way & 1)), "E" if exclusive >> way & 1 else "0")
+            for way in reversed(range(schema.ways.ways))
         )
 
     def overlaps(self, schema: Schema, domain: int, mask: int, closid: int, modes: Modes, exclusive: bool) -> bool:
         """Check whether others use some of these ways: exclusive groups only, or all groups and I/O."""
-        if not exclusive and mask & self.shape.shareable:
+        if not exclusive and schema.ways and mask & schema.ways.shareable:
             return True
         kinds = [schema] if schema.peer is None else [schema, schema.peer]
         return any(
@@ -152,26 +191,15 @@ class Controls:
     def begin(self, closid: int, modes: Modes, status: Status) -> None:
         """Give a new group what it starts with: the first run of ways that are unused or shared, and all bandwidth."""
         for schema in self.schemas:
-            if not schema.masks:
-                new = dict.fromkeys(schema.values, schema.default)
-            else:
-                new = {domain: self._first_mask(schema, domain, closid, modes) for domain in schema.values}
-            for domain, value in new.items():
-                if schema.masks and value.bit_count() < self.shape.least_bits:
-                    status.say(f"No space on {schema.name}:{domain}")
-                    raise refusal(errno.ENOSPC)
+            new = dict.fromkeys(schema.values, schema.default)
+            if schema.ways:
+                new = {domain: _first_mask(schema, schema.ways, domain, closid, modes) for domain in schema.values}
+                for domain, value in new.items():
+                    if value.bit_count() < schema.ways.least_bits:
+                        status.say(f"No space on {schema.name}:{domain}")
+                        raise refusal(errno.ENOSPC)
             for domain, value in new.items():
                 schema.values[domain][closid] = value
-
-    def _first_mask(self, schema: Schema, domain: int, closid: int, modes: Modes) -> int:
-        usable = used = self.shape.shareable
-        for other, mode in modes.items():
-            if other != closid:
-                value = schema.values[domain][other]
-                value |= schema.peer.values[domain][other] if schema.peer else 0
-                used |= value
-                usable |= 0 if mode == EXCLUSIVE else value
-        return first_run(usable | self.shape.full & ~used)
 
 
 def first_run(mask: int) -> int:
@@ -180,18 +208,29 @@ def first_run(mask: int) -> int:
     return mask & ~(mask + lowest)
 
 
-def _bandwidth_schemas(shape: Shape, mbps: bool) -> list[Schema]:
-    if shape.throttle is None:
-        return []
-    default = UNLIMITED_MBPS if mbps else shape.throttle.most
-    return [Schema("MB", False, shape.throttle.closids, default, shape.throttle.closids)]
+def _first_mask(schema: Schema, ways: Ways, domain: int, closid: int, modes: Modes) -> int:
+    usable = used = ways.shareable
+    for other, mode in modes.items():
+        if other != closid:
+            value = schema.values[domain][other]
+            value |= schema.peer.values[domain][other] if schema.peer else 0
+            used |= value
+            usable |= 0 if mode == EXCLUSIVE else value
+    return first_run(usable | ways.full & ~used)
 
 
-def _mask_schemas(shape: Shape, cdp: bool) -> list[Schema]:
-    if not shape.ways:
+def _size(ways: Ways | None, value: int) -> int:
+    return value if ways is None else value.bit_count() * (ways.cache_bytes // ways.ways)
+
+
+def _masks(ways: Ways | None, options: Collection[str]) -> list[Schema]:
+    if ways is None:
         return []
-    if not cdp:
-        return [Schema("L3", True, shape.closids, shape.full, shape.closids)]
-    data, code = (Schema(name, True, shape.closids // 2, shape.full, shape.closids) for name in ("L3DATA", "L3CODE"))
+    if CDP[ways.resource] not in options:
+        return [Schema(ways.resource, ways.resource, ways.closids, ways.full, ways.closids, ways)]
+    data, code = (
+        Schema(f"{ways.resource}{kind}", ways.resource, ways.closids // 2, ways.full, ways.closids, ways)
+        for kind in ("DATA", "CODE")
+    )
     data.peer, code.peer = code, data
     return [data, code]

@@ -23,7 +23,7 @@ class Groups:
         self.processes, self.status = processes, status
         self.default = Group("", 0, 0)
         self._controls = [self.default]
-        monitors.owners[0] = self.default
+        monitors.own(self.default)
 
     def __iter__(self) -> Iterator[Group]:
         for group in self._controls:
@@ -41,7 +41,7 @@ class Groups:
         if self.kernel.rmid_first:
             self._take_rmid(group)
         try:
-            group.closid = self.controls.take_closid()
+            group.closid = self.controls.take_closid(self.rmids.dirt)
         except OSError:
             self.status.say("Out of CLOSIDs")
             if self.kernel.rmid_first:
@@ -73,15 +73,16 @@ class Groups:
         if not self.controls.shape.monitors:
             return
         try:
-            group.rmid = self.rmids.take()
+            group.rmid = self.rmids.take(group.closid)
         except OSError:
             self.status.say("Out of RMIDs")
             raise
-        self.monitors.owners[group.rmid] = group
+        self.monitors.own(group)
 
     def _give_rmid(self, group: Group) -> None:
         group.removed = True
         if self.controls.shape.monitors:
+            self.monitors.counters.take_all(group.rmid)
             self.rmids.give(group.rmid)
 
     def remove(self, group: Group) -> None:

@@ -1,7 +1,7 @@
 """How kernel versions differ in what resctrl answers."""
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,11 @@ class Kernel:
     clears_on_cpus: bool  # a write to cpus or cpus_list begins a new last_cmd_status; otherwise it appends
     clears_on_mkdir: bool
     mkdir_in_info: int  # errno
+    cuts_mbps: bool = False  # MiB/s are rounded up to the step of per cent and cut to 32 bits (before 2b5648416e47)
+    forgets_lost_counts: bool = True  # of ids that the hardware does not track any more (since 15292f1b4c55)
+    assigns_counters: bool = False  # has mbm_assign_mode, where the hardware has such counters
+    allocates_io: bool = False  # has io_alloc, where the hardware has it
+    knows_clusters: bool = True  # sub-NUMA nodes have folders, and mon_L3_* is their sum; else it is the first one's
 
 
 V6_1 = Kernel(
@@ -33,7 +38,9 @@ V6_1 = Kernel(
     clears_on_cpus=False,
     clears_on_mkdir=False,
     mkdir_in_info=errno.EPERM,
+    knows_clusters=False,
 )
+V6_1_90 = replace(V6_1, name="6.1.90", cuts_mbps=True, forgets_lost_counts=False)  # by the sources
 V6_12 = Kernel(
     name="6.12",
     pads_values=True,
@@ -60,4 +67,6 @@ V7_2 = Kernel(
     clears_on_cpus=True,
     clears_on_mkdir=True,
     mkdir_in_info=errno.ENODEV,
+    assigns_counters=True,
+    allocates_io=True,
 )

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from functools import partial
 
 from castmates.rdt.fake.controls import Schema
 from castmates.rdt.fake.group import Group
@@ -9,7 +10,7 @@ from castmates.rdt.fake.groups import Groups
 from castmates.rdt.fake.nodes import Content, Node
 from castmates.rdt.fake.processes import Thread
 from castmates.rdt.fake.schemata import Writer
-from castmates.rdt.fake.shape import Throttle
+from castmates.rdt.fake.shape import Throttle, Ways
 from castmates.rdt.fake.texts import (
     c_string,
     parse_cpu_list,
@@ -24,6 +25,7 @@ from castmates.rdt.fake.texts import (
 
 FIXED, MUTABLE, FOLDER = 0o444, 0o644, 0o755
 ROOT_FOLDER = 0o555
+_COUNTED = {"mbm_total_bytes": "0x7f", "mbm_local_bytes": "0x15"}  # at the begin, by events that can be chosen
 
 
 class Layout:
@@ -72,6 +74,13 @@ class Layout:
             lambda: "".join(f"{thread.tid}\n" for thread in self.groups.threads(group)),
             self._tasks_writer(group),
         )
+        counters = self.groups.monitors.counters
+        if counters.known:
+            add(
+                "mbm_L3_assignments",
+                lambda: counters.show_group(group.rmid),
+                lambda data: counters.change_group(group.rmid, c_string(data)),
+            )
         if self.debug and self.shape.monitors:
             add("mon_hw_id", lambda: f"{group.rmid}\n")
         if group.control is not None:
@@ -93,10 +102,13 @@ class Layout:
 
     def _add_domain(self, data: Node, domain: int) -> None:
         folder = self._folder(data, f"mon_L3_{domain:02d}", data.mode, data.group)
-        nodes = self.shape.nodes.get(domain, ())
+        clusters = self.shape.nodes.get(domain, ())
+        nodes = clusters if self.kernel.knows_clusters else ()
         inner = [self._folder(folder, f"mon_sub_L3_{node:02d}", data.mode, data.group) for node in nodes]
+        # A kernel that knows no clusters reads the counters of the first one, and takes them for the cache's.
+        whole = 1 if self.kernel.knows_clusters or not clusters else len(clusters)
         for event in self.shape.events:
-            for place, parts in ((folder, 1), *((node, len(nodes)) for node in inner)):
+            for place, parts in ((folder, whole), *((node, len(nodes)) for node in inner)):
                 show = self._event_reader(data.group, event, domain, parts)
                 self._file(place, event, FIXED, Content(show, of_event=True))
 
@@ -122,27 +134,40 @@ class Layout:
         self._file(info, "last_cmd_status", FIXED, Content(self.status.show))
         for schema in self.groups.controls.schemas:
             folder = Node(schema.name, ROOT_FOLDER, info, None)
-            texts = self._info_of_masks(schema) if schema.masks else self._info_of_bandwidth(schema)
+            texts = self._info_of_masks(schema, schema.ways) if schema.ways else self._info_of_bandwidth(schema)
             for name, show in texts.items():
                 self._file(folder, name, FIXED, Content(show))
+            if schema.masks and self.kernel.allocates_io and self.shape.io_alloc:
+                self._add_io_allocation(folder, schema)
         if self.shape.monitors:
             self._add_info_of_monitors(Node("L3_MON", ROOT_FOLDER, info, None))
 
-    def _info_of_masks(self, schema: Schema) -> dict[str, Callable[[], str]]:
-        shape = self.shape
+    def _info_of_masks(self, schema: Schema, ways: Ways) -> dict[str, Callable[[], str]]:
         files: dict[str, Callable[[], str]] = {
             "num_closids": lambda: f"{schema.closids}\n",
-            "cbm_mask": lambda: f"{shape.full:x}\n",
-            "min_cbm_bits": lambda: f"{shape.least_bits}\n",
-            "shareable_bits": lambda: f"{shape.shareable:x}\n",
+            "cbm_mask": lambda: f"{ways.full:x}\n",
+            "min_cbm_bits": lambda: f"{ways.least_bits}\n",
+            "shareable_bits": lambda: f"{ways.shareable:x}\n",
             "bit_usage": lambda: self.groups.controls.show_usage(schema, self.groups.modes),
         }
         if self.kernel.tells_sparse:
-            files["sparse_masks"] = lambda: f"{shape.sparse:d}\n"
+            files["sparse_masks"] = lambda: f"{ways.sparse:d}\n"
         return files
 
+    def _add_io_allocation(self, folder: Node, schema: Schema) -> None:
+        controls = self.groups.controls
+
+        def store(data: bytes) -> None:
+            self.status.clear()
+            controls.give_to_io(bool(unsigned(c_string(data), 10)), self.status)
+
+        state = Content(lambda: ("enabled" if controls.io else "disabled") + "\n", store)
+        self._file(folder, "io_alloc", MUTABLE, state)
+        masks = Content(lambda: ";".join(f"{at}={self.shape.full:x}" for at in schema.values) + "\n")
+        self._file(folder, "io_alloc_cbm", FIXED, masks)
+
     def _info_of_bandwidth(self, schema: Schema) -> dict[str, Callable[[], str]]:
-        throttle = self.shape.throttle or Throttle()
+        throttle = schema.throttle or Throttle()
         files: dict[str, Callable[[], str]] = {
             "num_closids": lambda: f"{schema.closids}\n",
             "min_bandwidth": lambda: f"{throttle.least}\n",
@@ -160,9 +185,25 @@ class Layout:
             rmids.set_threshold(unsigned(c_string(data), 0, bits=32))
 
         self._file(folder, "num_rmids", FIXED, Content(lambda: f"{self.shape.rmids}\n"))
-        self._file(folder, "mon_features", FIXED, Content(lambda: "".join(f"{event}\n" for event in self.shape.events)))
+        self._file(folder, "mon_features", FIXED, Content(lambda: "".join(f"{name}\n" for name in self._features())))
+        for event in _COUNTED if self.shape.configurable else ():
+            self._file(folder, f"{event}_config", FIXED, Content(partial(self._counted, event)))
         threshold = Content(lambda: f"{rmids.threshold}\n", set_threshold)
         self._file(folder, "max_threshold_occupancy", MUTABLE, threshold)
+        counters = self.groups.monitors.counters
+        if counters.known:
+            modes = Content(counters.show_modes, lambda data: counters.set_mode(strip(c_string(data))))
+            self._file(folder, "mbm_assign_mode", MUTABLE, modes)
+            self._file(folder, "num_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=False)))
+            self._file(folder, "available_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=True)))
+
+    def _counted(self, event: str) -> str:
+        return ";".join(f"{domain}={_COUNTED[event]}" for domain in self.shape.domains) + "\n"
+
+    def _features(self) -> list[str]:
+        """Name the events; where what they count can be chosen, a file of that for each follows it."""
+        more = _COUNTED if self.shape.configurable else ()
+        return [name for event in self.shape.events for name in (event, *[f"{event}_config"] * (event in more))]
 
     def _schemata_writer(self, group: Group) -> Callable[[bytes], None]:
         def store(data: bytes) -> None:

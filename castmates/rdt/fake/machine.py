@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from castmates.rdt.fake.controls import Controls
+from castmates.rdt.fake.counters import Counters
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.groups import Groups
 from castmates.rdt.fake.handles import Handle
@@ -14,6 +15,7 @@ from castmates.rdt.fake.layout import ROOT_FOLDER, Layout
 from castmates.rdt.fake.monitors import Failure, Monitors, Source
 from castmates.rdt.fake.nodes import Node
 from castmates.rdt.fake.processes import Processes, Thread
+from castmates.rdt.fake.processor import held_mask, held_throttle, register
 from castmates.rdt.fake.rmids import Rmids
 from castmates.rdt.fake.shape import Shape
 from castmates.rdt.fake.status import Status
@@ -32,7 +34,7 @@ class FakeMachine:
         self._callers = threading.local()
         self._status = Status()
         self._online = set(shape.cpus)
-        self._monitors = Monitors(shape, source)
+        self._monitors = Monitors(shape, kernel, source, Counters(shape, kernel, self._status))
         self._rmids = Rmids(shape, kernel, self._monitors.occupancy)
         self._options: tuple[str, ...] = ()
         self._layout: Layout | None = None
@@ -76,9 +78,7 @@ class FakeMachine:
             if self.mounted:
                 raise refusal(errno.EBUSY)
             self._options = tuple(option for option in OPTIONS if option in wanted)
-            controls = Controls(
-                self.shape, self.kernel, self.online_domains, "cdp" in self._options, "mba_MBps" in self._options
-            )
+            controls = Controls(self.shape, self.kernel, self._online_caches, self._options)
             groups = Groups(self.kernel, controls, self._rmids, self._monitors, self.processes, self._status)
             groups.default.cpus = set(self._online)
             self._status.clear()
@@ -88,7 +88,8 @@ class FakeMachine:
         throttle = self.shape.throttle
         if option == "mba_MBps":
             return throttle is not None and throttle.linear and any("mbm" in event for event in self.shape.events)
-        return {"cdp": self.shape.cdp, "debug": self.kernel.knows_debug}.get(option, False)
+        second = self.shape.second is not None and self.shape.second.cdp
+        return {"cdp": self.shape.cdp, "cdpl2": second, "debug": self.kernel.knows_debug}.get(option, False)
 
     def umount(self) -> None:
         """Unmount it: all groups and limits go."""
@@ -106,31 +107,44 @@ class FakeMachine:
     @property
     def online_domains(self) -> list[int]:
         """Name the domains that have a CPU online."""
-        return sorted(domain for domain, cpus in self.shape.domains.items() if self._online & set(cpus))
+        return self._online_caches["L3"]
+
+    @property
+    def _online_caches(self) -> dict[str, list[int]]:
+        """The caches that have a CPU online, by level."""
+        levels = {"L3": self.shape.domains, "L2": self.shape.second.caches if self.shape.second else {}}
+        return {
+            level: sorted(number for number, cpus in caches.items() if self._online & set(cpus))
+            for level, caches in levels.items()
+        }
 
     def set_online(self, cpu: int, online: bool) -> None:
         """Switch a CPU off or on; a domain goes with its last CPU and comes back with no limits."""
         with self._mutex:
             if cpu not in self.shape.cpus:
                 raise refusal(errno.ENOENT)
-            domains = set(self.online_domains)
+            before = self._online_caches
             if online:
                 self._online.add(cpu)
             else:
                 self._online.discard(cpu)
-            for domain in domains ^ set(self.online_domains):
-                self._change_domain(domain, domain not in domains)
+            for level, now in self._online_caches.items():
+                for number in set(before[level]) ^ set(now):
+                    self._change_domain(level, number, number in now)
             if self._layout is not None and online:
                 self._layout.groups.default.cpus.add(cpu)
             elif self._layout is not None:
                 self._layout.groups.drop_cpu(cpu)
 
-    def _change_domain(self, domain: int, comes: bool) -> None:
-        (self._rmids.add_domain if comes else self._rmids.drop_domain)(domain)
+    def _change_domain(self, level: str, number: int, comes: bool) -> None:
+        watched = level == "L3"
+        if watched:
+            (self._rmids.add_domain if comes else self._rmids.drop_domain)(number)
         if self._layout is not None:
             controls = self._layout.groups.controls
-            (controls.add_domain if comes else controls.drop_domain)(domain)
-            (self._layout.add_domain if comes else self._layout.drop_domain)(domain)
+            (controls.add_domain if comes else controls.drop_domain)(level, number)
+            if watched:
+                (self._layout.add_domain if comes else self._layout.drop_domain)(number)
 
     @property
     def now(self) -> float:
@@ -168,6 +182,16 @@ class FakeMachine:
                 raise refusal(errno.ENOENT)
             return "res:\nmon:\n" if self._layout is None else self._layout.groups.membership(thread)
 
+    def lose(self, path: str, domain: int) -> None:
+        """Let the hardware stop tracking a group's traffic in a domain, as AMD's does with ids that do not run."""
+        with self._mutex:
+            self._monitors.lose(self.group(path).rmid, domain)
+
+    def track(self, path: str, domain: int) -> None:
+        """Let it track a group again that it has lost."""
+        with self._mutex:
+            self._monitors.track(self.group(path).rmid, domain)
+
     # What a modelled machine needs to know.
 
     @property
@@ -183,12 +207,28 @@ class FakeMachine:
         return group
 
     def mask(self, group: Group, domain: int, code: bool = False) -> int:
-        """Return the mask that rules a group in a domain: of data, or of code where the two are distinguished."""
-        return self._value(group, domain, ("L3", "L3CODE" if code else "L3DATA"), self.shape.full)
+        """Return the mask that rules a group in a domain: of data, or of code where the two are distinguished.
+
+        It is the processor's, which may have more ways than the kernel wrote.
+        """
+        written = self._value(group, domain, ("L3", "L3CODE" if code else "L3DATA"), self.shape.full)
+        return held_mask(self.shape, written)
 
     def bandwidth(self, group: Group, domain: int) -> int:
-        """Return the bandwidth that a group may have in a domain, in the machine's unit."""
-        return self._value(group, domain, ("MB",), self.shape.throttle.most if self.shape.throttle else 0)
+        """Return the bandwidth that a group may have in a domain, in the machine's unit, as the processor rounds it."""
+        written = self._value(group, domain, ("MB",), self.shape.throttle.most if self.shape.throttle else 0)
+        return held_throttle(self.shape, written)
+
+    def msr(self, cpu: int, number: int) -> int:
+        """Read a register of a CPU, as /dev/cpu/*/msr does; for root."""
+        with self._mutex:
+            domain = next((domain for domain, cpus in self.shape.domains.items() if cpu in cpus), None)
+            if domain is None or cpu not in self._online:
+                raise refusal(errno.ENXIO)
+            if self._caller.uid != 0:
+                raise refusal(errno.EPERM)
+            controls = None if self._layout is None else self._layout.groups.controls
+            return register(self.shape, controls, domain, number)
 
     def _value(self, group: Group, domain: int, names: tuple[str, ...], otherwise: int) -> int:
         with self._mutex:

@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from castmates.rdt.fake.counters import Counters
 from castmates.rdt.fake.group import Group
+from castmates.rdt.fake.kernel import Kernel
+from castmates.rdt.fake.lost_counts import UNAVAILABLE, LostCount
 from castmates.rdt.fake.shape import Shape
 
 Failure = Literal["Unavailable", "Error", "Unassigned"]
+OCCUPANCY = "llc_occupancy"
 
 
 class Source(Protocol):
@@ -48,10 +52,11 @@ class _Fault:
 class Monitors:
     """Reads events by RMID."""
 
-    def __init__(self, shape: Shape, source: Source) -> None:
-        self.shape, self.source = shape, source
+    def __init__(self, shape: Shape, kernel: Kernel, source: Source, counters: Counters) -> None:
+        self.shape, self.kernel, self.source, self.counters = shape, kernel, source, counters
         self.owners: dict[int, Group] = {}  # RMID -> who has it, or had it last
         self._faults: dict[tuple[int, str, int], _Fault] = {}  # RMID, event, domain
+        self._lost: dict[tuple[int, str, int], LostCount] = {}  # as above, of ids that were lost once
 
     def fail(self, rmid: int, event: str, domain: int, how: Failure | None, reads: int | None) -> None:
         """Let reads of an event fail: so many, or all until the next order; None ends it."""
@@ -59,6 +64,28 @@ class Monitors:
             self._faults.pop((rmid, event, domain), None)
         else:
             self._faults[rmid, event, domain] = _Fault(how, reads)
+
+    def own(self, group: Group) -> None:
+        """Count a new owner of an id from zero, with counters as far as there are some."""
+        self.owners[group.rmid] = group
+        self._lost = {place: lost for place, lost in self._lost.items() if place[0] != group.rmid}
+        self.counters.assign_all(group.rmid)
+
+    def lose(self, rmid: int, domain: int) -> None:
+        """Stop tracking the traffic of an id."""
+        for event in self.counters.events:
+            units = self._moved(rmid, event, domain)
+            first = LostCount(units, units, self.kernel.forgets_lost_counts)
+            self._lost.setdefault((rmid, event, domain), first).lose()
+
+    def track(self, rmid: int, domain: int) -> None:
+        """Track it again."""
+        for event in self.counters.events:
+            self._lost[rmid, event, domain].track(self._moved(rmid, event, domain))
+
+    def _moved(self, rmid: int, event: str, domain: int) -> int:
+        """Return the traffic in the hardware's units."""
+        return int(self.source.traffic(self.owners[rmid], domain, local=event == "mbm_local_bytes")) // self.shape.scale
 
     def show(self, group: Group, event: str, domain: int, parts: int = 1) -> str:
         """Write an event file: a control group's is the sum with its monitoring groups', as far as they can be read.
@@ -77,7 +104,7 @@ class Monitors:
 
     def occupancy(self, rmid: int, domain: int) -> int | None:
         """Return an RMID's occupancy in bytes; None where it cannot be read."""
-        value = self._read(rmid, "llc_occupancy", domain)
+        value = self._read(rmid, OCCUPANCY, domain)
         return value if isinstance(value, int) else None
 
     def _read(self, rmid: int, event: str, domain: int) -> int | Failure:
@@ -90,9 +117,13 @@ class Monitors:
             return fault.how
         if rmid not in self.owners:
             return 0
-        group = self.owners[rmid]
-        if event == "llc_occupancy":
-            value = self.source.occupancy(group, domain)
-        else:
-            value = self.source.traffic(group, domain, local=event == "mbm_local_bytes")
-        return int(value) // self.shape.scale * self.shape.scale
+        scale = self.shape.scale
+        if event == OCCUPANCY:
+            return int(self.source.occupancy(self.owners[rmid], domain)) // scale * scale
+        if not self.counters.has(rmid, event, domain):
+            return "Unassigned"
+        moved = self._moved(rmid, event, domain)
+        if (rmid, event, domain) in self._lost:
+            count = self._lost[rmid, event, domain].read(moved)
+            return UNAVAILABLE if count is None else count * scale
+        return moved * scale

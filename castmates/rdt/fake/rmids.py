@@ -33,11 +33,21 @@ class Rmids:
             raise refusal(errno.EINVAL)
         self.threshold = wanted // self.shape.scale * self.shape.scale
 
-    def take(self) -> int:
-        """Take the one that has been free for longest."""
+    def take(self, closid: int = 0) -> int:
+        """Take the one that has been free for longest; where ids belong to classes, of this one."""
         if not self.free:
             raise refusal(errno.EBUSY if self.limbo else errno.ENOSPC)
-        return self.free.popleft()
+        of_class = self.shape.rmids_of_class
+        rmid = next((each for each in self.free if not of_class or each // of_class == closid), None)
+        if rmid is None:
+            raise refusal(errno.ENOSPC)
+        self.free.remove(rmid)
+        return rmid
+
+    def dirt(self, closid: int) -> int:
+        """Return how many ids of a class are in limbo, where they belong to classes."""
+        of_class = self.shape.rmids_of_class
+        return sum(rmid // of_class == closid for rmid in self.limbo) if of_class else 0
 
     def give(self, rmid: int) -> None:
         """Give one back; what it left in the cache may keep it in limbo."""

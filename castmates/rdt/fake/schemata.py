@@ -3,7 +3,7 @@
 import errno
 
 from castmates.rdt.fake.controls import EXCLUSIVE, Controls, Modes, Schema, first_run
-from castmates.rdt.fake.shape import Throttle
+from castmates.rdt.fake.shape import Throttle, Ways
 from castmates.rdt.fake.status import Status
 from castmates.rdt.fake.texts import c_string, refusal, strip, unsigned
 
@@ -54,27 +54,29 @@ class Writer:
     def _stage(self, schema: Schema, domain: int, text: str) -> None:
         if (schema.name, domain) in self.staged:
             raise self._refuse(f"Duplicate domain {domain}")
-        if schema.masks:
-            self.staged[schema.name, domain] = self._mask(schema, domain, text)
-        elif self.controls.mbps:
+        if schema.ways:
+            self.staged[schema.name, domain] = self._mask(schema, schema.ways, domain, text)
+        elif self._by_software(schema):
             # The software controller takes its value at once: a later line that is refused does not undo it.
-            schema.values[domain][self.closid] = self._bandwidth(text)
+            schema.values[domain][self.closid] = self._bandwidth(schema, text)
         else:
-            self.staged[schema.name, domain] = self._bandwidth(text)
+            self.staged[schema.name, domain] = self._bandwidth(schema, text)
 
-    def _mask(self, schema: Schema, domain: int, text: str) -> int:
+    def _by_software(self, schema: Schema) -> bool:
+        return self.controls.mbps and schema.name == "MB"
+
+    def _mask(self, schema: Schema, ways: Ways, domain: int, text: str) -> int:
         try:
             mask = unsigned(text, 16)
         except OSError:
             raise self._refuse(f"Non-hex character in the mask {text}") from None
-        shape = self.controls.shape
-        if mask > shape.full or (mask == 0 and shape.least_bits > 0):
+        if mask > ways.full or (mask == 0 and ways.least_bits > 0):
             raise self._refuse("Mask out of range")
         run = first_run(mask)
-        if run != mask and not shape.sparse:
+        if run != mask and not ways.sparse:
             raise self._refuse(f"The mask {mask:x} has non-consecutive 1-bits")
-        if run.bit_count() < shape.least_bits:
-            raise self._refuse(f"Need at least {shape.least_bits} bits in the mask")
+        if run.bit_count() < ways.least_bits:
+            raise self._refuse(f"Need at least {ways.least_bits} bits in the mask")
         if self.controls.overlaps(schema, domain, mask, self.closid, self.modes, exclusive=True):
             raise self._refuse("Overlaps with exclusive group")
         exclusive = self.modes[self.closid] == EXCLUSIVE
@@ -82,17 +84,17 @@ class Writer:
             raise self._refuse("Overlaps with other group")
         return mask
 
-    def _bandwidth(self, text: str) -> int:
+    def _bandwidth(self, schema: Schema, text: str) -> int:
+        cuts, throttle = self.controls.kernel.cuts_mbps, schema.throttle or Throttle()
         try:
-            value = unsigned(text, 10, bits=32)
+            value = unsigned(text, 10, bits=64 if cuts else 32)
         except OSError:
-            raise self._refuse(f"Invalid MB value {text}") from None
-        throttle = self.controls.shape.throttle or Throttle()
-        if self.controls.mbps:
-            return value
+            raise self._refuse(f"{'Non-decimal digit in' if cuts else 'Invalid'} MB value {text}") from None
+        if self._by_software(schema):
+            return -(-value // throttle.step) * throttle.step % (1 << 32) if cuts else value
         if not throttle.least <= value <= throttle.most:
             raise self._refuse(f"MB value {value} out of range [{throttle.least},{throttle.most}]")
-        return -(-value // throttle.step) * throttle.step
+        return throttle.kept(value)
 
     def _refuse(self, text: str) -> OSError:
         self.status.say(text)

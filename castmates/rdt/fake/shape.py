@@ -9,7 +9,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """The throttle of memory bandwidth, one for each last-level cache."""
+    """A throttle of memory bandwidth, one for each last-level cache."""
 
     closids: int = 8
     least: int = 10
@@ -18,6 +18,37 @@ class Throttle:
     linear: bool = True
     mode: str = "max"  # of info/MB/thread_throttle_mode; "" where the file is absent
     digits: int = 3  # width of its column
+    becomes: Mapping[int, int] = field(default_factory=dict)  # value -> what the processor makes of it, unseen
+    fraction: int = 0  # bits of a binary fraction that the hardware keeps instead (Arm); 0: it keeps the number
+
+    def kept(self, wanted: int) -> int:
+        """What the kernel shows after a write: the next whole step; on Arm the upper bound of the nearest band."""
+        whole = -(-wanted // self.step) * self.step
+        if not self.fraction:
+            return whole
+        bands = 1 << self.fraction
+        band = max((2 * whole * bands + self.most) // (2 * self.most), 1)
+        return (2 * band * self.most + bands) // (2 * bands)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Way masks of the caches of one level, which are all alike."""
+
+    resource: str  # as its line of schemata begins: L2, L3
+    caches: Mapping[int, tuple[int, ...]]  # cache id -> its CPUs
+    cache_bytes: int
+    ways: int  # bits of a mask
+    shareable: int  # ways that I/O uses too
+    least_bits: int
+    sparse: bool  # masks may have holes
+    closids: int  # half of them with CDP
+    cdp: bool  # separate masks for code and data can be had
+
+    @property
+    def full(self) -> int:
+        """The mask of all ways."""
+        return (1 << self.ways) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +70,18 @@ class Shape:
     nodes: Mapping[int, tuple[int, ...]] = field(
         default_factory=dict
     )  # domain -> its sub-NUMA nodes, where it has such
+    mbm_counters: int = 0  # of each domain, that belong to groups (AMD's ABMC); 0: the hardware counts whom it likes
+    io_alloc: bool = False  # the highest class can be given to I/O
+    tied: int = 0  # ways that the processor gives together only, which the kernel does not see
+    second: Ways | None = None  # masks of the second-level caches
+    slow: Throttle | None = None  # of slow memory (SMBA)
+    rmids_of_class: int = 0  # Arm: monitoring ids belong to a class, so many to each; 0: they are independent
+    configurable: bool = False  # what the events of traffic count can be chosen (BMEC)
 
     @property
     def allocates(self) -> bool:
         """Whether anything can be shared out."""
-        return bool(self.ways or self.throttle)
+        return bool(self.ways or self.throttle or self.second or self.slow)
 
     @property
     def monitors(self) -> bool:
@@ -53,7 +91,8 @@ class Shape:
     @property
     def cpus(self) -> frozenset[int]:
         """All CPUs."""
-        return frozenset(cpu for cpus in self.domains.values() for cpu in cpus)
+        more = self.second.caches if self.second else {}
+        return frozenset(cpu for caches in (self.domains, more) for cpus in caches.values() for cpu in cpus)
 
     @property
     def possible(self) -> int:
@@ -62,8 +101,23 @@ class Shape:
 
     @property
     def full(self) -> int:
-        """The mask of all ways."""
+        """The mask of all ways of the last-level cache."""
         return (1 << self.ways) - 1
+
+    @property
+    def last(self) -> Ways | None:
+        """The way masks of the last-level caches."""
+        if not self.ways:
+            return None
+        mask = self.shareable, self.least_bits, self.sparse
+        return Ways("L3", self.domains, self.cache_bytes, self.ways, *mask, self.closids, self.cdp)
+
+    def cpus_of_node(self, domain: int, node: int) -> tuple[int, ...]:
+        """The CPUs of a sub-NUMA node: its part of the cache's cores, each with its threads."""
+        cpus, nodes = self.domains[domain], self.nodes[domain]
+        size = len(cpus) // len(nodes)
+        place = nodes.index(node) * size
+        return tuple(cpus[place : place + size])
 
 
 # The machines of the lab.

@@ -42,7 +42,7 @@ def _bandwidth(text: str, state: State) -> Bandwidth | None:
     if state.unit == "%":
         return Bandwidth(unit="%", least=least, step=step, most=100)
     most = max(state.throttles.values())
-    return Bandwidth(unit="MB/s" if state.unit == "MB/s" else "1/8 GB/s", least=1, step=1, most=most)
+    return Bandwidth(unit="MiB/s" if state.unit == "MiB/s" else "1/8 GB/s", least=1, step=1, most=most)
 
 
 def _number(text: str, pattern: str) -> int:
@@ -61,7 +61,7 @@ def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:
     return Cache(
         domains=tuple(llc.id for llc in llcs),
         ways=ways,
-        way_bytes=size // ways,
+        way_bytes=size // ways // llcs[0].clusters,
         least_ways=1,
         sparse=False,
         shareable=0,
@@ -70,4 +70,5 @@ def expected(topology: Topology, root: Path = Path("/")) -> Cache | None:
         bandwidth=Bandwidth(unit="%", least=10, step=10, most=100) if "mba" in flags else None,
         events=tuple(event for flag, event in events.items() if flag in flags),
         monitored_groups=len(topology.cpus),
+        clusters=llcs[0].clusters,
     )

@@ -8,14 +8,24 @@ from functools import partial
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
-from castmates.protocols import Held
+from castmates.protocols import Held, HeldOtherwise, ProcessorReadings
 from castmates.rdt.resctrl import groups
-from castmates.rdt.resctrl.capabilities import capabilities
+from castmates.rdt.resctrl.capabilities import capabilities, io_allocation
 from castmates.rdt.resctrl.foreign import foreign_groups
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
+from castmates.rdt.resctrl.registers import Registers
 from castmates.rdt.resctrl.schemata import Schemata, one_line, parse, to_write
-from castmates.rdt.resctrl.wanted_schemata import differences, everything, loses_ways, name_of, rounded, wanted_schemata
+from castmates.rdt.resctrl.wanted_schemata import (
+    differences,
+    everything,
+    held_words,
+    loses_ways,
+    name_of,
+    rounded,
+    to_change,
+    wanted_schemata,
+)
 from castmates.study.spec import REST, Share
 
 LISTED = 5  # threads that are named where they are not in their group
@@ -39,17 +49,24 @@ class ResctrlAllocator:
         self._asked: dict[str, Schemata] = {}  # what was last written
         self._now: dict[str, Schemata] = {}  # what was last read back
         self._shown: set[str] = set()
+        self._others: list[str] = []  # lines of schemata that are left as they are
+        self._registers: Registers | None = None  # of the processor; None where there is none to ask
+        if mounted.read_register is not None:
+            self._registers = Registers(mounted.read_register, self.tree, self.cache, self._domain_of)
+        self._held_otherwise: dict[tuple[Share, ...], list[HeldOtherwise]] = {}  # by shares whose registers were read
 
     def prepare(self, members: Mapping[str, Held]) -> None:
         """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
         schemata = self._read_of("", REST)
         everybody = everything(self.cache, schemata)
+        self._others = [line for line in schemata if line not in everybody]
         self._base[REST] = self._now[REST] = {line: values for line, values in schemata.items() if line in everybody}
         self._base |= dict.fromkeys(members, everybody)
         self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
         self._domains[REST] = {domain for domains in self._domains.values() for domain in domains}
         self._leaders = {name: held.pid for name, held in members.items()}
         self._find_groups(list(members))
+        self._find_classes()
         self._set(dict.fromkeys(members, everybody))
         for name, path in self.groups.items():
             groups.fill(self.tree, self.tasks, path, self._leaders[name], name)
@@ -57,7 +74,7 @@ class ResctrlAllocator:
             raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
 
     def apply(self, shares: Sequence[Share]) -> bool:
-        """Give out these shares, and everything to those not named, and prove that they were taken.
+        """Give out these shares, and everything to those not named, and prove that the kernel holds them.
 
         True where a member has lost ways: nothing evicts what lies in them.
         """
@@ -66,6 +83,7 @@ class ResctrlAllocator:
         if "" not in self._former and wanted[REST] == self._base[REST]:
             del wanted[REST]  # as it was found, and so not ours to write
         before = self._set(wanted)
+        self._read_registers(tuple(shares), wanted)
         return any(loses_ways(before[name], self._now[name]) for name in wanted)
 
     def read_back(self) -> dict[str, str]:
@@ -79,6 +97,11 @@ class ResctrlAllocator:
                 except OSError:
                     schemata[name] = ""
         return schemata
+
+    def processor(self) -> ProcessorReadings:
+        """Return what the registers held under each set of shares so far."""
+        how = self._registers.about() if self._registers is not None else ""
+        return ProcessorReadings(how, dict(self._held_otherwise))
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""
@@ -120,9 +143,12 @@ class ResctrlAllocator:
             "groups": ", ".join(f"{name}: {path}" for name, path in self.groups.items()),
             "groups of others": ", ".join(map(str, foreign_groups(self.tree))) or "none",
             "default group": one_line(self._base.get(REST, {})),
+            "left as they are": ", ".join(self._others) or "nothing",
         }
         with suppress(OSError):  # only where there is a throttle, and not on every kernel
             facts["throttle of siblings"] = self.tree.read("info/MB/thread_throttle_mode").strip()
+        if ways := io_allocation(self.tree):
+            facts["ways of I/O (io_alloc)"] = ways
         return facts
 
     def _caches_of(self, name: str, held: Held) -> Collection[int]:
@@ -162,6 +188,28 @@ class ResctrlAllocator:
         for path in self.groups.values():
             self._former[path] = self._read(path)
 
+    def _find_classes(self) -> None:
+        """Find the classes of service of all groups, which are still empty; a group that root made is not changed."""
+        if self._registers is None:
+            return
+        for path in self.groups.values():
+            write = None if path in self._former else partial(self._write_raw, path)
+            self._registers.find_class(path, write)
+
+    def _read_registers(self, shares: tuple[Share, ...], wanted: Mapping[str, Schemata]) -> None:
+        """Compare what the processor holds under these shares with what was asked, the first time they are in force."""
+        if self._registers is None or not shares or shares in self._held_otherwise:
+            return
+        paths, found = {REST: ""} | self.groups, []
+        for name, schemata in wanted.items():
+            differing = self._registers.differences(name, paths[name], schemata, self._domains[name])
+            if differing is None:
+                return
+            found += differing
+        self._held_otherwise[shares] = found
+        for each in found:
+            self._say_once(held_words(each))
+
     def _set(self, wanted: Mapping[str, Schemata]) -> dict[str, Schemata]:
         """Write everybody's schemata, read all of them back and compare; return what was in force until then.
 
@@ -175,14 +223,14 @@ class ResctrlAllocator:
             before = {name: self._read_of(paths[name], name) for name in wanted}
             # Narrow ones first: shares that do not overlap then never do meanwhile.
             for name in sorted(wanted, key=lambda name: _width(wanted[name])):
-                self._write(paths[name], wanted[name], name)
+                self._write(paths[name], to_change(wanted[name], before[name]), name)
             after = {name: self._read_of(paths[name], name) for name in wanted}
         for name, schemata in after.items():
             if wrong := differences(wanted[name], schemata, self.cache):
                 raise CastmatesError(
                     f"resctrl took what {name_of(name)} was given but shows something else"
-                    f" ({'; '.join(wrong)}): somebody else has changed it, or this processor changes such"
-                    " masks; then leave them out of the study."
+                    f" ({'; '.join(wrong)}): another program has changed it (end what manages resctrl here), or the"
+                    " kernel has changed a throttle (castmates doctor shows known quirks; leave that one out)."
                 )
         self._now |= after
         return before
@@ -190,10 +238,12 @@ class ResctrlAllocator:
     def _show_rounding(self, shares: Sequence[Share]) -> None:
         for asked in (share.bandwidth for share in shares if share.bandwidth is not None):
             if (step := rounded(asked, self.cache)) != asked:
-                sentence = f"a throttle of {asked} becomes {step}: this machine has no step between"
-                if sentence not in self._shown:
-                    self.say(sentence)
-                self._shown.add(sentence)
+                self._say_once(f"a throttle of {asked} becomes {step}: this machine has no step between")
+
+    def _say_once(self, sentence: str) -> None:
+        if sentence not in self._shown:
+            self.say(sentence)
+        self._shown.add(sentence)
 
     def _write_down(self, name: str, path: str, schemata: Schemata) -> None:
         """Note in the journal what a group that is not ours will have; ours goes with everything it has."""
@@ -215,7 +265,7 @@ class ResctrlAllocator:
                     where = path or "the default group"
                     self.say(f"{where} of resctrl was changed by somebody else and is left as it is: {one_line(there)}")
                 elif differences(self._former[path], there, self.cache):
-                    self._write(path, self._former[path], name)
+                    self._write(path, to_change(self._former[path], there), name)
         except OSError as error:
             if error.errno not in groups.NOT_HERE:  # else it was unmounted meanwhile, and so reset
                 raise refusal(self.tree, error, f"put back what {name_of(name)} had") from None
@@ -227,9 +277,14 @@ class ResctrlAllocator:
             with suppress(OSError):
                 self.tree.write("tasks", f"{tid}\n")
 
+    def _write_raw(self, path: str, schemata: Schemata) -> None:
+        self.tree.write(f"{path}/schemata".lstrip("/"), to_write(schemata))
+
     def _write(self, path: str, schemata: Schemata, name: str) -> None:
+        if not schemata:
+            return
         try:
-            self.tree.write(f"{path}/schemata".lstrip("/"), to_write(schemata))
+            self._write_raw(path, schemata)
         except OSError as error:
             asked = one_line(schemata)
             raise refusal(self.tree, error, f"give {name_of(name)} {asked}", self._why_refused(error, path)) from None

@@ -8,17 +8,20 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from castmates.linux.host import cpuinfo
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
-from castmates.machine.resctrl_state import FSTYPE, options_of, settings
+from castmates.machine.resctrl_state import FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
+from castmates.machine.throttle_steps import equal_steps
+from castmates.machine.topology import CacheDomain, one_last_level_cache
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-MBPS_MOST = 2**32 - 1  # the kernel's "no throttle" with mba_MBps
 AMD_MOST = 2048  # "no throttle" of the first AMD processors; later ones have more bits
+CLUSTER = "mon_sub_"  # begins the name of a cluster's folder
 _MONITORED = re.compile(r"mon_L3_(\d+)")
 
 
@@ -34,31 +37,58 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
     if mount is None:
         return None
     try:
-        return capabilities(KernelTree(below(root, mount.point)), " ".join(options_of(mount)))
+        tree = KernelTree(below(root, mount.point))
+        cache = capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root))
     except OSError:
         return None
+    return _as_known(cache, root)
 
 
-def capabilities(tree: Tree, options: str = "") -> Cache:
-    """Read what a resctrl offers; files that old kernels lack have the values that these kernels mean."""
+def _as_known(cache: Cache, root: Path) -> Cache:
+    """Add what is known of this processor and the kernel does not show."""
+    if cache.bandwidth is None or cache.bandwidth.unit != "%":
+        return cache
+    return cache.model_copy(
+        update={"bandwidth": cache.bandwidth.model_copy(update={"becomes": equal_steps(cpuinfo(root))})}
+    )
+
+
+def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None) -> Cache:
+    """Read what a resctrl offers; files that old kernels lack have the values that these kernels mean.
+
+    `llc` is a last-level cache as sysfs shows it, for kernels whose resctrl does not know sub-NUMA clusters.
+    """
     masks = parse(tree.read("schemata"))
     resource = L3 if _has(tree, L3) else DATA
     widest = int(_word(tree, f"info/{resource}/cbm_mask") or "0", 16)
     cdp = resource == DATA and widest > 0
+    shareable = int(_word(tree, f"info/{resource}/shareable_bits") or "0", 16)
+    clusters = max(_clusters(tree), llc.clusters if llc else 1)
+    way = _way_bytes(tree, masks, resource)
     return Cache(
         domains=_domains(tree, masks),
         ways=widest.bit_count(),
-        way_bytes=_way_bytes(tree, masks, resource),
+        way_bytes=way and (way if _is_divided(way * widest.bit_count(), llc) else way // clusters),
         least_ways=_number(tree, f"info/{resource}/min_cbm_bits", 1),
         sparse=_word(tree, f"info/{resource}/sparse_masks") == "1",
-        shareable=int(_word(tree, f"info/{resource}/shareable_bits") or "0", 16),
+        # All of them means "not known" (Arm): devices are then in the default group, whose masks hold for them too.
+        shareable=0 if shareable == widest else shareable,
         groups=_groups(tree),
         cdp=cdp,
         bandwidth=_bandwidth(tree, masks, options) if _has(tree, MB) else None,
         events=tuple(event for event in _events(tree) if event in EVENTS),
         monitored_groups=max(0, _number(tree, "info/L3_MON/num_rmids", 0) - 1),  # one is the default group's
         rest=_may_write(tree, "schemata"),
+        clusters=clusters,
     )
+
+
+def io_allocation(tree: Tree) -> str:
+    """Return the ways that the highest class gives to I/O, as the kernel writes them; "" where it gives none."""
+    for resource in _resources(tree):
+        if _word(tree, f"info/{resource}/io_alloc") == "enabled":
+            return _word(tree, f"info/{resource}/io_alloc_cbm") or "unknown"
+    return ""
 
 
 def monitored_domains(names: list[str]) -> dict[int, str]:
@@ -77,7 +107,10 @@ def _domains(tree: Tree, masks: Schemata) -> tuple[int, ...]:
 
 
 def _way_bytes(tree: Tree, masks: Schemata, resource: str) -> int | None:
-    """Divide the size of the default group's share by its ways: it need not have all of them."""
+    """Divide the size of the default group's share by its ways: it need not have all of them.
+
+    Of a cache that sub-NUMA clusters divide this is a way of the whole cache: the kernel leaves the clusters out.
+    """
     sizes = settings(_word(tree, "size") or "")
     for domain, mask in masks.get(resource, {}).items():
         size = sizes.get((resource, str(domain)), "")
@@ -86,18 +119,41 @@ def _way_bytes(tree: Tree, masks: Schemata, resource: str) -> int | None:
     return None
 
 
+def _clusters(tree: Tree) -> int:
+    """Count the sub-NUMA clusters of a last-level cache, which the kernel shows in the folders that monitor it."""
+    with suppress(OSError):
+        for name in monitored_domains(tree.names("mon_data")).values():
+            return sum(part.startswith(CLUSTER) for part in tree.names(f"mon_data/{name}")) or 1
+    return 1
+
+
+def _is_divided(whole: int, llc: CacheDomain | None) -> bool:
+    """Check whether the kernel's sizes are those of one cluster, as early versions of its patches had it."""
+    return llc is not None and llc.bytes is not None and llc.clusters > 1 and 2 * whole <= llc.bytes
+
+
 def _groups(tree: Tree) -> int:
-    """Count the groups that can be had: each takes one class of every resource, and the default group has one.
+    """Count the groups that can be had: each takes one class and one monitoring id, and the default group has one.
+
+    With io_alloc one more class, the highest, belongs to I/O.
 
     A user who may not make groups has those that root made, whether or not they are in use now: a plan must not depend
     on that.
     """
-    counts = [_number(tree, f"info/{resource}/num_closids", 0) for resource in _resources(tree)]
-    most = max(0, min((count for count in counts if count), default=1) - 1)
+    taken = 1 + bool(io_allocation(tree))
+    classes = [count - taken for count in _counts(tree, "num_closids")]
+    ids = [count - 1 for count in _counts(tree, "num_rmids")]
+    most = max(0, min([*classes, *ids])) if classes else 0
     if _may_write(tree, ""):
         return most
     own = [name for name in control_groups(tree) if delegated_to(name) == os.geteuid()]
     return min(most, len([name for name in own if _may_write(tree, f"{name}/schemata")]))
+
+
+def _counts(tree: Tree, file: str) -> list[int]:
+    """Return how many there are of each resource that shows it."""
+    counts = (_number(tree, f"info/{resource}/{file}", 0) for resource in _resources(tree))
+    return [count for count in counts if count]
 
 
 def _may_write(tree: Tree, path: str) -> bool:
@@ -113,7 +169,8 @@ def _bandwidth(tree: Tree, masks: Schemata, options: str) -> Bandwidth:
             unit="1/8 GB/s", least=max(1, least), step=max(1, step), most=_power_of_two(max(now, AMD_MOST))
         )
     if "mba_MBps" in options.split() or now > 100:
-        return Bandwidth(unit="MB/s", least=1, step=1, most=MBPS_MOST)
+        # Old kernels round MiB/s to the step of per cent: whole steps are the same on all of them.
+        return Bandwidth(unit="MiB/s", least=max(1, step), step=max(1, step), most=UNTHROTTLED_MIBPS)
     return Bandwidth(unit="%", least=max(1, least), step=max(1, step), most=100)
 
 

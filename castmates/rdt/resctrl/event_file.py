@@ -3,6 +3,7 @@
 import errno
 import os
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 
@@ -16,6 +17,14 @@ WORDS = {
 }
 
 
+class Reading(NamedTuple):
+    """A number, or None and the reason."""
+
+    number: int | None
+    why: str = ""
+    resumed: bool = False  # the hardware had lost count, and has begun anew with this number
+
+
 @dataclass
 class EventFile:
     """One event of one group in one cache; kept open where that can be, since opening costs more than reading."""
@@ -25,16 +34,22 @@ class EventFile:
     reads: int = field(default=0, init=False)  # system calls
     _fd: int | None = field(default=None, init=False)
 
-    def read(self) -> tuple[int | None, str]:
-        """Return the number, or None and the reason; what is not ready is asked once more."""
+    def read(self) -> Reading:
+        """Return the number, or None and the reason; what is not ready is asked once more.
+
+        The hardware shows only once that it had lost count: the second answer is a number like any other.
+        """
         try:
-            text = self._text()
-            if text == NOT_READY:
+            first = text = self._text()
+            if first == NOT_READY:
                 text = self._text()
         except OSError as error:
             self.close()
-            return None, errno.errorcode.get(error.errno or 0, str(error.errno)) + GONE.get(error.errno or 0, "")
-        return (int(text), "") if text.isdecimal() else (None, WORDS.get(text, f"not a number: {text[:40]!r}"))
+            number = error.errno or 0
+            return Reading(None, errno.errorcode.get(number, str(error.errno)) + GONE.get(number, ""))
+        if text.isdecimal():
+            return Reading(int(text), resumed=first == NOT_READY)
+        return Reading(None, WORDS.get(text, f"not a number: {text[:40]!r}"))
 
     def close(self) -> None:
         """Let go of the file; safe to call twice."""

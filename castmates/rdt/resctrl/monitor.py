@@ -1,52 +1,20 @@
 """Reads members' cache occupancy and memory traffic through resctrl, at a steady rate while a window is open."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from castmates.protocols import Held, Sample
 from castmates.rdt.resctrl.capabilities import EVENTS, monitored_domains
 from castmates.rdt.resctrl.event_file import EventFile
 from castmates.rdt.resctrl.monitoring_groups import MonitoringGroups
 from castmates.rdt.resctrl.mounted import Mounted
+from castmates.rdt.resctrl.series import NO_RATE, OCCUPANCY, Look, Series
+from castmates.rdt.resctrl.traffic_counters import TrafficCounters
 from castmates.sampler import Sampler
 
 RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
-OCCUPANCY = "llc_occupancy"
-FIRST = (None, "no rate yet: there is only one count since the last one was missing")
 METRICS = {OCCUPANCY: "llc_occupancy", "mbm_total_bytes": "mbm_total", "mbm_local_bytes": "mbm_local"}
-
-
-@dataclass
-class Series:
-    """One event of one member in one cache: bytes that are there, or bytes per second since the last look."""
-
-    member: str
-    event: str
-    domain: int
-    file: EventFile
-    clock: Callable[[], int] = time.monotonic_ns
-    _last: tuple[int, int] | None = field(default=None, init=False)  # time and count
-
-    def restart(self) -> None:
-        """Forget the last count: what passed between two windows belongs to none."""
-        self._last = None
-
-    def look(self) -> tuple[float | None, str] | None:
-        """Return the value, or None and the reason; nothing at all where a rate has only its first count."""
-        before = self.clock()
-        count, why = self.file.read()
-        now = (before + self.clock()) // 2
-        if self.event == OCCUPANCY:
-            return (None if count is None else float(count)), why
-        last, self._last = self._last, None if count is None else (now, count)
-        if count is None:
-            return None, why
-        if last is None or now <= last[0]:
-            return None
-        if count < last[1]:
-            return None, "the counter went back: it was reset, or ran over"
-        return (count - last[1]) / (now - last[0]) * 1e9, ""
 
 
 class ResctrlMonitor:
@@ -63,6 +31,8 @@ class ResctrlMonitor:
         self._domain_of, self._clock = mounted.domain_of, clock
         self._series: list[Series] = []
         self._parts: dict[str, int] = {}  # member -> into how many parts (SNC) its caches are divided
+        self._counters = TrafficCounters(mounted.tree)
+        self._unread: Counter[tuple[str, str]] = Counter()  # looks without a value, by metric and kind of reason
         self._thread: Sampler | None = None
 
     def attach(self, members: Mapping[str, Held]) -> None:
@@ -78,8 +48,11 @@ class ResctrlMonitor:
             if not series:
                 self.groups.missing[name] = f"resctrl counts nothing on the caches of its CPUs (l3: {sorted(wanted)})"
             self._series += series
+            self._counters.claim(name, path, [(one.event, one.domain) for one in series])
         for name, why in self.groups.missing.items():
             self.say(f"{name} is not watched: {why}")
+        for name, why in self._counters.missing.items():
+            self.say(f"the traffic of {name} is not counted: {why}")
 
     def start(self) -> None:
         """Begin a series; one that was not ended is dropped."""
@@ -102,6 +75,15 @@ class ResctrlMonitor:
             Sample(now, self.name, name, OCCUPANCY, None, why) for name, why in self.groups.missing.items()
         ]
 
+    def occupancies(self) -> dict[str, float]:
+        """Return the bytes that members have in the caches now; without those of whom it is not known."""
+        counts: dict[str, list[int | None]] = {}
+        for series in self._series:
+            if series.event == OCCUPANCY:
+                counts.setdefault(series.member, []).append(series.file.read()[0])
+        known = {member: [count for count in each if count is not None] for member, each in counts.items()}
+        return {member: float(sum(each)) for member, each in known.items() if len(each) == len(counts[member])}
+
     def close(self) -> None:
         """Let go of everything; safe to call twice."""
         self.stop()
@@ -123,6 +105,10 @@ class ResctrlMonitor:
         }
         if self.groups.missing:
             text["not watched"] = "; ".join(f"{name}: {why}" for name, why in self.groups.missing.items())
+        text |= self._counters.about()
+        if self._unread:
+            kinds = (f"{metric}: {kind} ({count})" for (metric, kind), count in sorted(self._unread.items()))
+            text["looks without a value"] = "; ".join(kinds)
         if self._parts:
             text["sub-NUMA clusters"] = "values are sums over the parts of a cache, which the kernel forms"
         if seconds:
@@ -151,20 +137,21 @@ class ResctrlMonitor:
         """Look at everything once; a member with several caches has a sample of each, and their sum."""
         self.looks += 1
         now = self._clock()
-        looks: dict[tuple[str, str], dict[int, tuple[float | None, str] | None]] = {}
+        looks: dict[tuple[str, str], dict[int, Look | None]] = {}
         for series in self._series:
-            looks.setdefault((series.member, METRICS[series.event]), {})[series.domain] = series.look()
+            look, metric = series.look(), METRICS[series.event]
+            looks.setdefault((series.member, metric), {})[series.domain] = look
+            if look is not None and look[0] is None:
+                self._unread[metric, look[1].partition(":")[0]] += 1
         return [
             sample
             for (member, metric), values in looks.items()
             if any(values.values())  # else there is no rate anywhere yet
-            for sample in _samples(now, self.name, member, metric, {at: look or FIRST for at, look in values.items()})
+            for sample in _samples(now, self.name, member, metric, {at: look or NO_RATE for at, look in values.items()})
         ]
 
 
-def _samples(
-    now: int, source: str, member: str, metric: str, values: Mapping[int, tuple[float | None, str]]
-) -> list[Sample]:
+def _samples(now: int, source: str, member: str, metric: str, values: Mapping[int, Look]) -> list[Sample]:
     if len(values) == 1:
         value, why = next(iter(values.values()))
         return [Sample(now, source, member, metric, value, why)]

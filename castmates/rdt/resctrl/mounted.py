@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from castmates.machine.lock import print_progress
 from castmates.protocols import Say
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
+from castmates.rdt.resctrl.registers import ReadRegister
 from castmates.rdt.resctrl.tasks import Tasks
 from castmates.rdt.resctrl.tree import Tree
 
@@ -21,3 +22,4 @@ class Mounted:
     options: Sequence[str] = ()  # of the mount
     say: Say = print_progress
     release: Callable[[], list[str]] = list  # lists in sentences what could not be put back
+    read_register: ReadRegister | None = None  # of the processor; None where there is none to ask

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from castmates.errors import CastmatesError
+from castmates.protocols import HeldOtherwise
 from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MASKS, MB, Schemata, one_line
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
@@ -79,10 +80,10 @@ def wanted_schemata(
 def differences(asked: Schemata, current: Schemata, cache: Cache) -> list[str]:
     """List in words where the machine has something else.
 
-    Arm keeps a throttle as a binary fraction, which may come back as another number less than a step away; on x86 all
-    are whole steps, so that only the same is near enough.
+    Arm keeps a throttle in per cent as a binary fraction, which may come back as another number less than a step away;
+    on x86 all are whole steps, so that only the same is near enough.
     """
-    step = cache.bandwidth.step if cache.bandwidth else 1
+    step = cache.bandwidth.step if cache.bandwidth and cache.bandwidth.unit == "%" else 1
     sentences = []
     for resource, values in asked.items():
         for domain, value in values.items():
@@ -95,9 +96,23 @@ def differences(asked: Schemata, current: Schemata, cache: Cache) -> list[str]:
     return sentences
 
 
+def to_change(asked: Schemata, there: Schemata) -> Schemata:
+    """Return the lines that have to be written: a throttle only where it changes, for kernels round and cut some."""
+    throttles, now = asked.get(MB, {}), there.get(MB, {})
+    same = all(now.get(domain) == value for domain, value in throttles.items())
+    return {line: values for line, values in asked.items() if line != MB or not same}
+
+
 def rounded(bandwidth: int, cache: Cache) -> int:
     """Round a throttle up to the machine's next step, as the kernel does."""
     return bandwidth if cache.bandwidth is None else cache.bandwidth.rounded(bandwidth)
+
+
+def held_words(difference: HeldOtherwise) -> str:
+    """Return, as a sentence, what the processor holds instead of what it was given."""
+    line, domain = difference.line, difference.domain
+    asked, held = (_setting(line, domain, value) for value in (difference.asked, difference.held))
+    return f"{name_of(difference.member)} was given {asked}, and the processor makes {held} of it"
 
 
 def loses_ways(before: Schemata, after: Schemata) -> bool:

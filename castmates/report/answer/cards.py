@@ -42,7 +42,7 @@ def cards(results: Results) -> list[Card]:
     if not (results.blocks["status"] == "measured").any():
         return _failures(results)
     always = [_sees_losses(results), _noise(results), _lost(results)]
-    return [*always, *_masks(results), *_failures(results), *_carryover(results)]
+    return [*always, *_masks(results), *_cautions(results), *_failures(results), *_carryover(results)]
 
 
 def _sees_losses(results: Results) -> Card:
@@ -51,11 +51,12 @@ def _sees_losses(results: Results) -> Card:
     rows = positive[positive["verdict"] == word]
     pair = listed([_pair(row) for row in records(rows)]) if len(rows) else ""
     if word == SENSITIVE:
-        text = f"{pair}, which must slow down, did: {_losses(rows)}."
+        text = f"{pair}, which must slow down{_by_more(results)}, did: {_losses(rows)}."
         return Card(GOOD, "The method sees losses here", text, "health")
     if word == INSENSITIVE:
         level = f"{100 * CONTROL_LEVEL:g} %"
-        text = f"{pair} must slow down, which is not proven at the controls' level of {level}: {_losses(rows)}. "
+        text = f"{pair} must slow down{_by_more(results)}, which is not proven at the controls' level of {level}: "
+        text += f"{_losses(rows)}. "
         text += "Other losses may be missed too."
         return Card(BAD, "A loss that must be there was missed", text, "health")
     title = "Not known whether losses are seen"
@@ -133,6 +134,15 @@ def _masks(results: Results) -> list[Card]:
     return [Card(state, title, sentence, "health")]
 
 
+def _cautions(results: Results) -> list[Card]:
+    """Neighbours that cannot do on this machine what they are named for."""
+    first, *more = results.plan.cautions or ("",)
+    if not first:
+        return []
+    text = first + (f" And {counted(len(more), 'more such sentence')} in the part on the machine." if more else "")
+    return [Card(DOUBT, "A neighbour may do less than its name says", text, "machine")]
+
+
 def _failures(results: Results) -> list[Card]:
     failed = results.blocks[results.blocks["status"] == "failed"]
     if failed.empty:
@@ -173,3 +183,11 @@ def _losses(positive: pd.DataFrame) -> str:
 def _most(rows: Iterable[Mapping[str, Any]]) -> float:
     """The largest change, either way, in per cent."""
     return max(100 * abs(float(row["ratio"]) - 1) for row in rows)
+
+
+def _by_more(results: Results) -> str:
+    """Than the margin; earlier tables, which have another baseline, asked for any loss."""
+    positive = results.controls[results.controls["control"] == POSITIVE]
+    if results.margin is None or not (positive["baseline"] == "placebo").all():
+        return ""
+    return f" by more than the margin of {100 * results.margin:.3g} %"

@@ -12,7 +12,8 @@ from castmates.report.text.words import listed
 # The ledger's kinds of reasons, as "12 because …" has them.
 BECAUSE = {
     "foreign load": "other programs ran",
-    "neighbours": "other programs ran beside the same cache",
+    "neighbours": "other programs ran beside the same cache or in the same package",
+    "foreign traffic": "other programs used the memory",
     "steal": "the hypervisor took the CPU",
     "not settled": "speeds were not steady yet",
     "too few steps": "a program completed no step",
@@ -31,6 +32,7 @@ BECAUSE = {
 REMEDIES = {
     "foreign load": "stop the other programs on this machine",
     "neighbours": "stop the other programs on this machine",
+    "foreign traffic": "stop the other programs on this machine",
     "steal": "measure on a machine that shares its CPUs with no other guest",
     "swapping": "give the programs more memory",
     "the machine slept": "keep the machine awake",

@@ -15,6 +15,7 @@ from castmates.report.comparison.compared import Compared, Described, Several
 from castmates.report.comparison.differences import SetUp, differences, other_work
 from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.report.figures.neighbours import neighbours_of
+from castmates.report.text.slices import lengths
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study
 
@@ -143,6 +144,7 @@ def _described(letter: str, study: Measured) -> Described:
         hosts=tuple(sorted(hosts)),
         failed=tuple(record.reason for record in _records(study) if record.failed),
         date=_date(measured),
+        slices=lengths(measured),
     )
 
 

@@ -26,6 +26,7 @@ class Described:
     hosts: tuple[str, ...]
     failed: tuple[str, ...] = ()  # why each block failed that did
     date: str = ""  # ISO 8601, UTC: the middle of its launches; "" where none was recorded
+    slices: tuple[float, float] | None = None  # the shortest and the longest, in seconds; None where none was recorded
 
     @property
     def sentence(self) -> str:

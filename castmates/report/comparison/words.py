@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from castmates.analysis.effects.verdicts import EQUIVALENT, LESS, MORE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW
 from castmates.report.comparison.compared import Compared
 from castmates.report.results import records
+from castmates.report.text.slices import in_words, much_longer
 from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
 
 VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
@@ -29,6 +30,7 @@ def sentences(compared: Compared) -> list[str]:
         *_platforms(compared),
         *_work(compared),
         *_settings(compared),
+        *_slices(compared),
         *(_loss(row, compared.margin) for row in records(compared.leads(partitioned=False))[:SHOWN]),
         *_rates(compared),
         *_partitions(compared),
@@ -61,6 +63,26 @@ def _settings(compared: Compared) -> Iterator[str]:
         names = [what for what, _, _ in compared.differences]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         yield f"Machines, versions or designs differ too, as recorded: {', '.join(names[:SHOWN])}{more}."
+
+
+def _slices(compared: Compared) -> Iterator[str]:
+    """Whether turns of one length show other losses than much longer ones: effects of power need time."""
+    ours, theirs = compared.a.slices, compared.b.slices
+    if ours is None or theirs is None or not much_longer(ours, theirs):
+        return
+    lengths = f"Scenes took turns in slices of {in_words(*ours)} in A and of {in_words(*theirs)} in B."
+    rows = records(compared.leads(partitioned=False))
+    judged = [row for row in rows if row["verdict"] not in (NO_DATA, PLATFORMS_DIFFER, TOO_FEW)]
+    if differing := [row for row in judged if row["verdict"] in (MORE, LESS)]:
+        named = listed([f"{row['lead']} beside {_beside(row)}" for row in differing[:SHOWN]])
+        yield (
+            f"{lengths} The loss depends on it: {named}. Short slices spread over all scenes what builds up over "
+            "seconds, such as a power limit; long ones show it where it is caused."
+        )
+    elif judged and all(row["verdict"] == EQUIVALENT for row in judged):
+        yield f"{lengths} Every loss is the same within {percent_of(compared.margin)}: short slices smear nothing here."
+    else:
+        yield f"{lengths} Whether short slices smear effects of power is not decided; more launches of both decide it."
 
 
 def _loss(row: Row, margin: float) -> str:

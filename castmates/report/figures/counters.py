@@ -1,17 +1,14 @@
 """The figure `counters`: what each lead's counters count per unit of its progress beside antagonists, against solo."""
 
 import math
-from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
-from castmates.analysis.explanations.counters import NAMES, NEEDED, USER_ONLY
+from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, USER_ONLY
+from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.analysis.explanations.counters import tables as changes_and_left_out
+from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
 from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.neighbours import looks, neighbours, user_first
 from castmates.report.figures.panels import (
@@ -23,20 +20,14 @@ from castmates.report.figures.panels import (
     legend,
     small_print,
     stacked,
-    without_axis,
 )
-from castmates.report.figures.style import GREY, PAGE, Look, badge_room, broken, empty_figure, styled
-from castmates.report.figures.values import with_value
+from castmates.report.figures.style import PAGE, badge_room, empty_figure, styled
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import interval, plain, units
+from castmates.report.text.words import plain, units
 from castmates.study.spec import UNMANAGED
 
-LEFT, RIGHT = 2.3, 0.12  # inches beside the axes
-LINE, GAP, HEAD = 0.13, 0.14, 0.42  # inches of one scene, between two metrics, above a panel
-SECONDS = ("task-clock", "cpu-clock")  # which the kernel counts in ns
-RARE = 1e-3  # per unit of progress; shown per million
 BESIDE = 6  # co-runs of a lead that are drawn
 DRAWN = 12  # values that the text alternative names
 SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}
@@ -105,110 +96,18 @@ def _figure(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Res
     """Draw these changes, of so many that are known."""
     table = ordered(table.reset_index(drop=True), results)
     panels = [rows for _, rows in table.groupby(["lead", "member"], sort=False)]
-    panels = panels[: fitting([HEAD + _height(rows) for rows in panels], around=2.0)]
-    table, heights = pd.concat(panels), [_height(rows) for rows in panels]
+    panels = panels[: fitting([HEAD + height(rows) for rows in panels], around=2.0)]
+    table, heights = pd.concat(panels), [height(rows) for rows in panels]
     by_name = looks(results, table["mix"].map(beside_of))
     notes = _words_below(table, known, missing, results)
     columns = columns_for(by_name, PAGE)
     foot = 0.62 + 0.17 * math.ceil(len(by_name) / columns) + NOTE * len(notes)
     figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
-    reach = _reach(table)
+    reach = reach_of(table)
     for axes, rows in zip(places, panels, strict=True):
-        _panel(axes, rows, by_name, reach, is_last=rows is panels[-1])
-    legend(figure, _keys(by_name), (foot - 0.48) / figure.get_figheight(), columns)
+        panel(axes, rows, by_name, reach, plain(str(rows["lead"].iloc[0])), is_last=rows is panels[-1])
+    legend(figure, keys_of(by_name), (foot - 0.48) / figure.get_figheight(), columns)
     return finish(figure, notes, results)
-
-
-def _height(rows: pd.DataFrame) -> float:
-    lines = sum(max(2, count) for count in rows.groupby("metric", sort=False).size())
-    return LINE * lines + GAP * rows["metric"].nunique()
-
-
-def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float, is_last: bool) -> None:
-    axes.axvline(1.0, color=GREY, linewidth=0.6, zorder=1)
-    y, ticks, labels = 0.0, [], []
-    for index, (metric, group) in enumerate(rows.groupby("metric", sort=False)):
-        lines = max(2, len(group))
-        begin, y = y, y + LINE * lines + GAP
-        if index % 2:
-            axes.axhspan(begin, y, color="#f5f5f5", linewidth=0, zorder=0)
-        ticks.append((begin + y) / 2)
-        labels.append(_label(str(metric), records(group)))
-        first = (begin + y) / 2 - LINE * (len(group) - 1) / 2
-        for line, row in enumerate(records(group)):
-            _point(axes, first + LINE * line, row, looks[beside_of(row["mix"])])
-    axes.set_xscale("log")
-    axes.set_xlim(1 / reach, reach)
-    axes.set_ylim(y, 0)
-    axes.set_yticks(ticks, labels)
-    without_axis(axes)
-    _ticks(axes, reach)
-    axes.set_title(plain(str(rows["lead"].iloc[0])), loc="left", pad=4, fontweight="bold")
-    if is_last:
-        axes.set_xlabel("beside neighbours / alone, per unit of progress")
-
-
-def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
-    colour, marker = look
-    within = math.isnan(row["ratio_low"])
-    low, high = (row["within_low"], row["within_high"]) if within else (row["ratio_low"], row["ratio_high"])
-    if not math.isnan(low):
-        axes.plot(
-            [low, high], [y, y], color=colour, linewidth=1.4, linestyle=(0, (2, 1.2)) if within else "-", zorder=3
-        )
-    (point,) = axes.plot([row["ratio"]], [y], marker, color=colour, markersize=4.2, zorder=4)
-    ends = "" if math.isnan(low) else f" {interval(low, high, 2)}"
-    with_value(point, f"{row['metric']} beside {beside_of(row['mix'])}: {row['ratio']:.3g} times alone{ends}")
-
-
-def _label(metric: str, rows: list[dict[str, Any]]) -> str:
-    """The metric, and what it is in solo windows."""
-    unit = rows[0]["unit"]
-    solo = math.exp(sum(math.log(row["solo"]) for row in rows) / len(rows))
-    if unit and solo < RARE and metric not in SECONDS:
-        return f"{broken(metric, 34)}\nalone {amount(1e6 * solo)} per 10⁶ {unit}"
-    return f"{broken(metric, 34)}\nalone {amount(solo, metric)}" + (f" per {unit}" if unit else "")
-
-
-def amount(value: float, metric: str = "") -> str:
-    """A count in three digits with its prefix; clocks in seconds."""
-    if metric in SECONDS:
-        value /= 1e9
-    if value <= 0:
-        return f"{value:g}"
-    power = min(max(math.floor(math.log10(float(f"{value:.2e}")) / 3), -4), 4)
-    prefix = {-4: "p", -3: "n", -2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}[power]
-    if metric not in SECONDS and power < 0:
-        power, prefix = 0, ""  # thousandths of a fault are no usual unit
-    return f"{float(f'{value / 1000**power:.3g}'):g} {prefix}{'s' if metric in SECONDS else ''}".strip()
-
-
-def _reach(table: pd.DataFrame) -> float:
-    """Symmetric around one on the log axis, wide enough for all that is drawn, and never so narrow as to show noise."""
-    drawn = [row[name] for row in records(table) for name in ("ratio", *_bounds(row))]
-    logs = [abs(math.log(value)) for value in drawn if value > 0 and math.isfinite(value)]
-    return math.exp(min(1.12 * max([*logs, math.log(1.05)]), math.log(1e4)))
-
-
-def _bounds(row: dict[str, Any]) -> tuple[str, str]:
-    return ("within_low", "within_high") if math.isnan(row["ratio_low"]) else ("ratio_low", "ratio_high")
-
-
-def _ticks(axes: Axes, reach: float) -> None:
-    """Few ticks, as ratios that people read."""
-    steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 1000)
-    chosen = {max(step for step in steps if step <= bound) for bound in (reach, math.sqrt(reach)) if bound >= steps[0]}
-    ticks = sorted({1.0, *chosen, *(1 / step for step in chosen)})
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.2g}" if value < 1 else f"{value:.3g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _keys(looks: dict[str, Look]) -> list[Line2D]:
-    return [
-        Line2D([], [], linestyle="", marker=marker, markersize=4.5, color=colour, label=f"beside {name}")
-        for name, (colour, marker) in looks.items()
-    ]
 
 
 def _words_below(table: pd.DataFrame, known: int, missing: pd.DataFrame, results: Results) -> SmallPrint:

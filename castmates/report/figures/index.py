@@ -17,7 +17,19 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.report.results import Results
 
 Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
-Need = Literal["", "partitions", "monitor", "events", "topdown", "profile", "phases", "programs"]
+Need = Literal[
+    "",
+    "mitigations",
+    "distances",
+    "partitions",
+    "monitor",
+    "events",
+    "topdown",
+    "profile",
+    "phases",
+    "topdown of phases",
+    "programs",
+]
 
 
 class Drawing(Protocol):
@@ -56,6 +68,8 @@ class Figure(NamedTuple):
 FIGURES = {
     row.name: row
     for row in (
+        Figure("mitigations", "What helps, and what it costs", "losses", needs="mitigations"),
+        Figure("distances", "Number and nearness of neighbours", "losses", needs="distances"),
         Figure("heatmap", "Loss of each pair", "losses"),
         Figure("steptimes", "How long steps take", "losses"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
@@ -67,7 +81,10 @@ FIGURES = {
         Figure("topdown", "Top-Down", "why", needs="topdown"),
         Figure("timeline", "Occupancy and bandwidth over time", "why", needs="monitor"),
         Figure("counters", "Counters", "why", needs="events"),
+        Figure("counters_evolution", "Counters over the rounds", "why", needs="events"),
         Figure("phases", "Phases of a step", "why", needs="phases"),
+        Figure("phase_counts", "Counters by phase", "why", needs="phases"),
+        Figure("topdown_phases", "Top-Down by phase", "why", needs="topdown of phases"),
         Figure("layers", "Layers, profiled", "why", needs="profile"),
         Figure("evolution", "Step by step", "why", needs="programs"),
         Figure("health", "Health", "health"),
@@ -86,12 +103,15 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
     programs = study if study is not None and study.platform != "modelled" else None
     there: dict[Need, bool] = {
         "": True,
+        "mitigations": study is not None and bool(study.mitigations),
+        "distances": study is not None and any(rule.is_arranged for rule in study.mixes),
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,
         "phases": programs is not None and phases,
         "events": programs is not None and bool(programs.counters.events),
         "topdown": programs is not None and bool(programs.counters.topdown),
+        "topdown of phases": programs is not None and phases and bool(programs.counters.topdown),
         "profile": programs is not None and bool(programs.counters.profile),
     }
     return [name for name, row in all_figures().items() if there[row.needs]]

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
+from castmates.analysis.partitions.held import UNCERTAIN
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
@@ -98,6 +99,8 @@ def _key(panels: list[Panel]) -> str:
             "interval"
         )
     parts += ["rings: some of these ways are filled by I/O too"] if any(map(is_shared, rows)) else []
+    joined = any(row.get("held") == UNCERTAIN for row in rows)
+    parts += ["where a mask has only some of I/O's ways, the processor may add the others"] if joined else []
     parts += ["≈: the axis does not begin at zero"] if any(bottom(panel) for panel in panels) else []
     return "; ".join(parts)
 

@@ -118,9 +118,9 @@ def representative(results: Results) -> tuple[str, int, int] | None:
 
 
 def cache_bytes(results: Results) -> float | None:
-    """The size of a last-level cache, where that is known."""
+    """The size of a last-level cache with all its clusters, where that is known."""
     cache = results.plan.cache
-    return cache.way_bytes * cache.ways if cache and cache.way_bytes and cache.ways else None
+    return cache.way_bytes * cache.ways * cache.clusters if cache and cache.way_bytes and cache.ways else None
 
 
 def peak_bandwidth(results: Results) -> float | None:

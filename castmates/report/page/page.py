@@ -32,8 +32,10 @@ from castmates.report.text import (
     health,
     latency,
     machine,
+    memory,
     recommendation,
     resources,
+    slices,
     system,
     words,
 )
@@ -55,6 +57,14 @@ def write_page(results: Results, figures: Path, output: Path, found: Answer | No
 def shown(results: Results) -> list[str]:
     """The figures that the study can have; one that has nothing to show is a line of `not_available`."""
     return figure_names(results.study, results.partitioned, results.phases, results.watched)
+
+
+# What matplotlib never writes into a drawing: programs, other documents, and what is loaded from elsewhere.
+ACTIVE = re.compile(
+    r"<(?:script|foreignObject|iframe|animate\w*|set|handler)\b|javascript:|@import|url\((?!#)"
+    r"|<[^>]*\s(?:on\w+\s*=|(?:xlink:)?href\s*=\s*[\"'](?!#|data:image/png))",
+    re.IGNORECASE,
+)
 
 
 def page(
@@ -106,6 +116,10 @@ def inline_svg(file: Path) -> str:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
+    if ACTIVE.search(text):
+        raise CastmatesError(
+            f"{file}: this drawing holds a script or loads something, so it is not one of Castmates; remove it."
+        )
     # matplotlib's metadata names vocabularies by http addresses; nothing loads them, and nothing needs them here.
     element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     # HTML knows svg elements without their namespaces, which are addresses too.
@@ -178,6 +192,10 @@ def _context(
         "latency_refused": latency.refusals(results),
         "resources": resources.rows(results),
         "resources_lacking": resources.lacking(results),
+        "power": resources.power_rows(results),
+        "power_lacking": resources.lacking_power(results),
+        "mbm_check": resources.mbm_check(results),
+        "slices_used": slices.used(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
         "system_headings": system.headings(results),
@@ -185,14 +203,17 @@ def _context(
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": list(results.plan.notes),
+        "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
+        "memory_words": memory.bandwidth(results),
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine),
         "cast": design.cast(results.plan),
-        "machine": machine.described(results.machine),
+        "machine": [*machine.described(results.machine), *_pages(results)],
         "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
+        "quirks": machine.quirks(results.machine),
         "margin": f"±{words.percent_of(results.margin)}" if results.margin is not None else "the study's margin",
         "effect_level": f"{effect_level(results.extended):g}",
         "control_level": words.percent_of(CONTROL_LEVEL),
@@ -203,6 +224,11 @@ def _context(
         "slice_points": round(100 * SLICE_POINTS),
         "window_points": round(100 * WINDOW_POINTS),
     }
+
+
+def _pages(results: Results) -> list[tuple[str, str]]:
+    shares = memory.described(results.measured_records)
+    return [("Memory on huge pages", shares)] if shares else []
 
 
 def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> list[FigurePart]:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import unquote
 
+from castmates.errors import CastmatesError
 from castmates.files import refuse_foreign, replace, replace_text, writing
 from castmates.report.paper.crate import ANALYSIS, Part
 
@@ -30,17 +31,27 @@ class Folder:
 
     def text(self, path: str, content: str, about: str) -> None:
         """Write a text."""
-        with writing(self.place / path):
-            replace_text(self.place / path, content)
+        target = self._target(path)
+        with writing(target):
+            replace_text(target, content)
         self.about[path] = about
 
     def copy(self, source: Path, path: str, about: str) -> None:
         """Copy a file of the study."""
-        target = self.place / path
+        target = self._target(path)
         if not (target.exists() and target.samefile(source)):
             with source.open("rb") as opened, writing(target):
                 replace(target, lambda temporary: _pour(opened, temporary))
         self.about[path] = about
+
+    def _target(self, path: str) -> Path:
+        """Where a file of this name is written, which results may have brought along: never outside of the folder."""
+        if path.startswith("/") or ".." in PurePosixPath(path).parts:
+            raise CastmatesError(
+                f"{path!r} would be written outside of {self.place}: these results were not written by Castmates, so "
+                "do not use them."
+            )
+        return self.place / path
 
     def parts(self) -> list[Part]:
         """All files, as they lie there."""

@@ -16,6 +16,7 @@ from castmates.study.cpus import format_cpu_list
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.schedule import block_seed
 from castmates.study.spec import UNMANAGED
+from castmates.study.wanted import BETWEEN
 
 Paragraph = tuple[str, str]  # a heading and its sentences
 OF_BLOCKS = {"castmates": "Castmates", "snakemake": "Snakemake", "python": "Python", "kernel": "Linux"}
@@ -127,7 +128,7 @@ def _members(results: Results) -> Iterable[str]:
 
 
 def _antagonists(results: Results) -> set[str]:
-    return {name for names in results.effects["antagonists"] for name in names.split("+") if name}
+    return {name for names in results.effects["antagonists"] for name in names.partition(BETWEEN)[0].split("+") if name}
 
 
 def _machine(results: Results) -> Iterable[str]:

@@ -20,6 +20,7 @@ from castmates.report.text.stamps import first_words
 from castmates.report.text.words import platform_words
 from castmates.results.confirming import folder_of, study_files
 from castmates.results.find import find
+from castmates.results.links import refuse_links
 from castmates.results.records import read_record
 
 CITATION = Path(castmates.__file__).parents[1] / "CITATION.cff"
@@ -34,6 +35,7 @@ DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # how a figure is written, what it sh
 def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Path:
     """Write everything; the folder is an RO-Crate then."""
     place, study_file = find(named)
+    refuse_links(place)
     results = read_results(place.path, study_file)
     target = output or place.paper
     if output is not None:  # the study's own folder is ours, also where an earlier run was ended amid it

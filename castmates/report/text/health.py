@@ -10,9 +10,11 @@ import pandas as pd
 
 from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
-from castmates.report.facts import LedgerFacts, Settled
+from castmates.report.facts import BlockRecord, LedgerFacts, Settled
 from castmates.report.results import Results, records
+from castmates.report.text import processor
 from castmates.report.text.design import designed_rounds
+from castmates.report.text.eviction import eviction_sentence
 from castmates.report.text.words import (
     counted,
     failure_sentence,
@@ -40,6 +42,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Sensitivity", results.sensitivity[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Measurements", rejection_sentence(results.blocks, results.windows)),
+        ("Masks in the processor", processor.sentences(results)),
         ("Stretches", stretches_sentence([record.ledger for record in results.measured_records])),
         ("Biased effects", biased_sentence(records(results.effects))),
         ("Growing losses", growth_sentence(records(results.effects))),
@@ -48,6 +51,8 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
         ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),
+        ("Readings of the cache", readings_sentence(results.measured_records)),
+        ("Caches", eviction_sentence([record.eviction for record in results.measured_records])),
     ]
     return [(term, text) for term, text in rows if text]
 
@@ -204,6 +209,14 @@ def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tup
         return ""
     blocks = f"{len([count for count in used.values() if count])} of {counted(len(used), 'launch')}"
     return f"{sum(used.values())} of {counted(allowed, 'spare round')} used, in {blocks}."
+
+
+def readings_sentence(blocks: Sequence[BlockRecord]) -> str:
+    """How many launches lack some of their readings, with the words of the first; "" where none does."""
+    lacking = [block.unread for block in blocks if block.unread]
+    if not lacking:
+        return ""
+    return f"{len(lacking)} of {counted(len(blocks), 'launch')} lack some, for example: {'; '.join(lacking[0])}."
 
 
 def settles(results: Results) -> dict[tuple[str, int], Settled]:

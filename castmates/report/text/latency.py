@@ -4,8 +4,10 @@ from typing import Any
 
 from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
 from castmates.report.results import Results, records
+from castmates.report.text.places import WORDS
 from castmates.report.text.words import counted, interval, listed, number, plain
 from castmates.study.spec import UNMANAGED
+from castmates.study.wanted import BETWEEN
 
 Row = dict[str, Any]
 TOO_FEW, LEFT_OUT = "too few steps", "left out"
@@ -90,9 +92,10 @@ def _scene(row: Row) -> str:
     """Where it ran: solo; placebo on 2; beside stream; beside stream, under split-4."""
     kind, _, cpus = str(row["scene"]).partition("@")[0].partition(":")
     if row["kind"] == "corun":
-        others = plain(row["mix"]).split("+")
+        together, _, place = str(row["mix"]).partition(BETWEEN)
+        others = plain(together).split("+")
         others.remove(row["workload"])
-        where = f"beside {' and '.join(others)}"
+        where = f"beside {' and '.join(others)}" + f" ({WORDS.get(place, place)})" * bool(place)
     else:
         where = f"placebo on {cpus}" if row["kind"] == "placebo" else kind
     return where if row["partition"] == UNMANAGED else f"{where}, under {row['partition']}"

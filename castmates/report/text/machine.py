@@ -1,9 +1,17 @@
 """The machine's facts -> terms and texts for the page; any fact may be missing."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from castmates.report.facts import BlockRecord, CacheFacts, MachineFacts, PerfFacts, ResctrlFacts
+from castmates.report.facts import (
+    BlockRecord,
+    CacheFacts,
+    IdleFacts,
+    MachineFacts,
+    PerfFacts,
+    QuirkFacts,
+    ResctrlFacts,
+)
 from castmates.report.text.words import counted, listed
 from castmates.study.cpus import parse
 
@@ -25,11 +33,34 @@ def described(facts: MachineFacts) -> list[tuple[str, str]]:
         ("Distribution", facts.distribution),
         ("Frequency governors", "; ".join(f"{name} on {cpus}" for name, cpus in governors.items())),
         ("Turbo", {True: "on", False: "off", None: None}[turbo]),
+        ("Idle states", _idle(facts.idle_states)),
+        ("Uncore clock", _uncore(facts.uncore_clock or {})),
         ("Transparent huge pages", facts.transparent_hugepages),
         ("CPU time stolen since boot", f"{100 * steal:.1f} %" if steal is not None else None),
         ("Read at", facts.read_at),
     ]
     return [(term, str(text)) for term, text in rows if text not in (None, "")]
+
+
+def quirks(facts: MachineFacts) -> list[QuirkFacts]:
+    """What is known to be wrong or hidden here."""
+    return [quirk for quirk in facts.quirks if quirk.title]
+
+
+def _idle(facts: IdleFacts | None) -> str | None:
+    """intel_idle: POLL, C1, C6 (off on 0-3)."""
+    if facts is None or not facts.states:
+        return None
+    states = [f"{state.name} (off on {state.off_on})" if state.off_on else state.name for state in facts.states]
+    return f"{facts.driver or 'driver not shown'}: {', '.join(states)}"
+
+
+def _uncore(domains: Mapping[str, Mapping[str, int]]) -> str | None:
+    """800 to 2400 MHz, of every domain or of each."""
+    ranges = {name: f"{each.get('min', '?')} to {each.get('max', '?')} MHz" for name, each in domains.items()}
+    if len(set(ranges.values())) == 1:
+        return next(iter(ranges.values()))
+    return "; ".join(f"{name}: {text}" for name, text in ranges.items()) or None
 
 
 def in_a_line(facts: MachineFacts) -> str:
@@ -131,6 +162,7 @@ def _cache(cache: CacheFacts) -> str:
     parts = [f"L{cache.level if cache.level is not None else '?'}"]
     parts += [size(cache.bytes)] if cache.bytes else []
     parts += [f"{cache.ways} ways"] if cache.ways else []
+    parts += [f"divided among {cache.clusters} memory nodes"] if cache.clusters > 1 else []
     return f"{', '.join(parts)} (CPUs {cache.cpus})"
 
 

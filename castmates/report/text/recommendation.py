@@ -8,6 +8,7 @@ import pandas as pd
 
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
+from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
 from castmates.report.results import Results, records
 from castmates.report.text.words import counted, interval, number, plain
 
@@ -36,7 +37,24 @@ def _command(results: Results) -> str:
 
 
 def sentence(row: Row, command: str) -> str:
-    """What is recommended for one mix."""
+    """What is recommended for one mix, and whether the processor holds it."""
+    return f"{_advice(row, command)}{_doubt(row)}"
+
+
+def _doubt(row: Row) -> str:
+    """A remark where the processor may hold, or held, something else than the partition's masks."""
+    name = row["partition"]
+    if row.get("held") == UNCERTAIN:
+        return (
+            f" Masks of {name} have some but not all of the ways that I/O fills too, which some processors give "
+            "together only: the lead and the others may share ways."
+        )
+    if row.get("held") == OTHERWISE:
+        return f" Ways are those that the processor held under {name}, which are not those that were asked."
+    return ""
+
+
+def _advice(row: Row, command: str) -> str:
     who, limit = f"{plain(row['lead'])} beside {plain(row['antagonists'])}", _percent(row["limit_pct"])
     if row["verdict"] == verdicts.NO_SWEEP:
         return (

@@ -1,10 +1,21 @@
-"""What members used: rows of the page's table, and a sentence for what was not measured."""
+"""What members used, and what power did: rows of the page's tables, and sentences for what was not measured."""
 
 import math
 from typing import Any
 
-from castmates.analysis.explanations.counted_metrics import IPC, PER_1000
-from castmates.analysis.explanations.resources import BANDWIDTH, LEVEL_1, OCCUPANCY
+from castmates.analysis.explanations.counted_metrics import GHZ, IPC, PER_1000
+from castmates.analysis.explanations.power import (
+    AT_EDGES,
+    CONTROLLERS,
+    CPU_CLOCK,
+    EVENTS,
+    PACKAGE_POWER,
+    PACKAGES,
+    POWER,
+    SEEN_BY_MBM,
+    UNCORE,
+)
+from castmates.analysis.explanations.resources import BANDWIDTH, LEVEL_1, MEMBER, OCCUPANCY
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, listed, number
 
@@ -13,14 +24,24 @@ SHOWN = {
     "bytes": (2**20, "MiB", 2),
     "bytes per second": (1e9, "GB/s", 2),
     "per cent of slots": (1.0, "% of slots", 1),
+    "GHz": (1.0, "GHz", 3),
+    "W": (1.0, "W", 1),
+    "per second": (1.0, "per second", 2),
     "": (1.0, "", 3),
 }
+POINTS = {"per cent of slots": "points"}  # of a difference; elsewhere it has the metric's unit
+FROM_TO = (0.8, 1.2)  # MBM over the controllers' traffic: outside of it the two do not show the same
 Row = dict[str, Any]
 
 
 def rows(results: Results) -> list[Row]:
-    """A row per co-run, member and metric."""
-    return [row | _texts(row) for row in records(results.resources)]
+    """A row per co-run, member and metric of what members used."""
+    return [row for row in _rows(results) if row["metric"] not in POWER]
+
+
+def power_rows(results: Results) -> list[Row]:
+    """A row per scene, member or package, and metric of clocks, energy and memory controllers."""
+    return [row for row in _rows(results) if row["metric"] in POWER]
 
 
 def lacking(results: Results) -> str:
@@ -32,11 +53,54 @@ def lacking(results: Results) -> str:
     return f"Not measured here in any co-run and its baseline: {listed(parts)}." if parts else ""
 
 
+def lacking_power(results: Results) -> str:
+    """What would be the evidence for a busy neighbour and was not measured; "" where there is all of it."""
+    metrics = set(results.resources["metric"])
+    clocks = {GHZ, CPU_CLOCK, AT_EDGES}
+    parts = [] if metrics & clocks else ["the clock while running (cycles over task-clock, APERF over MPERF)"]
+    parts += [] if PACKAGE_POWER in metrics else ["the packages' energy (RAPL)"]
+    parts += [] if UNCORE in metrics else ["the uncore clock"]
+    parts += [] if metrics & set(EVENTS) else ["throttle events"]
+    parts += [] if CONTROLLERS in metrics else ["the memory controllers' traffic"]
+    if not parts:
+        return ""
+    proof = "" if metrics & set(POWER) else " What the part “busy neighbour” is due to is therefore not proved here."
+    return f"Not measured here: {listed(parts)}.{proof}"
+
+
+def mbm_check(results: Results) -> str:
+    """Whether the cache's monitor and the memory controllers saw the same traffic; "" where one of them is missing."""
+    shares = [row["value"] for row in records(results.resources) if row["metric"] == SEEN_BY_MBM]
+    if not shares:
+        return ""
+    low, high = min(shares), max(shares)
+    seen = f"{100 * low:.0f} to {100 * high:.0f} %" if f"{low:.2f}" != f"{high:.2f}" else f"{100 * low:.0f} %"
+    words = f"MBM of all groups, the default group included, came to {seen} of what the memory controllers moved."
+    if FROM_TO[0] <= low and high <= FROM_TO[1]:
+        return f"{words} The two agree."
+    return (
+        f"{words} They do not show the same: controllers also serve devices and other packages, and vendors "
+        "count writes back differently. Rely on MBM for comparisons on this machine only."
+    )
+
+
+def _rows(results: Results) -> list[Row]:
+    return [row | _texts(row) | _whose(row) for row in records(results.resources)]
+
+
+def _whose(row: Row) -> Row:
+    """In whose name a row stands: tables from before had members alone."""
+    scope, scene = str(row.get("scope") or MEMBER), str(row.get("scene") or "corun")
+    of_all = "the block's packages" if scope == PACKAGES else scope
+    return {"whose": row["member"] if scope == MEMBER else of_all, "scene": scene, "is_member": scope == MEMBER}
+
+
 def _texts(row: Row) -> Row:
     size, name, digits = SHOWN[row["unit"]]
     if row["scale"] == "points":
-        change, bounds = number(row["change"]), _ends(row["change_low"], row["change_high"], 1)
-        words = f"{change} points"
+        places = 1 if row["unit"] in POINTS else digits
+        words = f"{number(row['change'], places)} {POINTS.get(row['unit'], name)}"
+        bounds = _ends(row["change_low"], row["change_high"], places)
     else:
         bounds = _ends(row["change_low"], row["change_high"], 3)
         words = f"× {number(row['change'], 3)}"

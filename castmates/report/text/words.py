@@ -12,6 +12,8 @@ import pandas as pd
 from castmates.english import counted as counted
 from castmates.english import listed as listed
 from castmates.english import number as number
+from castmates.report.text.places import WORDS
+from castmates.study.wanted import BETWEEN
 
 PLATFORMS = {
     "measured": "Measured: every number comes from real runs.",
@@ -25,8 +27,14 @@ Row = Mapping[str, Any]
 
 
 def plain(name: str) -> str:
-    """A member's name without its CPUs: stream@1 is stream."""
-    return re.sub(r"@[\d.]+", "", name)
+    """A member's name without its CPUs: stream@1 is stream; with a place, in words: 2 streams (on its siblings)."""
+    name = re.sub(r"@[\d.]+(#\d+)?", "", name)
+    together, _, place = name.partition(BETWEEN)
+    if not place or place not in WORDS:
+        return name
+    counts = Counter(together.split("+"))
+    once = (who if count == 1 else f"{count} \N{MULTIPLICATION SIGN} {who}" for who, count in counts.items())
+    return f"{'+'.join(once)} ({WORDS[place]})"
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:

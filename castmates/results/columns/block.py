@@ -111,6 +111,7 @@ COUNTERS: Columns = {
     "phase": "str",  # "" for the whole window
     "note": "str",
     "platform": "str",
+    "seconds": "float64",  # of a phase: how long it lasted in all the stays that the value is of; NaN for whole windows
 }
 
 # blocks/<company>/<n>/topdown.parquet: a row per window, member and Top-Down metric.

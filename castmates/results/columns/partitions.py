@@ -25,6 +25,7 @@ SENSITIVITY: Columns = {
     "blocks": "int64",
     "rounds": "int64",
     "platform": "str",
+    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read
 }
 
 # tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its solo rate; a row per curve.
@@ -73,6 +74,7 @@ PARETO: Columns = {
     "why_refused": "str",
     "design": "str",  # of a confirming study: how its counted blocks were measured otherwise than the search's
     "platform": "str",
+    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
 }
 
 # tables/recommendations.csv: the smallest lead mask that keeps the wanted limit; a row per mix of several members.
@@ -117,6 +119,7 @@ RECOMMENDATIONS: Columns = {
     "confirmed_studies": "int64",  # of this mix and partition; the one with most blocks is shown
     "confirmed_design": "str",  # how it measured otherwise than the search
     "platform": "str",
+    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
 }
 
 # What recommend_partitions leaves.

@@ -50,6 +50,9 @@ EFFECTS: Columns = {
     "growth_low": "float64",  # 95 % between launches; NaN below three blocks
     "growth_high": "float64",
     "still_growing": "bool",  # it is above zero for certain, and large enough to matter
+    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
+    "antagonists_gb_s": "float64",  # 1e9 bytes a second that antagonists read and wrote by their own count
+    "antagonists_peak_pct": "float64",  # the same in per cent of the peak measured of one package; NaN: not known
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
@@ -104,13 +107,13 @@ CONTROLS: Columns = {
     "within_high": "float64",
     "blocks": "int64",
     "rounds": "int64",
-    "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses")
+    "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses more than the margin")
     "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a separate family
     "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
     "platform": "str",
     # Added later.
     "mix": "str",  # of the positive and the negative control
-    "baseline": "str",  # solo; of the negative control placebo
+    "baseline": "str",  # solo; of the positive and the negative control placebo
     "study_lead": "bool",  # False where the lead plays only in the controls
 }
 
@@ -232,7 +235,8 @@ LATENCY: Columns = {
 }
 
 # tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
-# partition × member × metric. Each value is over the rounds in which both windows have one.
+# partition × member × metric. Each value is over the rounds in which both windows have one. What belongs to a package
+# (energy, memory controllers, uncore clock) has no member, and role `package`: other programs are included.
 RESOURCES: Columns = {
     "study": "str",
     "mix": "str",
@@ -243,8 +247,8 @@ RESOURCES: Columns = {
     "member": "str",
     "role": "str",
     "metric": "str",  # cache occupancy, memory bandwidth, instructions per cycle, LLC-load-misses …, Backend_Bound …
-    "unit": "str",  # bytes, bytes per second, per cent of slots; "" for a ratio of two counts
-    "baseline": "str",  # solo, alone
+    "unit": "str",  # bytes, bytes per second, per cent of slots, GHz, W, per second; "" for a ratio of two counts
+    "baseline": "str",  # solo, alone; of clocks and packages also placebo
     "value": "float64",  # geometric mean over blocks; of shares the arithmetic one
     "value_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
     "value_high": "float64",
@@ -258,6 +262,67 @@ RESOURCES: Columns = {
     "blocks": "int64",
     "rounds": "int64",
     "platform": "str",
+    # Added later.
+    "scope": "str",  # member; what has none: package 0 …, packages (all of the block's together)
+    "scene": "str",  # whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition
+}
+
+# tables/mitigations.csv: what is tried against the loss of a mix, beside nothing done; a row per mix × mitigation.
+MITIGATIONS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # joined by "+", with their distance after ":" where the mix has one
+    "mitigation": "str",  # unmanaged (nothing is done), ways, bandwidth, code, core, socket, other-socket, quota
+    "partition": "str",  # under which it was measured; "" for none
+    "how": "str",  # the partition is the only one, or was chosen
+    "candidates": "int64",  # partitions of which it is one
+    "blocks_choosing": "int64",  # that chose it, and do not estimate
+    "loss_pct": "float64",  # of the lead against solo: 100 × (1 - 1/slowdown)
+    "loss_low": "float64",  # 95 % between launches; NaN below three blocks, here and below
+    "loss_high": "float64",
+    "gain_pct": "float64",  # by how much the lead's rate is above that with nothing done
+    "gain_low": "float64",
+    "gain_high": "float64",
+    "others_loss_pct": "float64",  # of the antagonists against being alone: geometric mean over them
+    "others_loss_low": "float64",
+    "others_loss_high": "float64",
+    "cost_pct": "float64",  # by how much the antagonists' rate is below that with nothing done
+    "cost_low": "float64",
+    "cost_high": "float64",
+    "blocks": "int64",  # that estimate
+    "rounds": "int64",
+    "p_value": "float64",  # of the gain
+    "p_holm": "float64",  # adjusted over the mitigations of the mix
+    "verdict": "str",  # of the gain: faster (it gives back), slower, equivalent, unclear, too few blocks, no data
+    "reason": "str",  # why it was not tried, or has no number
+    "platform": "str",
+}
+
+# tables/distances.csv: the loss of a lead by number and nearness of its antagonists; a row per lead × antagonists ×
+# distance × count, where a study varies one of them.
+DISTANCES: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # those that are there `count` times, joined by "+"
+    "distance": "str",  # cpu (the lead's own), smt, core, llc, socket, other-socket; "" where placement chose
+    "count": "int64",
+    "slowdown": "float64",  # against solo, as in effects
+    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
+    "slowdown_high": "float64",
+    "degradation_pct": "float64",
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "verdict": "str",  # as in effects
+    "nearer": "str",  # the next nearer distance with as many antagonists; "" for none
+    "gain_pct": "float64",  # by how much the lead's rate is above that at the nearer one, inside rounds
+    "gain_low": "float64",  # 95 % between launches
+    "gain_high": "float64",
+    "gain_blocks": "int64",
+    "platform": "str",
 }
 
 # What estimate_effects leaves.
@@ -270,6 +335,8 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "system": SYSTEM,
     "latency": LATENCY,
     "resources": RESOURCES,
+    "mitigations": MITIGATIONS,
+    "distances": DISTANCES,
     "blocks": BLOCKS,
     "stamps": STAMPS,
     "windows": WINDOWS,

@@ -104,7 +104,8 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
     """Set the scene, watch some usual steps, have as many profiled, and watch usual ones again."""
     block = outcome.block
     steps, lead = block.design.counters.profile, block.company.lead.name
-    eviction.change_shares(stage, scene.shares)
+    emptied = eviction.change_shares(stage, scene.shares, anew=True)  # else it would depend on the scene before
+    outcome.emptied += [emptied] if emptied else []
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
     stage.sleep_until(stage.now_ns() + int(outcome.settle_seconds * 1e9))
     patience = PATIENCE + SLOWER * steps * _step_seconds(outcome, lead)

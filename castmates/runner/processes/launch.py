@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.inside.counting import METHODS
 from castmates.linux.marks import in_child
 from castmates.linux.memory_binding import memory_bound_to
 from castmates.runner.processes import member_log
@@ -66,6 +67,7 @@ class Running:
     seen: int = 0  # heartbeats already read
     records: list[tuple[int, int]] = field(default_factory=list)  # those of the window, as they were read
     lost: int = 0  # heartbeats of the window that were overwritten before they were read
+    pages: dict[str, int | str] | None = None  # that its memory was on when it was ready; None where that is not known
 
     @property
     def name(self) -> str:
@@ -159,6 +161,10 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
 def _phase_log(start: Start, scratch: Path) -> PhaseLog:
     try:
         counters = phase_file.wanted_counters(start.environment.get(phase_file.COUNTERS_VARIABLE))
+        method = start.environment.get(phase_file.METHOD_VARIABLE) or METHODS[0]
+        if method not in METHODS:
+            known = f"{phase_file.METHOD_VARIABLE} is {' or '.join(METHODS)}, and not '{method}'"
+            raise WorkloadFailed(f"{start.name}: its variable {known}")
         return PhaseLog.create(scratch / f"{start.name}.phases", counters)
     except phase_file.PhasesError as problem:
         raise WorkloadFailed(f"{start.name}: {problem} (its variable {phase_file.COUNTERS_VARIABLE})") from None

@@ -7,6 +7,8 @@ first and the last words stay. It is opened for appending, so that what is writt
 import os
 from pathlib import Path
 
+from castmates.english import printable
+
 LIMIT = 16 << 20
 KEPT = 256 << 10  # of each end
 
@@ -42,4 +44,4 @@ def last_lines(log: Path, count: int) -> list[str]:
             text = file.read().decode(errors="replace")
     except OSError:
         return []
-    return [line.rstrip()[:300] for line in text.splitlines() if line.strip()][-count:]
+    return [printable(line).rstrip()[:300] for line in text.splitlines() if line.strip()][-count:]

@@ -1,11 +1,13 @@
 """What it takes to start the processes of a block: its members, placebos and evictors."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.runner.processes import placeholders
+from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Start, clean_environment
 from castmates.study.patterns import posix
 from castmates.study.spec import Company, Member
@@ -14,19 +16,16 @@ from castmates.workloads import environments, inputs
 HELPER_READY_WITHIN = 20.0
 
 
-def starts(company: Company, scratch: Path, cache: Path, evictors: Mapping[int, int] | None = None) -> list[Start]:
+def starts(company: Company, scratch: Path, cache: Path, evictors: Sequence[Evictor] = ()) -> list[Start]:
     """Return what to start, the lead first: every member, then a placebo for every CPU that some scene gives to one.
 
-    Last, for every CPU in `evictors`, a process that reads through so many bytes.
+    Last the evictors.
     """
     native = _built(environments.NATIVE, company.native_key, cache) / "bin"
     members = [member_start(member, native, scratch, cache) for member in company.members]
     cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
     placebos = [_helper(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
-    return [*members, *placebos] + [
-        _helper(evictor(cpu), cpu, [str(native / "stream"), "--bytes", str(amount)], scratch)
-        for cpu, amount in (evictors or {}).items()
-    ]
+    return [*members, *placebos, *(_evictor(each, native, scratch) for each in evictors)]
 
 
 def environments_used(company: Company, cache: Path) -> dict[str, object]:
@@ -54,17 +53,6 @@ def inputs_used(company: Company, cache: Path) -> dict[str, object]:
 def placebo_member(cpu: int) -> str:
     """Return the name of the placebo of a CPU; no workload may have a colon in its name."""
     return f"placebo:{cpu}"
-
-
-def watched(starts: Iterable[Start], evictors: Mapping[int, int]) -> list[Start]:
-    """Return those whose CPUs the block is measured on: evictors run between windows only."""
-    aside = {evictor(cpu) for cpu in evictors}
-    return [start for start in starts if start.name not in aside]
-
-
-def evictor(cpu: int) -> str:
-    """Return the name of the process that empties the cache of a CPU."""
-    return f"evictor:{cpu}"
 
 
 def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> Start:
@@ -105,6 +93,12 @@ def _awaited(member: Member) -> str:
         return ""
     key = "ready_line" if member.ready_line else "step_line"
     return f"no line of its output matched '{key}' ({member.ready_line or member.step_line})"
+
+
+def _evictor(each: Evictor, native: Path, scratch: Path) -> Start:
+    program, *options = each.command
+    start = _helper(each.name, each.cpu, [str(native / program), *options], scratch)
+    return replace(start, nodes=(each.node,)) if each.bound and each.node is not None else start
 
 
 def _helper(name: str, cpu: int, command: list[str], scratch: Path) -> Start:

@@ -1,80 +1,144 @@
-"""Empties last-level caches of what their former holders left there: taking ways from a member evicts nothing.
+"""Empties last-level caches before every stretch, so that scenes under all partitions begin alike: cold.
 
-Lines in ways that a member lost go on to serve it until another needs their place. So whenever a mask shrinks,
-everybody is frozen, all masks are opened, and a process of ours streams twice the cache's size through it. It lives in
-the group of the runner: where an administrator has narrowed that one, the other ways are not reached.
+Lines in ways that a member lost go on to serve it until another needs their place, and those of a member that was
+frozen stay as well. So everybody is frozen, all masks are opened, and processes of ours write twice the cache's size
+through every part of it that members use; again, while the members' occupancy shows that much of theirs is left. They
+live in the group of the runner: where an administrator has narrowed that one, the other ways are not reached, which
+the occupancy then shows. Without way masks nothing is emptied: all scenes follow one another as they are.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from statistics import median
 
 from castmates.errors import CastmatesError
-from castmates.machine.topology import Topology
+from castmates.machine.topology import CachePart, Topology
+from castmates.runner.processes.evictor import Evictor
 from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Company, Share
 
-TIMES = 2  # the cache's size that is read
+TIMES = 2  # the size of a part that is written in a pass
+PASSES = 4  # at most
+CLEAN = 0.02  # of the caches; what of them may be the members' still
 MIB = 1 << 20
 LOOK_NS = 5_000_000
 LONGEST_NS = 20_000_000_000
 
 
-def evictors(topology: Topology, company: Company, own: Collection[int]) -> dict[int, int]:
-    """Return the bytes to stream, by CPU: one for each cache with members, where some scene has way masks.
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """What emptying the caches once came to."""
 
-    A CPU of our own (`own`) is taken if the cache has one, else an antagonist's, and the lead's last of all.
+    passes: int
+    left: float | None  # share of the caches that is the members' still; None where occupancy cannot be read
+    seconds: float
+
+
+def evictors(topology: Topology, company: Company, own: Collection[int]) -> list[Evictor]:
+    """Return who empties the caches: one for each part of a cache that members use, where some scene has way masks.
+
+    A CPU of our own (`own`) is taken if the part has one, else an antagonist's, and the lead's last of all. A part that
+    only memory of members fills, which is bound to its node, is emptied from a CPU of the same cache.
     """
     if not has_masks(company):
-        return {}
+        return []
     members = [cpu for member in reversed(company.members) for cpu in member.cpus]
-    amounts = {}
-    for llc in topology.llcs:
-        if llc.bytes and set(members) & set(llc.cpus):
-            amounts[next(cpu for cpu in (*sorted(own), *members) if cpu in llc.cpus)] = TIMES * llc.bytes
-    return amounts
+    bound = {node for member in company.members for node in member.nodes}
+    cpus = [*sorted(own), *members]
+    around = {llc.id: llc.cpus for llc in topology.llcs if set(members) & set(llc.cpus)}
+    found = []
+    for part in topology.cache_parts():
+        if part.bytes and part.llc in around and (set(members) & set(part.cpus) or part.node in bound):
+            inside = [cpu for cpu in cpus if cpu in part.cpus] or [cpu for cpu in cpus if cpu in around[part.llc]]
+            found.append(_evictor(part, inside[0]))
+    return found
 
 
-def about(company: Company, amounts: Mapping[int, int]) -> dict[str, str]:
-    """Return how caches are emptied where masks are taken away."""
+def _evictor(part: CachePart, cpu: int) -> Evictor:
+    return Evictor(cpu, TIMES * (part.bytes or 0), part.node, bound=cpu not in part.cpus)
+
+
+def about(company: Company, chosen: Sequence[Evictor]) -> dict[str, str]:
+    """Return how caches are emptied."""
     if not has_masks(company):
         return {"eviction": "none: no scene has way masks"}
-    if not amounts:
+    if not chosen:
         return {"eviction": "none: the kernel does not show how large the last-level caches are"}
-    streams = "; ".join(f"CPU {cpu} streams {amount / MIB:.0f} MiB" for cpu, amount in amounts.items())
-    return {"eviction": f"whenever a member loses ways: {streams}"}
+    streams = "; ".join(
+        f"CPU {each.cpu} writes {each.bytes / MIB:.0f} MiB" + ("" if each.node is None else f" of node {each.node}")
+        for each in chosen
+    )
+    return {"eviction": f"before every stretch: {streams}"}
+
+
+def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
+    """Return what emptying the caches came to in a block; nothing where it was not done."""
+    if not emptied:
+        return {}
+    left = [each.left for each in emptied if each.left is not None]
+    return {
+        "times": sum(each.passes > 0 for each in emptied),
+        "passes": sum(each.passes for each in emptied),
+        "seconds": round(sum(each.seconds for each in emptied), 3),
+        "read": len(left),
+        "left": round(median(left), 4) if left else None,
+        "left_most": round(max(left), 4) if left else None,
+        "not_emptied": sum(each.passes == 0 or (each.left or 0.0) > CLEAN for each in emptied),
+    }
 
 
 def has_masks(company: Company) -> bool:
-    """Check whether some scene has way masks, so that ways can be lost."""
+    """Check whether some scene has way masks, so that what lies in the caches could differ between partitions."""
     shares = [share for scene in company.scenes for share in scene.shares]
     return any(share.ways is not None or share.code is not None for share in shares)
 
 
-def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> None:
-    """Put these shares in force, with caches emptied where a member lost ways; `anew` even where they should be."""
+def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> Emptied | None:
+    """Put these shares in force, with caches emptied before; `anew` even where they are.
+
+    None where there was nothing to empty; without passes where ways were taken away and nobody could empty them.
+    """
     if shares == stage.shares and not anew:
-        return
+        return None
     stage.switch([])
-    if stage.apply_shares(shares) and stage.evictors:
+    emptied = None
+    if stage.evictors:
         stage.apply_shares(())
-        for name, amount in stage.evictors.items():
-            _evict(stage, name, amount)
-        stage.apply_shares(shares)
+        emptied = _empty(stage)
+    lost = stage.apply_shares(shares)
+    return emptied or (Emptied(0, None, 0.0) if lost else None)
 
 
-def _evict(stage: Stage, name: str, amount: int) -> None:
-    evictor, begin = stage.cast[name], stage.now_ns()
-    stage.switch([name])
-    evictor.forget_beats()
-    before = None
-    while True:
+def _empty(stage: Stage) -> Emptied:
+    """Let the evictors write, until little of the members is left, or another pass would not help."""
+    begin, caches = stage.now_ns(), sum(stage.evictors.values()) / TIMES
+    passes, left = 0, None
+    while passes < PASSES:
+        _write_through(stage)
+        passes += 1
+        before, left = left, stage.hardware.occupied()
+        if left is None or left <= CLEAN * caches or (before is not None and left >= before):
+            break
+    share = None if left is None else left / caches
+    return Emptied(passes, share, (stage.now_ns() - begin) / 1e9)
+
+
+def _write_through(stage: Stage) -> None:
+    """Let all evictors run at the same time, until each has written its amount."""
+    begin, waiting = stage.now_ns(), dict(stage.evictors)
+    for name in waiting:
+        stage.cast[name].forget_beats()
+    stage.switch(list(waiting))
+    while waiting:
         stage.sleep_until(stage.now_ns() + LOOK_NS)
-        if evictor.records:
-            before = evictor.records[0][1] if before is None else before
-            if (evictor.records[-1][1] - before) * MIB >= amount:
-                break
-        if stage.now_ns() - begin > LONGEST_NS:
+        for name, amount in list(waiting.items()):
+            records = stage.cast[name].records
+            if records and (records[-1][1] - records[0][1]) * MIB >= amount:
+                del waiting[name]
+        if waiting and stage.now_ns() - begin > LONGEST_NS:
+            name, amount = next(iter(waiting.items()))
             raise CastmatesError(
-                f"{name} did not stream {amount / MIB:.0f} MiB within {LONGEST_NS / 1e9:.0f} s, so the caches are not "
-                "emptied after masks were shrunk; is the machine overloaded?"
+                f"{name} did not write {amount / MIB:.0f} MiB within {LONGEST_NS / 1e9:.0f} s, so the caches are not "
+                "emptied before a stretch; is the machine overloaded?"
             )
     stage.switch([])

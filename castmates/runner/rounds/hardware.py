@@ -12,6 +12,7 @@ from castmates.machine.topology import read_topology
 from castmates.protocols import Allocator, Collector, Count, Counter, Edges, Held, Monitor, Sample, Say
 from castmates.rdt.choose import CacheRequest, choose
 from castmates.rdt.nothing import NoAllocator, NoMonitor
+from castmates.rdt.resctrl.foreign_traffic import foreign_traffic
 from castmates.runner.rounds.mask_witness import MaskWitness
 from castmates.runner.rounds.surroundings import Surroundings, surroundings
 from castmates.study.spec import Counting, Share
@@ -33,6 +34,14 @@ class HasSeries(Protocol):
 
     series_rate: float
     worth_waiting: bool  # whether a watched slice is kept open so that its series has a few readings
+
+
+@runtime_checkable
+class HasOccupancies(Protocol):
+    """A monitor that can be asked between series what lies in the caches."""
+
+    def occupancies(self) -> dict[str, float]:
+        """Return the bytes that members have in the caches now; without those of whom it is not known."""
 
 
 @runtime_checkable
@@ -73,8 +82,10 @@ class Hardware:
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
         allocator, monitor = choose(request, say)
         witness = MaskWitness(allocator) if request.shares else None
+        traffic = foreign_traffic(monitor, beside.caches)
+        outermost: list[Collector] = [each for each in (witness, traffic) if each is not None]
         counters = choose_counters(counting, cpus, say, rounds_before) if counting else ()
-        return cls(allocator, monitor, [*([witness] if witness else []), *collectors], beside, witness, counters)
+        return cls(allocator, monitor, [*outermost, *collectors], beside, witness, counters)
 
     @classmethod
     def none(cls) -> "Hardware":
@@ -94,10 +105,15 @@ class Hardware:
 
     def apply_shares(self, shares: Sequence[Share]) -> bool:
         """Put these shares in force; True where a member has lost ways."""
-        lost = self.allocator.apply(shares)
+        lost = self.allocator.apply(tuple(share for share in shares if share.of_cache))
         if self.witness is not None:
             self.witness.remember()
         return lost
+
+    def occupied(self) -> float | None:
+        """Return the bytes that all members have in the caches now; None where that cannot be read."""
+        known = self.monitor.occupancies() if isinstance(self.monitor, HasOccupancies) else {}
+        return sum(known.values()) if known else None
 
     def begin_series(self, active: Sequence[str], round_number: int) -> None:
         """Watch occupancy from the change of scene on, so that it is seen to settle; let counters get ready."""

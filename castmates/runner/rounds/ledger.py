@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from castmates.rdt.resctrl.foreign_traffic import METRIC as FOREIGN_TRAFFIC
 from castmates.runner.processes import restarts
-from castmates.runner.rounds.ledger_load import Load
+from castmates.runner.rounds.ledger_load import FORGIVEN, Load
 from castmates.runner.rounds.ledger_readings import Readings
 from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED
+from castmates.runner.rounds.quota_witness import CHANGED as QUOTA_CHANGED
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.window import Window
@@ -61,7 +63,8 @@ class Ledger:
         """Every reason that is looked for in watched slices alone, and that spoils the whole stretch."""
         readings = Readings(watched.samples, watched.seconds)
         reasons = [f"not frozen: {name}" for name in watched.unfrozen if name not in watched.crept]
-        reasons += [*self._places(watched, readings), *_masks(watched), *self._swap(readings)]
+        reasons += [*self._places(watched, readings), *_masks(watched), *self._quotas(watched, readings)]
+        reasons += [*self._swap(readings), *self._traffic(readings)]
         return reasons + self._conditions(readings)
 
     def _judge_window(self, window: Window) -> list[str]:
@@ -111,7 +114,8 @@ class Ledger:
                 begin_ns, seconds = each.begin_ns(name), (each.close_ns - each.begin_ns(name)) / 1e9
                 beats = each.heartbeats(name).records
                 silent_s = _silence([begin_ns, *(t_ns for t_ns, _ in beats), each.close_ns])
-                if silent_s > self.design.limits.silence * seconds:
+                # Who has used up its quota waits for the next period: that was asked for.
+                if silent_s > self.design.limits.silence * seconds + _held_back_s(each, name):
                     reasons.append(f"no progress: {name} made none for {silent_s:.2f} s of {seconds:.2f} s")
         return reasons
 
@@ -127,6 +131,28 @@ class Ledger:
                 reasons.append(f"off its CPUs: a thread of {name} ran on {_listed(strange)}")
             elif len(own) == 1 and migrations > 0:
                 reasons.append(f"off its CPUs: threads of {name} left its only CPU ({migrations:.0f} migrations)")
+        return reasons
+
+    def _traffic(self, readings: Readings) -> list[str]:
+        """Return what others moved to and from memory, in the packages of the block."""
+        moved, limit = readings.get("host", FOREIGN_TRAFFIC), self.design.limits.foreign_bytes
+        if moved is None or moved <= limit:
+            return []
+        return [f"foreign traffic: others moved {moved / 1e9:.1f} GB/s through the caches (limit {limit / 1e9:g} GB/s)"]
+
+    def _quotas(self, watched: Slice, readings: Readings) -> list[str]:
+        """Return which quotas of CPU time were changed, and who took more than its own."""
+        changed = [sample for sample in watched.samples if sample.metric == QUOTA_CHANGED]
+        reasons = [f"quota changed: that of {sample.subject}, {sample.note}" for sample in changed]
+        for share in watched.scene.shares:
+            if share.quota is None or share.period is None or share.member not in watched.scene.active:
+                continue
+            took = readings.get(share.member, "cpu_s") or 0.0
+            cpus = len(self.members[share.member].cpus)
+            # What is left of the period before the slice and of that after it may be used in it.
+            most = cpus * share.quota / 100 * (readings.seconds + 2 * share.period / 1000) + FORGIVEN
+            if took > most:
+                reasons.append(f"quota exceeded: {share.member} took {took:.3f} s of CPU time, {most:.3f} s at most")
         return reasons
 
     def _swap(self, readings: Readings) -> list[str]:
@@ -175,6 +201,14 @@ def _masks(watched: Slice) -> list[str]:
     outside = [sample for sample in watched.samples if sample.metric == MISPLACED]
     reasons = [f"masks changed: of {sample.subject}, {sample.note}" for sample in changed]
     return reasons + [f"out of its group: {sample.note}" for sample in outside]
+
+
+def _held_back_s(each: Slice, name: str) -> float:
+    """How long a member may have to wait for more CPU time; 0 for one without a quota."""
+    share = next((share for share in each.scene.shares if share.member == name), None)
+    if share is None or share.quota is None or share.period is None:
+        return 0.0
+    return (1 - share.quota / 100) * share.period / 1000
 
 
 def _drop_broken_cycles(windows: Sequence[Window]) -> None:

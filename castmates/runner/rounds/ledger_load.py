@@ -39,7 +39,7 @@ class Load:
     def _foreign(self, active: Collection[str], readings: Readings) -> list[str]:
         """Others' time beside a running member, and where it should be quiet: the frozen's CPUs, idle siblings."""
         own_cpus = {cpu for name in active for cpu in self.places[name]}
-        watched = [(self.places[name], readings.get(name, "cpu_s")) for name in active]
+        watched = [(cpus, _together(names, readings)) for cpus, names in self._sharing(active)]
         watched += [((cpu,), 0.0) for cpu in sorted((self._cpus() | {*self.surroundings.quiet}) - own_cpus)]
         reasons = []
         for cpus, own in watched:
@@ -60,18 +60,34 @@ class Load:
                 reasons.append(load + whom)
         return reasons
 
+    def _sharing(self, active: Collection[str]) -> list[tuple[tuple[int, ...], list[str]]]:
+        """Return the CPUs of those who run, with all who run on any of them: overcommitted CPUs have several."""
+        groups: list[tuple[tuple[int, ...], list[str]]] = []
+        for name in active:
+            cpus, names = self.places[name], [name]
+            for group in [group for group in groups if set(group[0]) & set(cpus)]:
+                groups.remove(group)
+                cpus, names = tuple(dict.fromkeys((*group[0], *cpus))), [*group[1], *names]
+            groups.append((cpus, names))
+        return groups
+
     def _neighbours(self, readings: Readings) -> list[str]:
-        """Others' time on CPUs that share a last-level cache with the block."""
-        reasons = []
+        """Others' time on CPUs that share a last-level cache, or a package and its memory, with the block."""
+        limits, reasons = self.limits, []
         for domain in self.surroundings.domains:
             others = self._others(domain, readings)
             share = _share(others / domain.size, readings)
-            if share > self.limits.neighbours:
-                whom = _blame(others, readings, [domain.name])
-                reasons.append(
-                    f"neighbours: others took {share:.0%} of the CPU time around cache {domain.name}"
-                    f" (limit {self.limits.neighbours:.0%}){whom}"
-                )
+            if share > limits.neighbours:
+                words = f"{share:.0%} of the CPU time around cache {domain.name} (limit {limits.neighbours:.0%})"
+                reasons.append(f"neighbours: others took {words}{_blame(others, readings, [domain.name])}")
+            elif limits.neighbours < 1 and _is_more(others, limits.neighbour_cpus, readings):
+                where, most = f"cache {domain.name}", limits.neighbour_cpus
+                reasons.append(_took_cpus(others, where, most, readings) + _blame(others, readings, [domain.name]))
+        for package in self.surroundings.packages:
+            others, most = self._others(package, readings), limits.package_cpus
+            if _is_more(others, most, readings):
+                where = package.name.replace("package", "package ")
+                reasons.append(_took_cpus(others, where, most, readings) + _blame(others, readings, [package.name]))
         return reasons
 
     def _others(self, domain: Domain, readings: Readings) -> float:
@@ -86,9 +102,26 @@ class Load:
         return {cpu for cpus in self.places.values() for cpu in cpus}
 
 
+def _together(names: Iterable[str], readings: Readings) -> float | None:
+    """Return the CPU time of these members; None where that of one is not known."""
+    times = [readings.get(name, "cpu_s") for name in names]
+    known = [each for each in times if each is not None]
+    return sum(known) if len(known) == len(times) else None
+
+
 def _share(seconds: float, readings: Readings) -> float:
     """Return the share of the window: all of it at most, though edges that are read late make more of it."""
     return min(seconds / readings.seconds, 1.0)
+
+
+def _is_more(seconds: float, cpus: float, readings: Readings) -> bool:
+    """Check whether others took more than the time of so many CPUs; ticks are coarse, and two of them are forgiven."""
+    return seconds - FORGIVEN > cpus * readings.seconds
+
+
+def _took_cpus(seconds: float, where: str, limit: float, readings: Readings) -> str:
+    cpus = seconds / readings.seconds
+    return f"neighbours: others took the time of {cpus:.1f} CPUs around {where} (limit {limit:g} CPUs)"
 
 
 def _blame(seconds: float, readings: Readings, places: Iterable[str], interrupts: float = 0.0) -> str:

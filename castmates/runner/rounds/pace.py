@@ -10,6 +10,7 @@ STEPS = 5  # of the lead in a slice, at least
 SWITCHES = 10  # times what a change of scene costs that a slice lasts, at least
 SETTLES = 4  # times the settle time
 SETTLE_STEPS, LONGEST_FIRST = 4, 0.06  # steps of the lead that are left out at first, and seconds at most
+PERIODS = 5  # of a quota of CPU time, so that slices hold about as much of it each
 SHORTEST = 0.06  # seconds; much shorter slices would measure their own edges
 FEWEST_BEATS = 3  # of a member in a slice: one that makes fewer is measured in watched slices alone
 
@@ -90,13 +91,14 @@ def first_settle(design: Design, steps: Steps, lead: str) -> float:
     return max(design.settle, of_steps)
 
 
-def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float) -> Pace:
+def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float, period_s: float = 0.0) -> Pace:
     """Choose the length of slices: the study's, or the shortest that serves the lead, the switch and the settling."""
     wishes = {
         f"{STEPS} steps of the lead": settle_s + (STEPS + 1) * _longest_of(lead, steps),
         f"{SWITCHES} times a change of scene": SWITCHES * steps.switch,
         f"{SETTLES} settle times": SETTLES * settle_s,
         "the shortest that is sensible": SHORTEST,
+        f"{PERIODS} periods of a quota": settle_s + PERIODS * period_s if period_s else 0.0,
     }
     # As long as the study wants, or as the lead needs for its steps; others with long steps are measured apart.
     window_s = max(design.window, design.steps * _longest_of(lead, steps))
@@ -104,7 +106,7 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
         why, length_s = max(wishes.items(), key=lambda wish: wish[1])
         length_s = _filling_windows(length_s, settle_s, window_s)
     else:
-        why, length_s = _as_fixed(design.slice, settle_s, STEPS * _longest_of(lead, steps))
+        why, length_s = _as_fixed(design.slice, settle_s, STEPS * _longest_of(lead, steps), PERIODS * period_s)
     length_s = min(length_s, settle_s + design.longest_window)
     measured_s = length_s - settle_s
     cycles = max(1, math.ceil(round(window_s / max(measured_s, 1e-9), 3)))
@@ -114,13 +116,15 @@ def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: f
     return Pace(length_s, settle_s, watch_s, slow, steps, cycles, why)
 
 
-def _as_fixed(length_s: float, settle_s: float, steps_s: float) -> tuple[str, float]:
+def _as_fixed(length_s: float, settle_s: float, steps_s: float, periods_s: float) -> tuple[str, float]:
     """The study's length, unless more than a quarter of it would be left out; what it lacks is reported."""
     why = "the study"
     if length_s < SETTLES * settle_s:
         why, length_s = f"{SETTLES} settle times, more than the study's {1e3 * length_s:.0f} ms", SETTLES * settle_s
     if length_s - settle_s < steps_s:
         why += f"; too short for {STEPS} steps of the lead"
+    if length_s - settle_s < periods_s:
+        why += f"; too short for {PERIODS} periods of a quota"
     return why, length_s
 
 

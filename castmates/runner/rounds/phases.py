@@ -143,7 +143,18 @@ class _Stays:
 
     def count(self, event: str, value: float | None, status: Status, source: str, scope: str, note: str) -> Count:
         """Return what was counted in them, as a row of the table."""
-        return Count(self.member, event, value, status, source, group=GROUP, scope=scope, phase=self.phase, note=note)
+        return Count(
+            self.member,
+            event,
+            value,
+            status,
+            source,
+            group=GROUP,
+            scope=scope,
+            phase=self.phase,
+            note=note,
+            seconds=self.seconds,
+        )
 
 
 def _read_inside(stays: _Stays, place: int, reported: Reported, whole: bool) -> Count:

@@ -51,7 +51,8 @@ class Rounds:
         if not self._learned:
             return
         lead = self.outcome.block.company.lead.name
-        self.pace = pace_of(self._design, self.steps, lead, self._settling.seconds, self.stage.hardware.watch_s)
+        settle_s, watch_s = self._settling.seconds, self.stage.hardware.watch_s
+        self.pace = pace_of(self._design, self.steps, lead, settle_s, watch_s, self._longest_period_s)
         self._settling.watch(self.pace.length_s)
         self.outcome.pace = self.pace
         self._learned = False
@@ -75,10 +76,11 @@ class Rounds:
         for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
             changed = stretch.shares != self.stage.shares
             # Once a round, in case others have written masks: else all rounds to come would be rejected too.
-            eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
+            emptied = eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
+            self.outcome.emptied += [emptied] if emptied else []
             self.stage.hardware.begin_stretch(number)
             with _without_garbage_collection():
-                if changed:
+                if changed or emptied:
                     self._lead_in(stretch)
                 new = self._measure_stretch(stretch, number)
             self.stage.exchange([])  # what is looked up from here on is not to weigh on who runs
@@ -121,6 +123,12 @@ class Rounds:
             by_stretch.setdefault((window.round, window.watched.stretch), []).append(window)
         for stretch in by_stretch.values():
             self._ledger.judge_stretch(stretch)
+
+    @property
+    def _longest_period_s(self) -> float:
+        """After how long a quota of CPU time is renewed, at most; 0 where no scene has one."""
+        shares = [share for scene in self.outcome.block.company.scenes for share in scene.shares]
+        return max((share.period / 1000 for share in shares if share.quota and share.period), default=0.0)
 
     @property
     def _settling(self) -> Settling:

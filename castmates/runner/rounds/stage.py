@@ -14,7 +14,7 @@ from castmates.study.spec import Share
 from castmates.workloads.heartbeat import State
 
 LOOK = 1.0  # seconds; how long we sleep at most without looking after the members, whose heartbeats fill a ring
-LEAVE = 2.0  # seconds that members have to end by themselves
+LEAVE = 5.0  # seconds that members have to end by themselves: a chase of 700 MB takes two to check itself
 
 
 class Stage:
@@ -29,7 +29,7 @@ class Stage:
         evictors: Mapping[str, int] | None = None,
     ) -> None:
         self.cast: dict[str, Running] = {process.name: process for process in cast}
-        self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it reads for that
+        self.evictors = evictors or {}  # processes that empty caches, each with the bytes that it writes for that
         self.freezer = freezer
         self.hardware = hardware
         self.shares: tuple[Share, ...] = ()  # in force

@@ -12,7 +12,9 @@ from castmates.study.written import bytes_of
 ALL = "all"
 RANGE = re.compile(r"(\d+)-(\d+)(?:/([1-9]\d*))?")
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([MG])B/s")
+RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([MG]i?)B/s")
+BYTES = {"M": 10**6, "G": 10**9, "Mi": 2**20, "Gi": 2**30}  # of a rate
+UNIT_BYTES = {"MiB/s": 2**20, "1/8 GB/s": 125 * 10**6}  # of a throttle
 MOST_IN_RANGE = 4096  # no machine has so many ways; a typing error should not fill the memory
 LONGEST = 30  # letters; a number that needs more is no amount
 WAYS_EXPECTED = "ways such as 4 or 2-8, a size such as 25% or 6MiB, the word all, or a list of these"
@@ -106,7 +108,10 @@ def _size(text: str, cache: Cache, key: str, notes: Notes) -> tuple[int, float] 
 
 
 def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Notes) -> list[int]:
-    """The throttles that these amounts are, in the machine's unit, each once; rounded up as the kernel does."""
+    """The throttles that these amounts are, in the machine's unit, each once.
+
+    They are rounded up as the kernel does, and then to what the processor is known to make of them.
+    """
     rates: dict[int, None] = {}
     for text in texts:
         for wanted in _rates(text, bandwidth, key, notes):
@@ -116,7 +121,9 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
                 continue
             if rate != wanted:
                 notes.add(f"{key}: {text} becomes {rate} {bandwidth.unit}, the next that there is.")
-            rates.setdefault(rate)
+            if (held := bandwidth.held(rate)) != rate:
+                notes.add(f"{key}: {rate} {bandwidth.unit} becomes {held} {bandwidth.unit}: this processor holds that.")
+            rates.setdefault(held)
     return list(rates)
 
 
@@ -133,7 +140,6 @@ def _rates(text: str, bandwidth: Bandwidth, key: str, notes: Notes) -> Sequence[
     if percent and bandwidth.unit == "%":
         return [float(percent[1])]
     if rate and bandwidth.unit != "%":
-        mega = float(rate[1]) * (1000 if rate[2] == "G" else 1)
-        return [mega if bandwidth.unit == "MB/s" else mega / 125]
+        return [float(rate[1]) * BYTES[rate[2]] / UNIT_BYTES[bandwidth.unit]]
     notes.add(f"{key}: {text} left out: this machine throttles bandwidth in {bandwidth.unit}.")
     return []

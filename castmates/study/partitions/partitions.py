@@ -7,11 +7,9 @@ from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
-from castmates.study.partitions.sweeps import Cut, Part, cuts
+from castmates.study.partitions.sweeps import Cut, Part, cuts, some_of
 from castmates.study.placement.layout import Layout
 from castmates.study.spec import REST, Member, Partition, Share
-
-MOST_NAMED = 5  # partitions in one sentence
 
 _NOT_BOUNDED = "this user may not set the masks of the default group"
 
@@ -36,7 +34,7 @@ class Partitions:
     def note_unplayed(self) -> None:
         """Note which cuts no mix has the members for, once all mixes were asked."""
         if unplayed := [cut.name for cut in self.cuts if cut.name not in self.played]:
-            self.notes.add(f"cache: {_some(unplayed)} left out: no mix has the members that they are for.")
+            self.notes.add(f"cache: {some_of(unplayed)} left out: no mix has the members that they are for.")
 
     def _can_be_made(self, members: Sequence[Member]) -> bool:
         """Whether the machine has a group, and a cache that it can share out, for everybody."""
@@ -84,15 +82,10 @@ def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[
     possible = cuts(keys, cache, study_file, notes)
     if bounding := [cut.name for cut in possible if cut.rest is not None]:
         notes.add(
-            f"cache.rest: {_some(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
+            f"cache.rest: {some_of(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
             "`sudo castmates grant --default-group` permits it, and without 'rest' in the study they bound nobody else."
         )
     return [cut for cut in possible if cut.rest is None]
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Partition | None:

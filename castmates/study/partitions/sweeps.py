@@ -9,9 +9,11 @@ from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import CacheKeys, Masks, Sweep
 from castmates.study.partitions.amounts import Notes, rates_from, ways_from
+from castmates.study.partitions.io_ways import cut_by_any
 from castmates.study.spec import UNMANAGED
 
 MOST_CUTS = 500  # of one study; more is a mistake rather than a plan
+MOST_NAMED = 5  # partitions in one sentence
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[C
         notes.add(f"cache.only: {', '.join(missing)} left out: no sweep comes to it on this machine.")
     _note_equal(wanted, notes)
     _note_shared(wanted, cache, notes)
+    _note_cutting(wanted, cache, notes)
     return wanted
 
 
@@ -291,3 +294,27 @@ def _note_shared(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
             f"cache: I/O fills the ways {masks.text_of(cache.shareable, cache.ways)} too; they are given to "
             f"{' and to '.join(holding)} of the {len(wanted)} partitions ('cache.avoid_shared: true' leaves them out)."
         )
+
+
+def _note_cutting(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
+    """Note which partitions may not be what they look like."""
+    names = [cut.name for cut in wanted if cut_by_any(_masks(cut), cache)]
+    if names:
+        notes.add(
+            f"cache: {some_of(names)} cut{'s' * (len(names) == 1)} through the ways "
+            f"{masks.text_of(cache.shareable, cache.ways)} that I/O fills too: some processors give these ways "
+            "together only, which the kernel does not show, so no such partition is chosen as isolating."
+        )
+
+
+def _masks(cut: Cut) -> Iterator[int | None]:
+    """Every mask of a cut, code's and data's apart."""
+    for part in (cut.lead, cut.antagonists, *cut.named.values()):
+        yield from (part.mask, part.code)
+    yield cut.rest
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more

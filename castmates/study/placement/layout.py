@@ -23,6 +23,7 @@ class Cpu:
     allowed: bool = True
     isolated: bool = False  # not load-balanced by the kernel (isolcpus)
     tickless: bool = False  # nohz_full
+    cluster: int | None = None  # of cores that share a cache below the last level
 
     @property
     def usable(self) -> bool:
@@ -75,6 +76,8 @@ class Layout:
     cpus: tuple[Cpu, ...]
     memory: tuple[int, ...] = ()  # nodes that have memory for us
     distances: Mapping[tuple[int, int], int] = field(default_factory=dict)  # as the firmware reports them
+    llc_bytes: Mapping[int, int] = field(default_factory=dict)  # of each last-level cache whose size is known
+    llc_ways: Mapping[int, int] = field(default_factory=dict)  # the same for its associativity
 
     @cached_property
     def by_id(self) -> dict[int, Cpu]:
@@ -117,6 +120,10 @@ class Layout:
     def siblings(self) -> bool:
         """Whether some core that we may use runs several CPUs, ours or not."""
         return any(len(core.cpus) > 1 or not core.whole for core in self.cores)
+
+    def clusters(self, llc: int) -> int:
+        """How many memory nodes divide a last-level cache among them (sub-NUMA clustering); mostly one has it all."""
+        return max(1, len({cpu.node for cpu in self.cpus if cpu.llc == llc and cpu.node is not None}))
 
     def distance(self, node: int | None, other: int | None) -> int:
         """How far apart two nodes are; a node is nearest to itself."""

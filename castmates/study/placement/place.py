@@ -32,6 +32,17 @@ def place(asked: Asked, needs: Sequence[Need], layout: Layout, study_file: str) 
     return [seats[need] for need in needs]
 
 
+def refuse_two_deciders(asked: Asked, needs: Sequence[Need], study_file: str) -> None:
+    """Refuse a rule on where antagonists sit beside a mix that decides it itself."""
+    placed = next((need for need in needs if need.place), None)
+    rule = next((name for name in ("llc", "smt", "antagonists") if getattr(asked, name) is not None), None)
+    if placed and rule:
+        raise CastmatesError(
+            f"{study_file}: {asked.quote(rule)} contradicts the mix {placed.name}: both decide where the antagonists "
+            "sit; take one of them out."
+        )
+
+
 def _reserve(asked: Asked, needs: Sequence[Need], layout: Layout) -> int:
     """How many cores are kept free of members: one, unless the study's largest mix needs them all."""
     if asked.reserve is not None:

@@ -1,11 +1,13 @@
 """Why a mix cannot be placed: which rule fails, what it needs, and what there is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from castmates.study.cpus import format_cpu_list
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.rules import Asked
+from castmates.study.placement.seats import Around, lead_places
 from castmates.study.placement.search import Need, search
 
 LISTS = ("lead", "antagonists")
@@ -137,3 +139,31 @@ def _quoted(asked: Asked, names: Sequence[str]) -> str:
 
 def _count(number: int, what: str = "core") -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def no_such_place(asked: Asked, need: Need, layout: Layout) -> str:
+    """Why this mix has no seats as near to the lead as it asks for; "" where it has, or where that is not the reason."""
+    reserve = 1 if asked.reserve is None else asked.reserve
+    if search(asked, [need], layout, reserve) or not search(asked, [_alone(need)], layout, reserve):
+        return ""
+    places = lead_places(asked, need.cores[0], layout, frozenset())
+    most = max((Around(asked, lead, layout, frozenset()).room(need.place) for lead in places), default=0)
+    return f"the mix {need.name} {_place_needs(need)}, but there {'is' if most == 1 else 'are'} {most or 'none'}"
+
+
+def _alone(need: Need) -> Need:
+    return replace(need, cores=need.cores[:1], place="")
+
+
+def _place_needs(need: Need) -> str:
+    others = sum(need.cores[1:])
+    further = f"{_count(others)} more" if others > 1 else "one more core"
+    texts = {
+        "cpu": f"('share.cpus: lead') needs as many CPUs of the lead as each antagonist has ({max(need.cores[1:])})",
+        "smt": f"needs {_count(others, 'CPU')} more on the lead's cores (siblings)",
+        "core": f"needs {further} close to the lead, around the same last-level cache",
+        "llc": f"needs {further} around the lead's last-level cache",
+        "socket": f"needs {_count(others)} around another last-level cache of the lead's socket",
+        "other-socket": f"needs {_count(others)} on another socket",
+    }
+    return texts[need.place]

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from castmates.study.placement.layout import Layout
+from castmates.study.placement.nearness import SIBLINGS
 from castmates.study.placement.rules import Asked, Cpus, memory_of
 from castmates.study.placement.seats import Around, lead_places
 
@@ -19,6 +20,7 @@ class Need:
     name: str
     lead: str
     cores: tuple[int, ...]  # CPUs of the lead, then of each antagonist
+    place: str = ""  # how near to the lead the antagonists must sit; "": anywhere
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,17 @@ def must_reserve(asked: Asked, layout: Layout) -> bool:
 def _best(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
     """Try every housekeeping core and place of the lead, and keep what costs least; of equals, the first."""
     best: tuple[Cost, list[Seats]] | None = None
+    # A lead whose neighbours sit on siblings needs cores that have some.
+    for_lead = replace(asked, smt="share") if any(need.place == SIBLINGS for need in group) else asked
     for kept_free in _housekeeping(asked, layout, reserve):
-        for lead in lead_places(asked, group[0].cores[0], layout, kept_free):
+        for lead in lead_places(for_lead, group[0].cores[0], layout, kept_free):
             around = Around(asked, lead, layout, kept_free)
-            mixes = (_seats(asked, around.seats(need.cores[1:]), layout) for need in group)
+            mixes = (_seats(asked, around.seats(need.cores[1:], need.place), layout) for need in group)
             seats = [mix for mix in takewhile(bool, mixes) if mix]
             if len(seats) < len(group):
                 continue
-            costs = [_cost(asked, [seat.cpus for seat in mix], layout) for mix in seats]
+            pairs = zip(group, seats, strict=True)
+            costs = [_cost(asked, [seat.cpus for seat in mix], layout, bool(need.place)) for need, mix in pairs]
             cost = tuple(map(sum, zip(*costs, strict=True)))
             if best is None or cost < best[0]:
                 best = cost, seats
@@ -74,7 +79,7 @@ def _seats(asked: Asked, mix: Sequence[Cpus] | None, layout: Layout) -> Seats | 
     return seats or None
 
 
-def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout) -> Cost:
+def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout, placed: bool) -> Cost:
     """How far a mix is from what we prefer where no rule decides, the worst first."""
     seats = [[layout.by_id[cpu] for cpu in seat] for seat in mix]
     kinds = [{cpu.kind for cpu in seat} for seat in seats]
@@ -86,7 +91,7 @@ def _cost(asked: Asked, mix: Sequence[Cpus], layout: Layout) -> Cost:
         sum(len(own) - 1 for own in kinds),
         len(set().union(*kinds)) - 1,
         len(home) - 1,
-        0 if asked.llc == "separate" else strangers,
+        0 if placed or asked.llc == "separate" else strangers,
         sum(len({cpu.node for cpu in seat}) - 1 for seat in seats),
     )
 

@@ -1,10 +1,11 @@
 """Takes CPUs for the members of one mix: places that the lead may have, and the antagonists around it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from castmates.study.placement.layout import Core, Layout
+from castmates.study.placement.nearness import SAME_CPUS, SIBLINGS, Nearness
 from castmates.study.placement.rules import Asked, Cpus, holds
 
 Take = Callable[[Sequence[Core], int], Cpus | None]
@@ -47,13 +48,29 @@ class Around:
     def __init__(self, asked: Asked, lead: Cpus, layout: Layout, kept_free: frozenset[int]) -> None:
         self._asked, self._lead, self._layout, self._kept_free = asked, lead, layout, kept_free
 
-    def seats(self, needs: Sequence[int]) -> list[Cpus] | None:
+    def seats(self, needs: Sequence[int], place: str = "") -> list[Cpus] | None:
         """The lead's CPUs, then those of antagonists that need so many each; None where no seats are by the rules."""
-        if self._asked.antagonists is not None:
+        tries: Iterable[list[Cpus] | None]
+        if place == SAME_CPUS:
+            tries = [self._on_leads(needs)]
+        elif self._asked.antagonists is not None:
             tries = [self._listed(needs, [cpu for cpu in self._asked.antagonists if cpu not in self._lead])]
         else:
-            tries = [self._hand_out(take, needs) for take in _takers(self._asked)]
+            asked = replace(self._asked, smt="share") if place == SIBLINGS else self._asked
+            tries = (self._hand_out(take, needs, asked, place) for take in _takers(asked))
         return next((seats for seats in tries if seats and holds(self._asked, seats, self._layout)), None)
+
+    def room(self, place: str) -> int:
+        """How many CPUs antagonists of one CPU find at this place: one of each core, and every sibling."""
+        if place == SAME_CPUS:
+            return len(self._lead)
+        asked = replace(self._asked, smt="share") if place == SIBLINGS else self._asked
+        cores = self._left(1, set(self._lead), asked, place)
+        return sum(len(core.cpus) for core in cores) if place == SIBLINGS else len(cores)
+
+    def _on_leads(self, needs: Sequence[int]) -> list[Cpus] | None:
+        fits = all(need <= len(self._lead) for need in needs)
+        return [self._lead, *(self._lead[:need] for need in needs)] if fits else None
 
     def _listed(self, needs: Sequence[int], rest: list[int]) -> list[Cpus] | None:
         seats = [self._lead]
@@ -62,39 +79,45 @@ class Around:
             rest = rest[need:]
         return seats if all(len(seat) == need for seat, need in zip(seats[1:], needs, strict=True)) else None
 
-    def _hand_out(self, take: Take, needs: Sequence[int]) -> list[Cpus] | None:
+    def _hand_out(self, take: Take, needs: Sequence[int], asked: Asked, place: str) -> list[Cpus] | None:
         seats, taken = [self._lead], set(self._lead)
         for need in needs:
-            seat = take(self._left(need, taken), need)
+            seat = take(self._left(need, taken, asked, place), need)
             if seat is None:
                 return None
             seats.append(seat)
             taken |= set(seat)
         return seats
 
-    def _left(self, need: int, taken: set[int]) -> list[Core]:
-        """The cores that are free; where cores are shared those with CPUs left, the lead's first."""
-        near = self._single if need == 1 else self._several
-        if self._asked.smt != "share":
+    def _left(self, need: int, taken: set[int], asked: Asked, place: str) -> list[Core]:
+        """The cores at a place that are free; where cores are shared those with CPUs left, the lead's first."""
+        near = self._near(asked, min(need, 2), place)
+        if asked.smt != "share":
             return [core for core in near if taken.isdisjoint(core.cpus)]
         left = [replace(core, cpus=tuple(cpu for cpu in core.cpus if cpu not in taken)) for core in near]
         used = {self._layout.by_id[cpu].core for cpu in taken} - self._lead_cores
         return sorted((core for core in left if core.cpus), key=lambda core: core.first.core in used)
 
     @cached_property
-    def _single(self) -> list[Core]:
-        return self._near(1)
-
-    @cached_property
-    def _several(self) -> list[Core]:
-        return self._near(2)
-
-    @cached_property
     def _lead_cores(self) -> set[int]:
         return {self._layout.by_id[cpu].core for cpu in self._lead}
 
-    def _near(self, need: int) -> list[Core]:
-        """The cores that antagonists may have, nearest to the lead first."""
+    @cached_property
+    def _nearness(self) -> Nearness:
+        return Nearness(self._lead, self._layout)
+
+    @cached_property
+    def _found(self) -> dict[tuple[Asked, int, str], list[Core]]:
+        return {}
+
+    def _near(self, asked: Asked, need: int, place: str) -> list[Core]:
+        """The cores that antagonists may have at a place, or anywhere, nearest to the lead first; looked up once."""
+        if (asked, need, place) not in self._found:
+            cores = self._by_farness(asked, need)
+            self._found[asked, need, place] = self._nearness.at(place, cores) if place else cores
+        return self._found[asked, need, place]
+
+    def _by_farness(self, asked: Asked, need: int) -> list[Core]:
         mine = [self._layout.by_id[cpu] for cpu in self._lead]
         kinds, packages, nodes = ({getattr(cpu, name) for cpu in mine} for name in ("kind", "package", "node"))
         llcs = {cpu.llc for cpu in mine} - {None}
@@ -110,7 +133,7 @@ class Around:
                 core.cpus[0],
             )
 
-        cores = open_cores(self._asked, need, self._layout, self._kept_free, frozenset(self._lead))
+        cores = open_cores(asked, need, self._layout, self._kept_free, frozenset(self._lead))
         if self._asked.llc == "separate":
             cores = [core for core in cores if core.llc not in llcs]
         elif self._asked.llc == "shared":

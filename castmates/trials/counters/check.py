@@ -4,17 +4,18 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import castmates
 from castmates.errors import CastmatesError
+from castmates.inside import papi
 from castmates.linux.host import memory_bytes
 from castmates.machine import trial_records
 from castmates.machine.emulation import platform_here
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
-from castmates.trials.counters import methods
+from castmates.trials.counters import by_papi, methods
 from castmates.trials.counters.program import CannotHere, quiet_cpu
 from castmates.trials.counters.tasks import MIB, Trial, too_large, trials
 from castmates.trials.counters.verdict import Judged, combined, judge
@@ -23,7 +24,15 @@ from castmates.workloads import environments
 WHAT = "castmates doctor --verify-counters"
 FREE_CPU = ("migrate", "crew-touch", "crew-spin")  # tasks that use several CPUs
 LARGE = 64 * MIB
-Outcome = tuple[Trial, Judged, Judged | None]  # judged with both methods, and by perf stat alone
+
+
+class Outcome(NamedTuple):
+    """A task that was tried: judged with our own method and perf stat's together, by perf stat alone, and by PAPI."""
+
+    trial: Trial
+    judged: Judged
+    perf_stat: Judged | None = None
+    papi: Judged | None = None
 
 
 def verify(envs: Path, cache: Path, say: Say) -> trial_records.Record:
@@ -47,7 +56,7 @@ def try_all(
         if trial.event not in refused:
             refused[trial.event] = methods.why_not_countable(trial.event, [quiet_cpu()])
         why = refused[trial.event] or too_large(trial, available)
-        yield (trial, Judged("not checked", why=why), None) if why else try_one(trial, program, directory)
+        yield Outcome(trial, Judged("not checked", why=why)) if why else try_one(trial, program, directory)
 
 
 def try_one(
@@ -61,9 +70,11 @@ def try_one(
         if perf_stat and _suits_perf_stat(trial):
             second = methods.by_perf_stat(longer, program, directory, cpu)
     except CannotHere as why:
-        return trial, Judged("not checked", why=str(why)), None
+        return Outcome(trial, Judged("not checked", why=str(why)))
     theirs = judge(longer, *second) if second else None
-    return trial, combined(ours, theirs), theirs
+    has_papi = by_papi.suits(trial) and not papi.why_not()
+    third = by_papi.try_by_papi(trial, program, directory, cpu) if has_papi else None
+    return Outcome(trial, combined(ours, theirs), theirs, third)
 
 
 def _suits_perf_stat(trial: Trial) -> bool:
@@ -79,15 +90,18 @@ def record_of(outcomes: Sequence[Outcome]) -> trial_records.Record:
         "castmates": castmates.__version__,
         "platform": platform_here(),
         "events": {
-            event: _of_event(event, outcomes) for event in dict.fromkeys(trial.event for trial, _, _ in outcomes)
+            event: _of_event(event, outcomes) for event in dict.fromkeys(outcome.trial.event for outcome in outcomes)
         },
-        "trials": [_row(*outcome) for outcome in outcomes],
+        "papi": by_papi.summary([(one.trial, one.papi) for one in outcomes if one.papi is not None]),
+        "trials": [_row(outcome) for outcome in outcomes],
     }
 
 
 def wrong(record: trial_records.Record) -> list[str]:
-    """Return the events whose counts are wrong."""
-    return [event for event, verdict in record["events"].items() if verdict == "wrong"]
+    """Return the events whose counts are wrong, by PAPI too."""
+    events = [event for event, verdict in record["events"].items() if verdict == "wrong"]
+    of_papi = record.get("papi", {}).get("events", {})
+    return events + [f"{event} (by PAPI)" for event, verdict in of_papi.items() if verdict == "wrong"]
 
 
 def page_bytes() -> int:
@@ -97,14 +111,15 @@ def page_bytes() -> int:
 
 def _of_event(event: str, outcomes: Sequence[Outcome]) -> str:
     """Return the verdict on an event. Zeros alone verify nothing: at least one task must have made it count."""
-    own = [(trial, judged) for trial, judged, _ in outcomes if trial.event == event]
+    own = [(one.trial, one.judged) for one in outcomes if one.trial.event == event]
     if any(judged.verdict == "wrong" for _, judged in own):
         return "wrong"
     counted = any(judged.verdict == "verified" and trial.per_unit > 0 for trial, judged in own)
     return "verified" if counted else "not checked"
 
 
-def _row(trial: Trial, judged: Judged, theirs: Judged | None) -> dict[str, Any]:
+def _row(outcome: Outcome) -> dict[str, Any]:
+    trial, judged, theirs, third = outcome
     return {
         "event": trial.event,
         "task": trial.what,
@@ -115,6 +130,9 @@ def _row(trial: Trial, judged: Judged, theirs: Judged | None) -> dict[str, Any]:
         "account": judged.account,
         "account_of": trial.account,
         "perf_stat": theirs.measured if theirs else None,
+        "papi": third.measured if third else None,
+        "papi_verdict": third.verdict if third else None,
+        "papi_why": third.why if third else "",
         "verdict": judged.verdict,
         "why": judged.why,
         "band": trial.why,

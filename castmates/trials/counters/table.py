@@ -20,12 +20,14 @@ def as_table(record: Record) -> "Group":
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("event", no_wrap=True)
     table.add_column("task", overflow="fold", min_width=10)
-    for column in ("known", "measured", "kernel", "perf"):
+    has_papi = any(row.get("papi") is not None for row in record["trials"])
+    keys = ["expected", "measured", "account", "perf_stat", *(["papi"] if has_papi else [])]
+    for column in ("known", "measured", "kernel", "perf", "PAPI")[: len(keys)]:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for row in record["trials"]:
         if row["measured"] is not None:
-            numbers = [_number(row[key]) for key in ("expected", "measured", "account", "perf_stat")]
+            numbers = [_number(row[key]) for key in keys]
             verdict = Text(row["verdict"], style=STYLES[row["verdict"]])
             table.add_row(Text(row["event"]), Text(row["task"]), *numbers, verdict)
     notes = [Text(line, style=style) for line, style in _notes(record)]
@@ -41,7 +43,15 @@ def summary(record: Record) -> str:
     emulated = "" if record["platform"] == "measured" else f" This machine is {record['platform']}."
     rest = f"{verdicts.count('not checked')} could not be checked"
     legend = "Numbers are for each unit of the task; `kernel` is its own account, `perf` is perf stat."
-    return f"{counts}, {rest}. {legend}{emulated}"
+    return f"{counts}, {rest}. {_of_papi(record)}{legend}{emulated}"
+
+
+def _of_papi(record: Record) -> str:
+    """Return what PAPI is worth here; nothing where it is not here."""
+    verdicts = list(record.get("papi", {}).get("events", {}).values())
+    if not verdicts:
+        return ""
+    return f"By PAPI {verdicts.count('verified')} of {len(verdicts)} are verified, {verdicts.count('wrong')} wrong. "
 
 
 def _notes(record: Record) -> list[tuple[str, str]]:
@@ -50,6 +60,11 @@ def _notes(record: Record) -> list[tuple[str, str]]:
         (f"wrong: {row['event']}, {row['task']}: {row['why']} ({row['band']})", STYLES["wrong"])
         for row in record["trials"]
         if row["verdict"] == "wrong"
+    ]
+    notes += [
+        (f"wrong by PAPI: {row['event']}, {row['task']}: {row['papi_why']} ({row['band']})", STYLES["wrong"])
+        for row in record["trials"]
+        if row.get("papi_verdict") == "wrong"
     ]
     notes += [
         (f"{row['event']}, {row['task']}: {row['why']}", "")

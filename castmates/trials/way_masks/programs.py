@@ -1,4 +1,4 @@
-"""The two programs of a trial, and what is done with them: masks are set, lines evicted, loads timed."""
+"""The programs of a trial, and what is done with them: masks are set, lines evicted, loads timed."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from castmates.runner.rounds.surroundings import Surroundings
 from castmates.runner.staging import moved_aside, on_stage
 from castmates.study.spec import Share
 
-CHASE, EVICTOR = "chase", "evictor"
+CHASE, EVICTOR, PROBE = "chase", "evictor", "probe"
 LINE = 64
 MIB = 1 << 20
 WINDOW_S = 0.3
@@ -39,32 +39,41 @@ class Setting:
     evictor_cpu: int  # of the same last-level cache; the chase's own where there is no other
     cache_bytes: int  # of one last-level cache
     full: int  # the mask of all its ways
+    probe_bytes: int = 0  # of a second chase, which tries the ways that I/O fills too; 0 for none
 
 
 class Programs:
     """A chase through half of a last-level cache, and a stream that evicts everything from it."""
 
-    def __init__(self, setting: Setting, stage: Stage) -> None:
-        self._setting, self._stage = setting, stage
-        self._lines = chase_bytes(setting) // LINE
+    def __init__(self, setting: Setting, stage: Stage, chase: str = CHASE) -> None:
+        self._setting, self._stage, self._chase = setting, stage, chase
+        self._lines = (setting.probe_bytes if chase == PROBE else chase_bytes(setting)) // LINE
+
+    def probe(self) -> "Programs":
+        """Return the same with the second chase, whose buffer is smaller, in the place of the first."""
+        return Programs(self._setting, self._stage, PROBE)
 
     def set_mask(self, mask: int) -> None:
         """Put a mask in force for the chase, evict what it has elsewhere, and let it fill these ways."""
-        self._stage.apply_shares(() if mask == self._setting.full else (Share(member=CHASE, ways=mask),))
+        self._stage.apply_shares(() if mask == self._setting.full else self.shares(mask))
         self._run(EVICTOR, evictor_bytes(self._setting) // MIB, 0.0)
-        self._run(CHASE, self._lines, 0.0)
+        self._run(self._chase, self._lines, 0.0)
+
+    def shares(self, mask: int) -> tuple[Share, ...]:
+        """Return what is given out for a mask."""
+        return (Share(member=self._chase, ways=mask),)
 
     def ns_per_load(self) -> float:
         """Let the chase run for one window; the median of its short chunks leaves out the bursts of others."""
-        records = self._run(CHASE, CYCLES * self._lines, WINDOW_S)
+        records = self._run(self._chase, CYCLES * self._lines, WINDOW_S)
         return median((end - begin) / (after - before) for (begin, before), (end, after) in pairwise(records))
 
     def occupied(self) -> float | None:
         """Let the chase run until its occupancy stays, and return it in bytes; None where it is not known."""
         monitor = self._stage.hardware.monitor
         monitor.start()
-        self._run(CHASE, self._lines, OCCUPIED_S)
-        return last_half(monitor.stop())
+        self._run(self._chase, self._lines, OCCUPIED_S)
+        return last_half(monitor.stop(), self._chase)
 
     def _run(self, name: str, units: int, seconds: float) -> list[tuple[int, int]]:
         """Let one program run until it has done so much for so long; return its beats: time, and units so far."""
@@ -86,11 +95,11 @@ def _done(records: Sequence[tuple[int, int]], units: int, seconds: float) -> boo
     return last[1] - first[1] >= units and last[0] - first[0] >= seconds * 1e9
 
 
-def last_half(samples: Sequence[Sample]) -> float | None:
+def last_half(samples: Sequence[Sample], chase: str = CHASE) -> float | None:
     """Return the median of the later half of the chase's occupancy, over its caches; None where none was read."""
     at: dict[int, float] = {}
     for sample in samples:
-        if sample.subject == CHASE and sample.metric == "llc_occupancy" and sample.value is not None:
+        if sample.subject == chase and sample.metric == "llc_occupancy" and sample.value is not None:
             at[sample.t_ns] = at.get(sample.t_ns, 0.0) + sample.value
     series = [at[t] for t in sorted(at)]
     return median(series[len(series) // 2 :]) if series else None
@@ -127,6 +136,8 @@ def _starts(setting: Setting, scratch: Path) -> list[Start]:
         CHASE: ("chase", setting.chase_cpu, chase_bytes(setting)),
         EVICTOR: ("stream", setting.evictor_cpu, evictor_bytes(setting)),
     }
+    if setting.probe_bytes:
+        sizes[PROBE] = ("chase", setting.chase_cpu, setting.probe_bytes)
     return [
         Start(
             name=name,

@@ -78,7 +78,7 @@ static const cm_kernel capacity_kernel = {
             "often, and takes little bandwidth while it succeeds.",
     .unit = "one visit of a line; bytes/64 of them visit every line once",
     .takes = CM_BYTES | CM_RATE | CM_THREADS | CM_PARALLEL | CM_WRITES | CM_HUGE,
-    .defaults = {.bytes = 16u << 20, .parallel = 8},
+    .defaults = {.bytes = 16u << 20, .parallel = 8, .huge = 1},
     .bytes_per_unit = CM_LINE,
     .step = 1,
     .prepare = capacity_prepare,

@@ -87,7 +87,7 @@ static const cm_kernel chase_kernel = {
             "the lines out.",
     .unit = "one load; bytes/64 of them visit every line once",
     .takes = CM_BYTES | CM_RATE | CM_THREADS | CM_PARALLEL | CM_HUGE,
-    .defaults = {.bytes = 64u << 20},
+    .defaults = {.bytes = 64u << 20, .huge = 1}, /* so that address translation has no part in it */
     .bytes_per_unit = CM_LINE,
     .step = 1,
     .prepare = chase_prepare,

@@ -143,6 +143,8 @@ static inline void *cm_live(void *argument)
     pthread_barrier_wait(&crew->barrier);
     if (crew->error != 0)
         return NULL;
+    if (worker->number == 0)
+        cm_check_pages(crew->kernel->name);
     uint64_t chunk = cm_size_chunk(crew->kernel, worker->state, paced ? CM_PACED_CHUNK_NS : CM_SHORT_CHUNK_NS);
     if (worker->number == 0)
         crew->chunk = paced ? cm_paced_chunk(crew->kernel, chunk, cm_share_of_rate(crew)) : chunk;

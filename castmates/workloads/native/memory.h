@@ -2,32 +2,28 @@
 #ifndef CASTMATES_MEMORY_H
 #define CASTMATES_MEMORY_H
 
-#include "heartbeat.h"
+#include "pages.h"
 #include "pins.h"
 
-#define CM_LINE 64u              /* bytes in a cache line */
-#define CM_HUGE_PAGE (2u << 20)  /* bytes */
+#define CM_LINE 64u /* bytes in a cache line */
 
-/* Zeroed memory whose pages are all present, at the start of a page (a huge one, where these are asked for); NULL
-   with errno. The thread that calls it touches it first. */
+/* Zeroed memory whose pages are all present: huge ones, at the start of one, where these are asked for and it is as
+   large as one, else usual ones, whatever the system would give. NULL with errno. The thread that calls it touches it
+   first. */
 static inline void *cm_allocate(uint64_t bytes, int huge)
 {
-    uint64_t whole = huge ? (bytes + 2 * CM_HUGE_PAGE - 1) / CM_HUGE_PAGE * CM_HUGE_PAGE : bytes;
-    int present = huge ? 0 : MAP_POPULATE;
+    int aligned = huge && bytes >= CM_HUGE_PAGE;
+    uint64_t whole = aligned ? (bytes + 2 * CM_HUGE_PAGE - 1) / CM_HUGE_PAGE * CM_HUGE_PAGE : bytes;
     if (whole < bytes) {
         errno = ENOMEM;
         return NULL;
     }
-    char *memory = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | present, -1, 0);
+    char *memory = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    if (!huge)
-        return memory;
-    memory += (CM_HUGE_PAGE - (uintptr_t)memory % CM_HUGE_PAGE) % CM_HUGE_PAGE;
-    if (madvise(memory, bytes, MADV_HUGEPAGE) < 0)
-        fprintf(stderr, "this kernel gives no huge pages (%s): usual pages are taken\n", strerror(errno));
-    for (uint64_t at = 0; at < bytes; at += 4096)
-        ((volatile char *)memory)[at] = 0;
+    if (aligned)
+        memory += (CM_HUGE_PAGE - (uintptr_t)memory % CM_HUGE_PAGE) % CM_HUGE_PAGE;
+    cm_make_present(memory, bytes, aligned);
     return memory;
 }
 

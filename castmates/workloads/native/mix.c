@@ -164,7 +164,7 @@ static void mix_add(const char *word)
     if (bytes != NULL && !(part->kernel->takes & CM_BYTES))
         mix_refuse(word, "the kernel has no working set");
     if (bytes != NULL)
-        part->options.bytes = cm_size_or_exit("mix", bytes, cm_least_bytes(part->kernel));
+        part->options.bytes = cm_size_or_exit("mix", bytes, 1, cm_least_bytes(part->kernel));
 }
 
 /* The words with a colon are parts; cm_main understands the others. */

@@ -26,12 +26,13 @@ enum {
 
 typedef struct {
     uint64_t bytes;        /* the working set, all threads together */
+    const char *size;      /* the same as it was asked for; NULL: the default */
     uint64_t units;        /* stop after so many, all threads together; 0: for ever */
     double rate;           /* units a second, all threads together, that are held; 0: as fast as it can */
     unsigned threads;      /* 1 unless asked otherwise */
     unsigned parallel;     /* independent chains or streams at a time */
     unsigned writes;       /* per cent of the accesses that write */
-    int huge;              /* ask for huge pages */
+    int huge;              /* huge pages, not usual ones */
     const char *mode;      /* one of the kernel's own modes; NULL where it has none */
     const char *directory; /* where files go: TMPDIR unless asked otherwise */
 } cm_options;
@@ -119,8 +120,8 @@ static inline void cm_help(const cm_kernel *kernel)
     if (takes & CM_MODE)
         cm_help_modes(kernel);
     if (takes & CM_BYTES)
-        printf("  --bytes N      the working set, all threads together: bytes (64M), a share of a cache (0.5llc, 2l2)\n"
-               "                 or ways of the last-level cache (2ways); default %s\n",
+        printf("  --bytes N      the working set, all threads together: bytes (64M), or a share of the caches that their\n"
+               "                 CPUs lie on (0.5llc, 2l2) or ways of the last-level ones (2ways); default %s\n",
                cm_size_text(defaults->bytes));
     if (takes & CM_PARALLEL)
         printf("  --parallel N   independent accesses at a time in each thread, 1 to %u (default %u)\n",
@@ -128,7 +129,8 @@ static inline void cm_help(const cm_kernel *kernel)
     if (takes & CM_WRITES)
         printf("  --writes N     per cent of the accesses that write, 0 to 100 (default %u)\n", defaults->writes);
     if (takes & CM_HUGE)
-        puts("  --huge         ask for huge pages");
+        printf("  --huge         on huge pages%s\n  --small        on usual pages%s\n",
+               defaults->huge ? " (default)" : "", defaults->huge ? "" : " (default)");
     if (takes & CM_THREADS)
         puts("  --threads N    threads, each on a CPU of its own while there are enough (default 1)");
     if (takes & CM_DIRECTORY)
@@ -198,12 +200,13 @@ static inline void cm_take(const cm_kernel *kernel, cm_options *options, int opt
     const char *name = kernel->name;
     switch (option) {
     case 'u': options->units = cm_number_or_exit(name, "units", optarg, 1); break;
-    case 'b': options->bytes = cm_size_or_exit(name, optarg, cm_least_bytes(kernel)); break;
+    case 'b': options->size = optarg; break; /* what a cache's share comes to depends on the threads */
     case 'r': options->rate = cm_rate_or_exit(kernel, optarg); break;
     case 't': options->threads = cm_between_or_exit(name, "threads", optarg, 1, CM_MOST_THREADS); break;
     case 'p': options->parallel = cm_between_or_exit(name, "parallel", optarg, 1, CM_MOST_PARALLEL); break;
     case 'w': options->writes = cm_between_or_exit(name, "writes", optarg, 0, 100); break;
     case 'g': options->huge = 1; break;
+    case 's': options->huge = 0; break;
     case 'm': options->mode = cm_mode_or_exit(kernel, optarg); break;
     case 'd': options->directory = optarg; break;
     case 'h': cm_help(kernel); exit(0);
@@ -236,6 +239,7 @@ static inline cm_options cm_parse(const cm_kernel *kernel, int argc, char **argv
                {CM_PARALLEL, {"parallel", required_argument, NULL, 'p'}},
                {CM_WRITES, {"writes", required_argument, NULL, 'w'}},
                {CM_HUGE, {"huge", no_argument, NULL, 'g'}},
+               {CM_HUGE, {"small", no_argument, NULL, 's'}},
                {CM_MODE, {"mode", required_argument, NULL, 'm'}},
                {CM_DIRECTORY, {"directory", required_argument, NULL, 'd'}}};
     struct option taken[sizeof all / sizeof *all + 1] = {{NULL, 0, NULL, 0}};
@@ -250,6 +254,8 @@ static inline cm_options cm_parse(const cm_kernel *kernel, int argc, char **argv
         fprintf(stderr, "%s: '%s' is not an option; see %s --help\n", kernel->name, argv[optind], kernel->name);
         exit(2);
     }
+    if (options.size != NULL)
+        options.bytes = cm_size_or_exit(kernel->name, options.size, options.threads, cm_least_bytes(kernel));
     if (kernel->takes & CM_BYTES && cm_share(&options) < cm_least_bytes(kernel)) {
         fprintf(stderr,
                 "%s: --bytes %llu shared out among %u threads leaves %llu for each, fewer than the %llu it needs\n",

@@ -14,6 +14,7 @@
 typedef struct {
     unsigned level; /* 0: unknown */
     unsigned ways;  /* 0: unknown */
+    unsigned first; /* the lowest CPU that shares it: it names the cache */
     uint64_t bytes;
 } cm_cache;
 
@@ -35,7 +36,7 @@ static inline int cm_cache_word(int cpu, int index, const char *file, char *word
 /* Find the cache of this level (0: the last one) for data of this CPU. */
 static inline cm_cache cm_find_cache(int cpu, unsigned level)
 {
-    cm_cache found = {0, 0, 0};
+    cm_cache found = {0, 0, 0, 0};
     char word[64];
     for (int index = 0; cm_cache_word(cpu, index, "level", word, sizeof word); index++) {
         unsigned here = (unsigned)strtoul(word, NULL, 10);
@@ -48,8 +49,29 @@ static inline cm_cache cm_find_cache(int cpu, unsigned level)
         found.ways = 0;
         if (cm_cache_word(cpu, index, "ways_of_associativity", word, sizeof word))
             found.ways = (unsigned)strtoul(word, NULL, 10);
+        found.first = 0;
+        if (cm_cache_word(cpu, index, "shared_cpu_list", word, sizeof word))
+            found.first = (unsigned)strtoul(word, NULL, 10);
     }
     return found;
+}
+
+/* The number of caches of this level (0: the last one) that so many threads lie on, the i-th on the i-th CPU that we
+   may use; 1 where the kernel does not show it. */
+static inline unsigned cm_count_caches(unsigned threads, unsigned level)
+{
+    cpu_set_t allowed, firsts;
+    unsigned seen = 0;
+    if (threads == 1 || sched_getaffinity(0, sizeof allowed, &allowed) < 0)
+        return 1;
+    CPU_ZERO(&firsts);
+    for (int cpu = 0; cpu < CPU_SETSIZE && seen < threads; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed))
+            continue;
+        CPU_SET(cm_find_cache(cpu, level).first, &firsts);
+        seen++;
+    }
+    return CPU_COUNT(&firsts) > 0 ? (unsigned)CPU_COUNT(&firsts) : 1;
 }
 
 /* Split `0.5llc` into 0.5 and what follows; 0 where there is no such number. */
@@ -73,8 +95,9 @@ static inline void cm_size_unknown(const char *name, const char *text, int cpu, 
     exit(2);
 }
 
-/* Resolve a share of a cache or a number of ways, and print once what it comes to; 0 where the text is neither. */
-static inline uint64_t cm_resolve_size(const char *name, const char *text)
+/* Resolve a share of a cache or a number of ways, of each cache that the threads lie on, and print once what it comes to;
+   0 where the text is neither. */
+static inline uint64_t cm_resolve_size(const char *name, const char *text, unsigned threads)
 {
     const char *of;
     double number = cm_leading_number(text, &of);
@@ -88,19 +111,23 @@ static inline uint64_t cm_resolve_size(const char *name, const char *text)
         cm_size_unknown(name, text, cpu, level == 0 ? "last-level cache" : "cache of this level");
     if (ways && cache.ways == 0)
         cm_size_unknown(name, text, cpu, "number of ways of the last-level cache");
-    double whole = ways ? (double)cache.bytes / cache.ways : (double)cache.bytes;
+    unsigned caches = cm_count_caches(threads, (unsigned)level);
+    double whole = caches * (ways ? (double)cache.bytes / cache.ways : (double)cache.bytes);
     uint64_t bytes = (uint64_t)(number * whole) / CM_SIZE_GRAIN * CM_SIZE_GRAIN;
-    fprintf(stderr, "%s: --bytes %s is %llu bytes: the level-%u cache of CPU %d has %llu bytes in %u ways\n", name,
-            text, (unsigned long long)bytes, cache.level, cpu, (unsigned long long)cache.bytes, cache.ways);
+    fprintf(stderr, "%s: --bytes %s is %llu bytes: the level-%u cache of CPU %d has %llu bytes in %u ways", name, text,
+            (unsigned long long)bytes, cache.level, cpu, (unsigned long long)cache.bytes, cache.ways);
+    if (caches > 1)
+        fprintf(stderr, ", and the threads lie on %u of them", caches);
+    fputc('\n', stderr);
     return bytes;
 }
 
 /* Read a size of at least so many bytes, or report what is wrong with it. */
-static inline uint64_t cm_size_or_exit(const char *name, const char *text, uint64_t least)
+static inline uint64_t cm_size_or_exit(const char *name, const char *text, unsigned threads, uint64_t least)
 {
     uint64_t bytes = cm_parse_number(text);
     if (bytes == 0)
-        bytes = cm_resolve_size(name, text);
+        bytes = cm_resolve_size(name, text, threads);
     if (bytes < least) {
         fprintf(stderr, "%s: --bytes must be a size from %llu bytes on, such as " CM_SIZE_EXAMPLES ", but is '%s'\n",
                 name, (unsigned long long)least, text);

@@ -18,18 +18,6 @@ static void **tlb_line(const struct tlb *s, uint64_t page)
     return (void **)(s->memory + page * s->page + page % (s->page / CM_LINE) * CM_LINE);
 }
 
-/* Small pages, whatever the system would give, unless huge ones are asked for: they are what this kernel is about. */
-static char *tlb_allocate(uint64_t bytes, int huge)
-{
-    if (huge)
-        return cm_allocate(bytes, 1);
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    madvise(memory, bytes, MADV_NOHUGEPAGE); /* a kernel without huge pages refuses, and is right */
-    return memory;
-}
-
 static void *tlb_prepare(const cm_options *options, unsigned thread)
 {
     struct tlb *s = cm_state(sizeof *s);
@@ -38,7 +26,7 @@ static void *tlb_prepare(const cm_options *options, unsigned thread)
         return NULL;
     s->page = cm_page();
     s->pages = cm_share(options) / s->page;
-    s->memory = tlb_allocate(s->pages * s->page, options->huge);
+    s->memory = cm_allocate(s->pages * s->page, options->huge);
     if (s->memory == NULL)
         return NULL;
     for (uint64_t page = 0; page < s->pages; page++)

@@ -66,6 +66,11 @@ class Debian:
         """Name the packages whose name begins so."""
         return self._call("apt-cache", "pkgnames", begin).split()
 
+    def lacking(self, *names: str) -> list[str]:
+        """Name what apt would add here to have these packages."""
+        said = self._call("apt-get", "-q", "--simulate", "--no-install-recommends", "install", *names)
+        return re.findall(r"^Inst (\S+)", said, re.M)
+
     def fetch(self, *names: str) -> list[Path]:
         """Fetch those packages that are not yet here; return all their files."""
         if missing := [name for name in names if self._found(name) is None]:
@@ -98,6 +103,11 @@ def unpack(packages: Iterable[Path], folder: Path) -> None:
     """Unpack packages into a folder as if it were /; none of their scripts is run."""
     for package in packages:
         call(["dpkg", "-x", package, folder])
+
+
+def libraries(folder: Path) -> list[Path]:
+    """List the folders with libraries among what was unpacked, relative to it."""
+    return sorted({file.parent.relative_to(folder) for file in folder.glob("**/lib*.so*")})
 
 
 def numbers(version: str) -> tuple[int, ...]:

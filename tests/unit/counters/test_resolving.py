@@ -5,7 +5,7 @@ import pytest
 from castmates.counters.events.resolving import ask_perf, attributes, resolve
 from castmates.linux.event_names import look_up
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, Attr
-from castmates.study.counter_keys import SETS
+from castmates.study.event_sets import KERNEL_SETS
 from tests.needs import lacks
 
 RULE = "------------------------------------------------------------\n"
@@ -123,7 +123,7 @@ def test_what_perf_does_not_know_says_so_in_perfs_words():
 
 
 def test_without_perf_the_kernels_own_events_are_known():
-    for events in SETS.values():
+    for events in KERNEL_SETS.values():
         assert all(event.attrs for event in resolve([("all", events)], lambda _: None))
     assert look_up("LLC-load-misses") == Attr(3, 0x10002)
     assert look_up("instructions:u") == Attr(0, 1, exclude=EXCLUDE_KERNEL | EXCLUDE_HV)
@@ -137,7 +137,7 @@ def test_without_perf_the_kernels_own_events_are_known():
 def test_the_table_agrees_with_perf_where_perf_is():
     if ask_perf(["page-faults"]) is None:
         lacks("perf", "the perf that is installed is not for this kernel")
-    for event in resolve(list(SETS.items())):
+    for event in resolve(list(KERNEL_SETS.items())):
         table = look_up(event.words)
         assert event.attrs, event
         assert {(attr.kind, attr.config & 0xFFFFFFFF) for attr in event.attrs} <= {(table.kind, table.config)}, event

@@ -7,6 +7,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.pipeline.measure_block import measure_block
+from castmates.study.schedule import stretches
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 
@@ -103,3 +104,16 @@ def test_shares_of_working_sets_come_to_all_at_most(tmp_path):
     model = "model: {compute: 1.0, accesses: 1, reuse: [{size: 1 MiB, share: 60%}, {size: 2 MiB, share: 60%}]}"
     with pytest.raises(CastmatesError, match="whose shares come to 100 % at most"):
         project_of(tmp_path, STUDY + f"workloads: {{odd: {{{model}}}}}\n")
+
+
+def test_every_stretch_begins_with_caches_that_hold_next_to_nothing_of_the_members(quiet):
+    block, record, *_ = quiet
+    eviction = record["eviction"]
+    assert eviction["times"] == eviction["read"] == 2 * len(stretches(block, 1))
+    assert eviction["left_most"] < 0.02
+    assert eviction["not_emptied"] == 0
+
+
+def test_a_block_without_masks_empties_nothing(tmp_path, monkeypatch):
+    _, record, *_ = played(tmp_path, monkeypatch, STUDY + QUIET)
+    assert record["eviction"] == {}

@@ -44,7 +44,7 @@ def renamed(company, number):
 def truths(plan):
     """By scene and member, the rate without noise."""
     block = plan.blocks[0]
-    world = World(block.design.model, casting.processes(block.company, {}), block.seed)
+    world = World(block.design.model, casting.processes(block.company, ()), block.seed)
     return {
         scene.name: {name: one["rate"] for name, one in truth(world, scene).items()} for scene in block.company.scenes
     }
@@ -149,7 +149,7 @@ def world_logs(block, noise, rng, studies, rounds):
     """As `log_rates` does for one block of each study, but by the modelled machine itself; its rates are one."""
     company, machine = block.company, block.design.model.model_copy(update={"noise": noise})
     scenes, members = company.scenes, [one.name for one in company.members]
-    processes = casting.processes(company, {})
+    processes = casting.processes(company, ())
     settled = World(machine, processes, seed=0)
     actors = []
     for scene in scenes:

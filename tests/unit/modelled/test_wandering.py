@@ -129,7 +129,7 @@ def test_a_rate_wanders_as_far_and_as_fast_as_the_model_states(tmp_path, gap, me
     noise = Noise(window=0.1, effect=0.2, memory=memory, scene=0.0, launch=0.0, drift=0.0)
     machine = block.design.model.model_copy(update={"noise": noise})
     names = ["ranking@1"] if alone else ["ranking@1", "flood@2"]
-    world = World(machine, processes(block.company, {}), seed=3)
+    world = World(machine, processes(block.company, ()), seed=3)
     found = luck(world, names, gap, 4000)
     kept = math.exp(-gap / memory)
     error = math.sqrt((1 + kept) / (1 - kept) / 4000)  # of a mean, in standard deviations

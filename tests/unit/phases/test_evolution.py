@@ -141,4 +141,3 @@ def test_without_ruptures_one_sentence_says_what_is_missing(monkeypatch):
     (one,) = evolutions(step_times(*launch([("solo", [0.1] * 300)])))
     assert (one.levels, one.warm_from, one.note) == ([], None, change_points.MISSING)
     assert "ruptures" in change_points.MISSING
-    assert "ruptures" in change_points.INSTALL

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,20 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
+from castmates.machine.resctrl_state import UNTHROTTLED_MIBPS
 from castmates.protocols import Held
-from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_NO_THROTTLE, LAB_TWO_SOCKETS, V6_1, V6_12, V7_2, Shape
+from castmates.rdt.fake import (
+    AMD_CHIPLETS,
+    HASWELL,
+    LAB,
+    LAB_NO_THROTTLE,
+    LAB_TWO_SOCKETS,
+    V6_1,
+    V6_1_90,
+    V6_12,
+    V7_2,
+    Shape,
+)
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.schemata import parse
 from castmates.study.spec import REST, Share
@@ -26,7 +39,7 @@ class Meddled:
     """A tree between the driver and the fake, in which something goes wrong or is counted."""
 
     def __init__(self, fake):
-        self.fake, self.calls, self.refuse, self.shows = fake, [], {}, {}
+        self.fake, self.calls, self.refuse, self.shows, self.texts = fake, [], {}, {}, []
 
     def _try(self, call, path):
         self.calls.append((call, path))
@@ -40,6 +53,7 @@ class Meddled:
 
     def write(self, path, text):
         self._try("write", path)
+        self.texts.append(text)
         self.fake.write(path, text)
 
     def make(self, path):
@@ -157,13 +171,44 @@ def test_code_and_data():
         Bench().prepared().apply([Share(member=LEAD, ways=0xC, code=0x30)])
 
 
-def test_megabytes_a_second():
-    bench = Bench(options="mba_MBps")
+@pytest.mark.parametrize("kernel", [V6_1, V6_1_90, V6_12])
+def test_mebibytes_a_second_survive_kernels_that_round_and_cut_them(kernel):
+    bench = Bench(kernel=kernel, options="mba_MBps")
+    before = bench.fake.read("schemata")
     allocator = bench.prepared()
     allocator.apply([Share(member=LEAD, bandwidth=1537)])
-    assert masks(bench, allocator.groups[LEAD], "MB") == {0: 1537}
+    assert masks(bench, allocator.groups[LEAD], "MB") == {0: 1540}
+    assert "a throttle of 1537 becomes 1540: this machine has no step between" in bench.said
     allocator.apply([])
-    assert masks(bench, allocator.groups[LEAD], "MB") == {0: 2**32 - 1}
+    assert masks(bench, allocator.groups[LEAD], "MB") == {0: UNTHROTTLED_MIBPS}
+    assert "MB:0=4294967200" in bench.fake.read(f"{allocator.groups[LEAD]}/schemata").replace(" ", "")
+    allocator.restore()
+    assert bench.fake.read("schemata") == before
+
+
+@pytest.mark.parametrize("kernel", [V6_1_90, V6_12])
+def test_groups_of_root_are_left_without_a_throttle_as_they_were(kernel, monkeypatch):
+    bench = Bench(kernel=kernel, options="mba_MBps")
+    delegate(bench, 1000, 2)
+    with as_user(bench, 1000, monkeypatch):
+        allocator = bench.prepared()
+        allocator.apply([Share(member=LEAD, bandwidth=500)])
+        allocator.restore()
+    for number in range(2):
+        assert masks(bench, f"castmates-1000-{number}", "MB") == {0: UNTHROTTLED_MIBPS}
+    assert not [said for said in bench.said if "changed by somebody else" in said]
+
+
+def test_a_throttle_is_written_only_where_it_changes():
+    """Kernels and processors round throttles: a study of masks alone does not touch them."""
+    bench = Bench()
+    tree = Meddled(bench.fake)
+    allocator = bench.prepared(tree)
+    allocator.apply([Share(member=LEAD, ways=0xF)])
+    assert not [text for text in tree.texts if "MB" in text]
+    allocator.apply([Share(member=LEAD, bandwidth=50)])
+    allocator.apply([])
+    assert [text.split("\n")[0] for text in tree.texts if "MB" in text] == ["MB:0=50", "MB:0=100"]
 
 
 def test_a_throttle_between_two_steps_is_rounded_up_and_said_once():
@@ -514,3 +559,16 @@ def test_a_default_group_that_cannot_be_read_is_a_sentence():
     tree.refuse["read", "^schemata"] = errno.EIO
     with pytest.raises(CastmatesError, match="refused to read what the rest of the machine has"):
         allocator.prepare(bench.held)
+
+
+def test_a_class_that_io_holds_is_in_the_refusal_and_in_the_record():
+    shape = replace(AMD_CHIPLETS, closids=3, throttle=None, io_alloc=True)
+    bench = Bench(shape, V7_2)
+    assert "ways of I/O (io_alloc)" not in bench.prepared().about()
+    bench = Bench(shape, V7_2)
+    bench.fake.write("info/L3/io_alloc", "1\n")
+    with pytest.raises(CastmatesError, match=r"ENOSPC, 'Out of CLOSIDs'.*io_alloc holds one class: echo 0"):
+        bench.prepared()
+    bench = Bench(shape, V7_2, cpus=((0,),))
+    bench.fake.write("info/L3/io_alloc", "1\n")
+    assert bench.prepared().about()["ways of I/O (io_alloc)"].startswith("0=ffff;1=ffff")

@@ -1,6 +1,7 @@
 """What a machine's caches offer is read from every shape of resctrl that we know of."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,9 @@ from castmates.rdt.fake import AMD_CHIPLETS, HASWELL, LAB, LAB_MONITORING_ONLY, 
 from castmates.rdt.resctrl.capabilities import capabilities, read_cache
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Bandwidth, Cache
+from tests.unit import machines, sysfs
 from tests.unit.rdt import trees
+from tests.unit.rdt.refused import refused, status
 
 ALL_EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 PER_CENT = Bandwidth(unit="%", least=10, step=10, most=100)
@@ -72,11 +75,24 @@ def test_epyc_whose_default_group_is_throttled_still_knows_its_most(tmp_path):
     assert read_cache(tmp_path).bandwidth.most == 2048
 
 
-def test_sub_numa_clusters_count_as_one_cache(tmp_path):
+def test_sub_numa_clusters_count_as_one_cache_and_divide_its_ways(tmp_path):
     trees.record(tmp_path, trees.SNC)
     cache = read_cache(tmp_path)
-    assert cache.domains == (0, 1)
+    assert (cache.domains, cache.clusters) == ((0, 1), 2)
     assert cache.way_bytes == 786432
+
+
+@pytest.mark.parametrize("shown", [36 << 20, 18 << 20])
+def test_clusters_divide_once_whether_or_not_the_kernel_has_done_it(tmp_path, shown):
+    """Kernels leave clusters out of `size`; early versions of their patches did not."""
+    sysfs.build(tmp_path, machines.xeon_snc())  # 36 MiB for two clusters
+    trees.record(tmp_path, trees.SNC | {"size": f"L3:0={shown};1={shown}\n"})
+    assert read_cache(tmp_path).way_bytes == (18 << 20) // 12
+
+
+def test_a_plan_of_a_cache_that_nothing_divides_has_no_word_for_it():
+    assert "clusters" not in XEON.model_dump()
+    assert XEON.model_copy(update={"clusters": 3}).model_dump()["clusters"] == 3
 
 
 def test_arm(tmp_path):
@@ -97,10 +113,10 @@ def test_code_and_data(tmp_path):
 
 
 @pytest.mark.parametrize("most", ["4294967295", "800"])
-def test_bandwidth_in_megabytes_is_known_from_the_options(tmp_path, most):
+def test_bandwidth_in_mebibytes_is_known_from_the_options(tmp_path, most):
     text = trees.XEON["schemata"].replace("=100", f"={most}")
     trees.record(tmp_path, trees.XEON | {"schemata": text}, options="rw,mba_MBps")
-    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="MB/s", least=1, step=1, most=2**32 - 1)
+    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96)
 
 
 def test_monitoring_only(tmp_path):
@@ -142,3 +158,32 @@ def test_a_plain_user_has_what_root_gave_him(tmp_path, monkeypatch, default_grou
     his = {here / name / "schemata" for name in given} | ({here / "schemata"} if default_group else set())
     monkeypatch.setattr(os, "access", lambda path, _: path in his)
     assert read_cache(tmp_path) == XEON.model_copy(update={"groups": 3, "rest": default_group})
+
+
+def test_the_class_of_io_is_not_free_for_groups():
+    fake = FakeResctrl(replace(AMD_CHIPLETS, io_alloc=True), V7_2)
+    assert fake.read("info/L3/io_alloc") == "disabled\n"
+    assert capabilities(fake).groups == 15
+    fake.write("info/L3/io_alloc", "1\n")
+    cache = capabilities(fake)
+    assert cache.groups == 14
+    for number in range(cache.groups):
+        fake.make(f"g{number}")
+    assert refused(fake.make, "one-more") == "ENOSPC"
+    fake.write("info/L3/io_alloc", "0\n")
+    fake.make("one-more")
+    assert refused(fake.write, "info/L3/io_alloc", "1\n") == "ENOSPC"
+
+
+def test_groups_need_monitoring_ids_too():
+    fake = FakeResctrl(replace(LAB, rmids=4), V7_2)
+    cache = capabilities(fake)
+    assert (cache.groups, cache.monitored_groups) == (3, 3)
+    for number in range(cache.groups):
+        fake.make(f"g{number}")
+    assert refused(fake.make, "one-more") == "ENOSPC"
+    assert status(fake) == "Out of RMIDs"
+
+
+def test_plans_that_call_mebibytes_megabytes_are_still_read():
+    assert Bandwidth.model_validate({"unit": "MB/s", "least": 1, "step": 1, "most": 9}).unit == "MiB/s"

@@ -10,8 +10,8 @@ import pytest
 
 from castmates.rdt.fake import LAB, LAB_MONITORING_ONLY, LAB_TWO_SOCKETS, V6_12, Shape
 from castmates.rdt.resctrl import event_file, groups
-from castmates.rdt.resctrl.event_file import EventFile
-from castmates.rdt.resctrl.monitor import Series
+from castmates.rdt.resctrl.event_file import EventFile, Reading
+from castmates.rdt.resctrl.series import Series
 from castmates.rdt.resctrl.tree import KernelTree
 from tests.unit.rdt import trees
 from tests.unit.rdt.fakes import Bench
@@ -21,7 +21,7 @@ LEAD, OTHER = "lead@0", "other@1"
 
 
 class Steady:
-    """Every group holds 10 MiB, and each read finds 64 MiB more of traffic, of which local ones are half."""
+    """Every group holds 10 MiB, and each read finds 1 MiB more of traffic, of which local ones are half."""
 
     def __init__(self):
         self.moved = 0
@@ -30,7 +30,7 @@ class Steady:
         return 10 << 20
 
     def traffic(self, _group, _domain, local):
-        self.moved += 64 << 20
+        self.moved += 1 << 20  # looks may follow each other at once, and rates have a bound
         return self.moved // (2 if local else 1)
 
 
@@ -109,7 +109,7 @@ def test_members_that_share_a_group_are_told_apart_inside_it(monkeypatch):
 
 def test_rates_are_bytes_a_second_by_the_monotonic_clock(monkeypatch):
     clock = iter([0, 0, 2_000_000_000, 2_000_000_000])
-    counts = iter([(1000, ""), (5000, "")])
+    counts = iter([Reading(1000), Reading(5000)])
     one = Series(LEAD, "mbm_total_bytes", 0, EventFile(None, ""), lambda: next(clock))
     monkeypatch.setattr(EventFile, "read", lambda _: next(counts))
     assert one.look() is None
@@ -117,7 +117,7 @@ def test_rates_are_bytes_a_second_by_the_monotonic_clock(monkeypatch):
 
 
 def test_a_rate_needs_two_counts_in_a_row(monkeypatch):
-    counts = iter([(1000, ""), (None, "Unavailable"), (7000, ""), (6000, ""), (6500, "")])
+    counts = iter([Reading(1000), Reading(None, "Unavailable"), Reading(7000), Reading(6000), Reading(6500)])
     one = Series(LEAD, "mbm_total_bytes", 0, EventFile(None, ""))
     monkeypatch.setattr(EventFile, "read", lambda _: next(counts))
     assert one.look() is None
@@ -155,10 +155,10 @@ def test_what_is_not_ready_is_asked_once_more():
     allocator = bench.prepared()
     source = EventFile(bench.fake, f"{allocator.groups[LEAD]}/mon_data/mon_L3_00/llc_occupancy")
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", "Unavailable", reads=1)
-    assert source.read() == (10 << 20, "")
+    assert source.read() == Reading(10 << 20, resumed=True)
     bench.fake.fail(allocator.groups[LEAD], "llc_occupancy", "Unavailable", reads=2)
-    assert source.read()[0] is None
-    assert source.read() == (10 << 20, "")
+    assert source.read().number is None
+    assert source.read() == Reading(10 << 20)
 
 
 def test_a_group_that_vanishes_is_missing_and_the_others_go_on():
@@ -302,14 +302,14 @@ def test_the_thread_ends_with_its_window():
 def test_files_stay_open_and_are_read_with_one_call(tmp_path):
     here = trees.record(tmp_path, trees.SNC)
     source = EventFile(KernelTree(here), "mon_data/mon_L3_00/llc_occupancy")
-    assert [source.read() for _ in range(5)] == [(5, "")] * 5
+    assert [source.read() for _ in range(5)] == [Reading(5)] * 5
     assert source.reads == 6
     before = len(list(Path("/proc/self/fd").iterdir()))
     source.close()
     source.close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before - 1
     (here / "mon_data/mon_L3_00/llc_occupancy").unlink()
-    assert source.read() == (None, "ENOENT: the group or its cache is gone")
+    assert source.read() == Reading(None, "ENOENT: the group or its cache is gone")
 
 
 def test_sub_numa_clusters_are_read_as_the_sum_that_the_kernel_forms(tmp_path):
@@ -317,7 +317,7 @@ def test_sub_numa_clusters_are_read_as_the_sum_that_the_kernel_forms(tmp_path):
     bench = Bench()
     monitor = bench.monitor(tree=KernelTree(here))
     found = monitor._series_of(LEAD, "", {1})
-    assert [one.file.read() for one in found] == [(5, "")]
+    assert [one.file.read() for one in found] == [Reading(5)]
     assert "sub-NUMA clusters" in monitor.about()
 
 

@@ -8,7 +8,7 @@ from castmates.machine import pqos_state
 from castmates.machine.pqos_text import complaint, parse_readings, parse_state, parse_version
 from castmates.machine.topology import read_topology
 from castmates.rdt.pqos.capabilities import expected, parse_capabilities
-from tests.unit import sysfs
+from tests.unit import machines, sysfs
 
 RECORDED = Path(__file__).resolve().parents[2] / "data/pqos"
 
@@ -61,7 +61,7 @@ def test_a_state_is_the_words_that_set_it():
             "L3CA/MBA COS definitions for Domain ID 2:\n    L3CA COS0 => MASK 0x1\n    MBA COS0 => 4000 MBps\n"
             "Core information for socket 0:\n    Core 0, L2ID 4, L3ID 2 => COS0\n    Core 1 => ERROR\n",
             {(2, 0): (1, 1)},
-            "MB/s",
+            "MiB/s",
             {0: (2, 0)},
         ),
     ],
@@ -159,3 +159,10 @@ def test_what_is_expected_without_starting_pqos(tmp_path):
     assert (cache.groups, cache.bandwidth.unit, cache.events) == (7, "%", ("llc_occupancy",))
     sysfs.write(root / "proc/cpuinfo", "processor : 0\nflags : fpu")
     assert expected(read_topology(root), root) is None
+
+
+def test_what_is_expected_of_a_cache_that_clusters_divide(tmp_path):
+    root = sysfs.build(tmp_path, machines.xeon_snc())
+    sysfs.write(root / "proc/cpuinfo", "processor : 0\nflags : fpu rdt_a cat_l3")
+    cache = expected(read_topology(root), root)
+    assert (cache.clusters, cache.way_bytes) == (2, (36 << 20) // 12 // 2)

@@ -5,11 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
-from castmates.machine.resctrl_state import ALSO, same_schemata
+from castmates.machine.resctrl_state import ALSO, UNTHROTTLED_MIBPS, same_schemata
 from castmates.rdt.resctrl.schemata import is_decimal, one_line, parse, to_write
 
 DOMAINS = st.dictionaries(st.integers(0, 255), st.integers(0, 2**32 - 1), min_size=1, max_size=24)
-SCHEMATA = st.dictionaries(st.sampled_from(["L3", "L3CODE", "L3DATA", "L2", "MB", "SMBA"]), DOMAINS, min_size=1)
+THROTTLES = st.dictionaries(st.integers(0, 255), st.integers(0, UNTHROTTLED_MIBPS - 1), min_size=1, max_size=24)
+SCHEMATA = st.one_of(
+    st.dictionaries(st.sampled_from(["L3", "L3CODE", "L3DATA", "L2", "SMBA"]), DOMAINS, min_size=1),
+    st.builds(lambda masks, throttles: {"L3": masks, "MB": throttles}, DOMAINS, THROTTLES),
+)
 
 
 def as_kernel(schemata, digits, columns):
@@ -75,3 +79,13 @@ def test_what_is_no_number_is_said():
 def test_domain_that_went_offline_is_no_difference():
     assert same_schemata("L3:0=f\n", "L3:0=f;1=ff")
     assert not same_schemata("L3:0=f\n", "L3:1=f")
+
+
+def test_no_throttle_is_written_so_that_no_kernel_cuts_it():
+    """Before 2b5648416e47 a kernel rounds MiB/s up to the step of per cent, and cuts that to 32 bits."""
+    shown = "MB:0=4294967295;1=4294967290;2=2000\nL3:0=ffffffff\n"
+    assert parse(shown) == {"MB": {0: UNTHROTTLED_MIBPS, 1: UNTHROTTLED_MIBPS, 2: 2000}, "L3": {0: 0xFFFFFFFF}}
+    for step in (1, 5, 10, 20, 25, 50):
+        assert -(-UNTHROTTLED_MIBPS // step) * step % 2**32 == UNTHROTTLED_MIBPS
+    assert same_schemata("MB:0=4294967295", f"MB:0={UNTHROTTLED_MIBPS}")
+    assert not same_schemata("MB:0=4", "MB:0=4294967295")

@@ -43,9 +43,9 @@ EPYC = {  # one cache for each core complex, with gaps in their ids (as koordina
     "info/L3_MON/num_rmids": "256",
     "info/last_cmd_status": "ok",
 }
-SNC = {  # two sub-NUMA clusters in each of two caches; a way of the mask is worth half
+SNC = {  # two sub-NUMA clusters in each of two caches, which `size` leaves out (rdtgroup_cbm_to_size of Linux 6.12)
     "schemata": "    MB:0=100;1=100\n    L3:0=fff;1=fff\n",
-    "size": "    L3:0=9437184;1=9437184\n",
+    "size": "    L3:0=18874368;1=18874368\n",
     "info/L3/cbm_mask": "fff",
     "info/L3/min_cbm_bits": "1",
     "info/L3/num_closids": "16",
@@ -118,3 +118,19 @@ def record(root: Path, files: dict[str, str], options: str = "rw", point: str = 
     mounts.parent.mkdir(parents=True, exist_ok=True)
     mounts.write_text(f"30 23 0:26 / {point} rw,relatime shared:9 - resctrl resctrl {options}\n")
     return here
+
+
+NOT_CAPTURED = ("tasks", "last_cmd_status")  # numbers and words of other people's programs
+
+
+def files_of(tree, folder: str = "") -> dict[str, str]:
+    """Every file of a resctrl with its text, but for those that no capture has."""
+    found: dict[str, str] = {}
+    for name in tree.names(folder):
+        path = f"{folder}/{name}".lstrip("/")
+        try:
+            found |= files_of(tree, path)
+        except NotADirectoryError:
+            if name not in NOT_CAPTURED:
+                found[path] = tree.read(path)
+    return found

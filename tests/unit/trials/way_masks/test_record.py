@@ -81,3 +81,14 @@ def test_only_masks_that_work_are_verified(verdict, word):
     stamp = masks_stamp({"split-4"}, {"measured", "emulated"}, {"way_masks": record})
     assert stamp[0] == word
     assert "So it is." in stamp[1]
+
+
+def test_a_peak_that_is_measured_later_has_the_facts_noted_anew(tmp_path):
+    """Then effects get their share of it; nothing is measured again."""
+    noted, cache, here = tmp_path / "machine.json", tmp_path / "cache", machine(tmp_path / "a")
+    noted.write_text(json.dumps({**trial_records.MEMORY_PEAK.identity(here), "memory_peak": None}))
+    assert trial_records.known(cache, noted, here, "memory_peak") == ""
+    record = {"identity": trial_records.MEMORY_PEAK.identity(here), "at": "now", "curve": []}
+    trial_records.MEMORY_PEAK.write(cache, record)
+    assert trial_records.known(cache, noted, here, "memory_peak")
+    assert trial_records.known(cache, noted, here) == ""  # that of way masks is another one

@@ -1,0 +1,128 @@
+"""Plan, windows and effects -> the table of distances: the loss of a lead by number and nearness of its antagonists."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.pairs import pair, planned
+from castmates.results.columns.study import DISTANCES, frame
+from castmates.study.spec import UNMANAGED, Mix, Plan
+from castmates.study.wanted import NEAREST_FIRST, place_of
+
+_FROM_EFFECTS = ["slowdown", "slowdown_low", "slowdown_high", "degradation_pct", "degradation_low", "degradation_high"]
+_FROM_EFFECTS += ["blocks", "rounds", "verdict"]
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """A mix as one of several that differ in the number of its antagonists, or in where they sit."""
+
+    mix: Mix
+    antagonists: str  # that are there `count` times
+    distance: str
+    count: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Nearest first, then few before many."""
+        return NEAREST_FIRST.index(self.distance) if self.distance else -1, self.count
+
+
+def arranged(plan: Plan) -> list[Arranged]:
+    """The mixes whose lead runs beside the same antagonists in several arrangements; the same place counts once."""
+    families: dict[tuple[str, str], dict[str, Arranged]] = {}
+    for mix in plan.mixes:
+        if mix.antagonists and not mix.partitions:
+            each = _arranged(mix)
+            family = families.setdefault((workload_of(mix.lead), each.antagonists), {})
+            known = family.get(mix.identity)
+            # What a study names by its distance is shown by that, and not as what placement happens to choose too.
+            if known is None or (not known.distance and each.distance):
+                family[mix.identity] = each
+    several = [list(family.values()) for family in families.values() if len(family) > 1]
+    return [each for family in several for each in sorted(family, key=lambda each: each.order)]
+
+
+def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
+    """A row per arrangement and platform: its loss from the effects, and what it gains over the next nearer place."""
+    rows = arranged(plan)
+    if not rows:
+        return frame([], DISTANCES)
+    table = pd.DataFrame(
+        {
+            "row": range(len(rows)),
+            "mix": [each.mix.name for each in rows],
+            "member": [each.mix.lead for each in rows],
+            "distance": [each.distance for each in rows],
+            "count": [each.count for each in rows],
+            "family": [each.antagonists for each in rows],
+        }
+    )
+    against = effects[
+        (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
+    ]
+    kept = ["study", "mix", "member", "lead", "platform", *_FROM_EFFECTS]
+    table = table.merge(against[kept], on=["mix", "member"])
+    pairs = list(_nearer(rows))
+    table["nearer"] = table["row"].map({number: rows[other].distance for number, other in pairs}).fillna("")
+    table = table.merge(_gains(rows, pairs, plan, windows), on=["row", "platform"], how="left")
+    for end, name in (("", "gain_pct"), ("_low", "gain_low"), ("_high", "gain_high")):
+        table[name] = 100 * np.expm1(table[f"log{end}"].astype("float64"))
+    table = table.assign(antagonists=table["family"], gain_blocks=table["gain_blocks"].fillna(0))
+    return table.sort_values(["platform", "row"], kind="stable")[list(DISTANCES)].astype(dict(DISTANCES))
+
+
+def _arranged(mix: Mix) -> Arranged:
+    counts = Counter(map(workload_of, mix.antagonists))
+    times = math.gcd(*counts.values())
+    once = [name for name in counts for _ in range(counts[name] // times)]
+    return Arranged(mix, "+".join(once), place_of(mix.name), times)
+
+
+def _nearer(rows: Sequence[Arranged]) -> Iterator[tuple[int, int]]:
+    """Each arrangement, and that of as many antagonists at the next nearer distance."""
+    for number, each in enumerate(rows):
+        known = [
+            other
+            for other, near in enumerate(rows[:number])
+            if near.distance
+            and (near.mix.lead, near.antagonists, near.count) == (each.mix.lead, each.antagonists, each.count)
+        ]
+        if known and each.distance:
+            yield number, known[-1]
+
+
+def _gains(
+    rows: Sequence[Arranged], pairs: Sequence[tuple[int, int]], plan: Plan, windows: pd.DataFrame
+) -> pd.DataFrame:
+    """By how much the lead is faster than at the next nearer place, inside the rounds that have both."""
+    compared = [
+        {
+            "row": number,
+            "company": company.id,
+            "member": rows[number].mix.lead,
+            "scene": scenes[1],
+            "baseline_scene": scenes[0],
+        }
+        for company in plan.companies
+        for number, other in pairs
+        if None not in (scenes := [_scene(rows[each].mix, company.mixes) for each in (number, other)])
+    ]
+    columns = ["row", "company", "member", "scene", "baseline_scene"]
+    together = pair(planned(windows, plan), pd.DataFrame(compared, columns=columns))
+    if together.empty:
+        return pd.DataFrame(columns=["row", "platform", "log", "log_low", "log_high", "gain_blocks"])
+    table = estimate(together, by=["row", "platform"]).rename(columns={"blocks": "gain_blocks"})
+    return table[["log", "log_low", "log_high", "gain_blocks"]].reset_index()
+
+
+def _scene(mix: Mix, mixes: Sequence[Mix]) -> str | None:
+    """The scene of a mix in a company; None where the company lacks it."""
+    members = mix.lead, mix.antagonists
+    return next((f"corun:{each.name}" for each in mixes if (each.lead, each.antagonists) == members), None)

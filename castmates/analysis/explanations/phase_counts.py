@@ -1,0 +1,150 @@
+"""What was counted in each phase of a lead's steps, per step: beside others against alone, paired inside rounds.
+
+A count covers those stays in a phase that lie wholly inside slices, and how long they lasted is known; the steps show
+how long the phase takes. So a count per step is the count per second of the phase times its seconds in a step.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
+from castmates.analysis.explanations.phases import REST, STEP, Leads, contrasts, shown
+from castmates.analysis.statistics.intervals import Floats, ratio
+from castmates.analysis.statistics.name_codes import codes_in
+from castmates.analysis.statistics.window_places import WINDOW
+from castmates.analysis.statistics.window_values import (
+    Groups,
+    Pairs,
+    Values,
+    by_row,
+    estimated,
+    held_against,
+    per_launch,
+)
+from castmates.results.columns.block import COUNTERS, Columns
+from castmates.results.columns.study import frame
+
+SOURCES = ("in-process", "by time")  # the better one first: it was read at the phase's own edges
+SIDES = ("log_scene", "log_base")
+
+PHASE_COUNTS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "partition": "str",
+    "baseline": "str",  # solo; under a partition also unmanaged
+    "member": "str",
+    "phase": "str",
+    "metric": "str",  # an event per step, or a ratio of two events in the phase
+    "unit": "str",  # step; "" for a ratio
+    "source": "str",  # in-process, by time
+    "solo": "float64",  # in the baseline: geometric mean over the rounds that are paired
+    "corun": "float64",
+    "ratio": "float64",  # corun / solo
+    "ratio_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ratio_high": "float64",
+    "within_low": "float64",  # 95 % within launch
+    "within_high": "float64",
+    "blocks": "int64",
+    "rounds": "int64",
+    "platform": "str",
+}
+NEEDED = [*WINDOW, "platform", "event", "value", "status", "source", "phase", "seconds"]  # of counters.parquet
+NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
+Parts = Iterable[pd.DataFrame]  # some whole launches at a time
+
+
+def estimate_phase_counts(steps: Parts, counts: Parts, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per lead, mix, partition, phase and metric against solo; under a partition also against no partition."""
+    compared = contrasts(windows)
+    if compared.empty:
+        return frame([], PHASE_COUNTS)
+    known = _Counted(windows, compared)
+    for part in steps:
+        known.add_steps(part)
+    for part in counts:
+        known.add_counts(part)
+    return known.table()
+
+
+class _Counted:
+    """What is known of all phases, from some whole launches at a time."""
+
+    def __init__(self, windows: pd.DataFrame, compared: pd.DataFrame) -> None:
+        """Find once what is compared with what."""
+        self._leads, self._compared = Leads(windows), compared
+        places = self._leads.places
+        scene, base, row = held_against(places, compared)
+        groups = places[["company", "block", "platform"]].iloc[scene].assign(row=row)
+        self._groups = Groups.of(groups, ["row", "platform"])
+        self._pairs = Pairs(scene, base, self._groups.number)
+        self._seconds: dict[str, Floats] = {}  # of each phase in a step, by place
+        self._metrics: dict[tuple[str, str, str], int] = {}  # phase, source and metric, and their numbers
+        self._launches: list[pd.DataFrame] = []
+
+    def add_steps(self, steps: pd.DataFrame) -> None:
+        """Take in how long the phases of some launches are."""
+        spent, names = self._leads.spent(steps)
+        for column, name in enumerate(names):
+            if name not in (REST, STEP):
+                of_phase = self._seconds.setdefault(name, np.full(len(self._leads.places), np.nan))
+                of_phase[spent.rows] = spent.values[:, column]
+
+    def add_counts(self, counts: pd.DataFrame) -> None:
+        """Take in what was counted in some launches; the steps of all have been taken in."""
+        usable = counts["status"].isin(USABLE) & counts["source"].isin(SOURCES) & (counts["phase"] != "")
+        place = self._leads.place_of(counts)
+        there = usable.to_numpy(dtype=bool) & (counts["seconds"] > 0).to_numpy(dtype=bool) & (place >= 0)
+        rows = counts[there].assign(place=place[there])
+        for (phase, source), own in rows.groupby(["phase", "source"], observed=True, sort=False):
+            if (in_step := self._seconds.get(shown(str(phase)))) is not None:
+                self._add(shown(str(phase)), str(source), own, in_step)
+
+    def _add(self, phase: str, source: str, counts: pd.DataFrame, in_step: Floats) -> None:
+        """Take in one phase, with its seconds in a step of each place."""
+        at, events = counts["place"].to_numpy(dtype=np.int64), list(dict.fromkeys(map(str, counts["event"])))
+        value, seconds = (counts[name].to_numpy(dtype=float) for name in ("value", "seconds"))
+        raw = Values.of(at, codes_in(counts["event"], events), value / seconds * in_step[at], len(events))
+        values, names = with_ratios(raw.values, events)
+        scene, base, group = self._pairs.inside(Values(raw.rows, np.log(values)))
+        numbers = [self._metrics.setdefault((phase, source, name), len(self._metrics)) for name in names]
+        columns = {"difference": scene - base, "log_scene": scene, "log_base": base}
+        self._launches.append(per_launch(columns, group, np.array(numbers, dtype=np.int64), self._groups.size))
+
+    def table(self) -> pd.DataFrame:
+        """Each co-run against its baselines, phases in the order of the step."""
+        if not sum(map(len, self._launches)):
+            return frame([], PHASE_COUNTS)
+        whole = by_row(self._launches, self._groups.launches)
+        table = estimated(whole, "difference").join(whole[list(SIDES)].groupby("row").mean())
+        number, line = np.divmod(table.index.to_numpy(), len(self._groups.rows))
+        keys = pd.DataFrame(list(self._metrics), columns=["phase", "source", "metric"]).iloc[number]
+        about = self._groups.rows.iloc[line]
+        table = pd.concat([part.reset_index(drop=True) for part in (about, keys, table)], axis=1).assign(number=number)
+        table = table.merge(self._compared.drop_duplicates("row"), on="row")
+        order = {name: place for place, name in enumerate(self._seconds)}
+        table = table.sort_values(
+            ["row", "platform", "phase", "number"],
+            key=lambda column: column.map(order) if column.name == "phase" else column,
+        )
+        return frame(_rows(table), PHASE_COUNTS)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    logs = {"ratio": "log", "ratio_low": "log_low", "ratio_high": "log_high", "solo": "log_base", "corun": "log_scene"}
+    logs |= {"within_low": "log_within_low", "within_high": "log_within_high"}
+    unit = np.where(table["metric"].map(is_per_unit), "step", "")
+    table = table.assign(unit=unit, **{name: ratio(table[column]) for name, column in logs.items()})
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def better_source(table: pd.DataFrame) -> pd.DataFrame:
+    """Each phase and metric once: as the job itself read it where it did, by time elsewhere."""
+    rank = table["source"].map({name: place for place, name in enumerate(SOURCES)})
+    keys = ["lead", "member", "mix", "partition", "baseline", "phase", "metric", "platform"]
+    best = rank.groupby([table[key] for key in keys], sort=False).transform("min")
+    return table[rank == best]

@@ -1,0 +1,210 @@
+"""What power did in windows, where it was measured: clocks of members, and what belongs to whole packages.
+
+The evidence for the part `busy neighbour` of a loss: each co-run against its baselines, and the placebos that stand for
+a busy neighbour against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever went on
+there in the window, other programs included; its values stand beside the lead's windows and in no member's name.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.explanations.compared import Compared, Measured
+from castmates.analysis.explanations.counted_metrics import CYCLES, GHZ, TASK_CLOCK, Work, per_unit, usable
+from castmates.analysis.statistics.name_codes import Integers
+from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.study.spec import UNMANAGED, Plan
+
+CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
+THROTTLED, LIMITED = "core throttle events", "core power limit events"
+PACKAGE_POWER, MEMORY_POWER, UNCORE = "package power", "memory power", "uncore clock"
+PACKAGE_THROTTLED, PACKAGE_LIMITED = "package throttle events", "package power limit events"
+CONTROLLERS, FOREIGN, SEEN_BY_MBM = "memory controllers", "foreign traffic", "MBM over memory controllers"
+# Every metric of this table, in its order, with its unit.
+POWER = {
+    GHZ: "GHz",
+    CPU_CLOCK: "GHz",
+    AT_EDGES: "GHz",
+    THROTTLED: "per second",
+    LIMITED: "per second",
+    PACKAGE_POWER: "W",
+    MEMORY_POWER: "W",
+    UNCORE: "GHz",
+    PACKAGE_THROTTLED: "per second",
+    PACKAGE_LIMITED: "per second",
+    CONTROLLERS: "bytes per second",
+    FOREIGN: "bytes per second",
+    SEEN_BY_MBM: "",
+}
+EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
+BASELINES = ("solo", "placebo", "alone")
+PACKAGES = "packages"  # the scope of what is known of all of the block's packages together
+# A collector's metrics -> ours.
+_OF_CPUS = {"core_throttles": THROTTLED, "core_power_limits": LIMITED}
+_OF_PACKAGES = {
+    "package_w": PACKAGE_POWER,
+    "memory_w": MEMORY_POWER,
+    "uncore_ghz": UNCORE,
+    "package_throttles": PACKAGE_THROTTLED,
+    "package_power_limits": PACKAGE_LIMITED,
+    "memory_read": CONTROLLERS,
+    "memory_written": CONTROLLERS,
+    "memory_moved": CONTROLLERS,
+}
+_BUSY, _RUNNING, _MBM, _FOREIGN = "busy_ghz", "unhalted_s", "mbm_total", "foreign_traffic"
+_MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is the nominal one
+COLLECTORS = ("package", "throttling", "busy_clock", "frequency")  # that read what only this table shows
+SOURCES = (*COLLECTORS, "foreign traffic", "resctrl", "pqos")
+_KEY = ["company", "block", "window"]
+_BETWEEN = "\n"  # a scope and a metric, in the name by which values are compared
+
+
+class Power:
+    """What is known of clocks and packages, from some whole launches at a time."""
+
+    def __init__(self, plan: Plan, windows: pd.DataFrame) -> None:
+        """Find once what is compared with what; `windows` are the valid ones."""
+        self._contrasts = _contrasts(plan)
+        self._compared = Compared(windows, self._contrasts, _Additive())
+        for metric in POWER:
+            self._compared.number(metric)
+        self._leads = np.flatnonzero((windows["role"] == "lead").to_numpy(dtype=bool))
+        self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
+        self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
+        self._work = Work.of(windows)
+        cpus = [
+            {"company": company.id, "subject": f"cpu{cpu}", "member": member.name}
+            for company in plan.companies
+            for member in company.members
+            for cpu in member.cpus
+        ]
+        self._on = pd.DataFrame(cpus, columns=["company", "subject", "member"])
+
+    def add(self, part: Mapping[str, pd.DataFrame]) -> None:
+        """Take in some launches."""
+        samples = part["samples"]
+        samples = samples[samples["source"].isin(SOURCES).to_numpy(dtype=bool) & samples["value"].notna()]
+        names = ["company", "source", "subject", "metric"]
+        samples = samples.astype(dict.fromkeys(names, object))
+        watched = _watched(part["slices"])
+        self._compared.add(
+            [
+                self._clocks(part["counters"]),
+                self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["company", "subject"])), watched)),
+                self._of_packages(_per_second(_of_packages(samples), watched)),
+                self._of_packages(_of_all(samples, watched)),
+            ]
+        )
+
+    def table(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the estimates, with the scope of each, and the contrasts that they belong to."""
+        table = self._compared.table()
+        if not table.empty:
+            parts = [name.rpartition(_BETWEEN) for name in table["metric"]]
+            table = table.assign(scope=[part[0] or "member" for part in parts], metric=[part[2] for part in parts])
+        return table, self._contrasts
+
+    def _clocks(self, counts: pd.DataFrame) -> Measured:
+        """Cycles over the time on a CPU."""
+        events = [CYCLES, TASK_CLOCK]
+        of_clock = counts[counts["event"].isin(events).to_numpy(dtype=bool)]
+        at = np.where(usable(of_clock), self._counted.find(of_clock), -1)
+        values, names = per_unit(of_clock, at, events, self._work)
+        ghz = values.values[:, names.index(GHZ)]
+        there = ~np.isnan(ghz)
+        return values.rows[there], np.full(int(there.sum()), self._compared.number(GHZ)), ghz[there]
+
+    def _of_members(self, table: pd.DataFrame) -> Measured:
+        return self._measured(self._member.find(table[list(WINDOW)]), table)
+
+    def _of_packages(self, table: pd.DataFrame) -> Measured:
+        at = self._lead.find(table[_KEY])
+        return self._measured(np.where(at >= 0, np.append(self._leads, -1)[at], -1), table)
+
+    def _measured(self, at: Integers, table: pd.DataFrame) -> Measured:
+        here = at >= 0
+        numbers = np.array([self._compared.number(name) for name in table["metric"]], dtype=np.int64)
+        return at[here], numbers[here], table["value"].to_numpy(dtype=float)[here]
+
+
+class _Additive:
+    """The names, with or without a scope, of what is compared by its difference."""
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).rpartition(_BETWEEN)[2] in EVENTS
+
+
+def _contrasts(plan: Plan) -> pd.DataFrame:
+    """The co-runs against their baselines, and the placebos of each against solo."""
+    known = mix_contrasts(plan)
+    busy = known[(known["baseline"] == "placebo") & (known["partition"] == UNMANAGED)]
+    busy = busy.assign(
+        scene=busy["baseline_scene"], baseline_scene="solo", baseline="solo", row=busy["row"] + len(known)
+    )
+    return pd.concat([known[known["baseline"].isin(BASELINES)], busy], ignore_index=True)
+
+
+def _watched(slices: pd.DataFrame) -> pd.DataFrame:
+    """When the watched slice of each window was open, of those that count; what is read in it alone is a rate of it."""
+    usable_ones = slices["watched"].to_numpy(dtype=bool) & (slices["reasons"] == "").to_numpy(dtype=bool)
+    edges = slices.loc[usable_ones, [*_KEY, "open_ns", "close_ns"]].drop_duplicates(_KEY)
+    return edges.astype({"company": object})
+
+
+def _of_cpus(samples: pd.DataFrame) -> pd.DataFrame:
+    """What CPUs show, by the member on them: the mean clock over the time that they ran, and events."""
+    key = [*_KEY, "member"]
+    clocks = samples[samples["source"] == "busy_clock"].pivot_table(
+        index=[*key, "subject"], columns="metric", values="value", aggfunc="sum"
+    )
+    tables = []
+    if {_BUSY, _RUNNING} <= set(clocks):
+        clocks = clocks.dropna(subset=[_BUSY, _RUNNING]).assign(work=lambda table: table[_BUSY] * table[_RUNNING])
+        sums = clocks.groupby(level=key)[["work", _RUNNING]].sum()
+        sums = sums[sums[_RUNNING] > 0]
+        tables.append((sums["work"] / sums[_RUNNING]).rename("value").reset_index().assign(metric=CPU_CLOCK))
+    seen = samples[(samples["metric"] == _MHZ) & (samples["note"].astype(str) == SHOWN_BY_DRIVER)]
+    at_edges = seen.groupby(key)["value"].mean().reset_index()
+    tables.append(at_edges.assign(value=at_edges["value"] / 1e3, metric=AT_EDGES))
+    events = samples[samples["metric"].isin(_OF_CPUS).to_numpy(dtype=bool)]
+    events = events.assign(metric=events["metric"].map(_OF_CPUS))
+    tables.append(events.groupby([*key, "metric"])["value"].sum().reset_index())
+    return pd.concat(tables, ignore_index=True)
+
+
+def _of_packages(samples: pd.DataFrame) -> pd.DataFrame:
+    """What belongs to each package; what its controllers read and wrote is added up."""
+    own = samples[samples["subject"].str.startswith("package") & samples["metric"].isin(_OF_PACKAGES)]
+    scopes = own["subject"].str.replace("package", "package ", regex=False)
+    own = own.assign(metric=scopes + _BETWEEN + own["metric"].map(_OF_PACKAGES))
+    return own.groupby([*_KEY, "metric"])["value"].sum().reset_index()
+
+
+def _of_all(samples: pd.DataFrame, watched: pd.DataFrame) -> pd.DataFrame:
+    """What is known of all the block's packages together: others' traffic, and MBM against the controllers."""
+    foreign = samples[samples["metric"] == _FOREIGN].groupby(_KEY)["value"].sum()
+    read = samples[samples["metric"] == _MBM]
+    read = read[~read["subject"].str.contains(" l3:", regex=False)].merge(watched, on=_KEY)
+    read = read[(read["t_ns"] >= read["open_ns"]) & (read["t_ns"] <= read["close_ns"])]
+    of_members = read.groupby([*_KEY, "subject"])["value"].mean().groupby(level=_KEY).sum()
+    moved = [name for name, metric in _OF_PACKAGES.items() if metric == CONTROLLERS]
+    controllers = samples[samples["metric"].isin(moved).to_numpy(dtype=bool)].groupby(_KEY)["value"].sum()
+    share = ((of_members + foreign) / controllers[controllers > 0]).dropna()
+    named = {FOREIGN: foreign, SEEN_BY_MBM: share}
+    return pd.concat(
+        [
+            values.rename("value").reset_index().assign(metric=f"{PACKAGES}{_BETWEEN}{metric}")
+            for metric, values in named.items()
+        ],
+        ignore_index=True,
+    )
+
+
+def _per_second(table: pd.DataFrame, watched: pd.DataFrame) -> pd.DataFrame:
+    """Divide counts of events by the time in which they were counted."""
+    table = table.merge(watched, on=_KEY, how="left")
+    seconds = (table["close_ns"] - table["open_ns"]) / 1e9
+    is_event = table["metric"].map(lambda name: name.rpartition(_BETWEEN)[2]).isin(EVENTS)
+    return table.assign(value=table["value"].where(~is_event, table["value"] / seconds)).dropna(subset=["value"])

@@ -1,0 +1,172 @@
+"""Energy, memory controllers and uncore clock of the block's packages, read at both edges; they belong to nobody."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from castmates.counters.events.groups import Reading
+from castmates.counters.events.values import FULL
+from castmates.counters.package import sources, uncore_clock
+from castmates.counters.package.opened import Count, OpenedUnits, open_units
+from castmates.counters.package.powercap import Zone, zones
+from castmates.counters.package.uncore_clock import UncoreClock
+from castmates.counters.package.units import package_of, packages_of
+from castmates.linux.kernel_files import read_int
+from castmates.linux.perf_event import Opener, open_event
+from castmates.linux.uncore_frequency import CURRENT
+from castmates.protocols import Sample
+
+NAME = "package"
+Rates = dict[tuple[int, str], tuple[float | None, str]]  # package and metric -> value and note
+
+
+def subject_of(package: int) -> str:
+    """Return what a package is called in the tables."""
+    return f"package{package}"
+
+
+@dataclass(slots=True)
+class Edge:
+    """Everything that is read at one edge."""
+
+    t_ns: int
+    counts: list[Reading | None] = field(default_factory=list)
+    energies: list[int | None] = field(default_factory=list)
+    clocks: Mapping[int, list[float]] = field(default_factory=dict)
+
+
+class Packages:
+    """Reads what belongs to the packages of a block, whoever causes it: other programs too."""
+
+    name = NAME
+
+    def __init__(self, cpus: Sequence[int], root: Path = Path("/"), opener: Opener = open_event) -> None:
+        self._root, self._opener = root, opener
+        self._packages = packages_of(tuple(cpus), root)
+        self._wanted, self._problems = sources.wanted(root)
+        self._clock = UncoreClock(self._packages, root)
+        self._opened = OpenedUnits()
+        self._zones: list[Zone] = []
+        self._opening: Edge | None = None
+
+    def available(self) -> str | None:
+        """Explain why there is nothing to read of a package; None where there is something."""
+        if not self._packages:
+            return "this kernel does not show which package a CPU is in"
+        if self._wanted or self._clock.read() or zones(self._packages, self._root):
+            return None
+        return (
+            "this machine shows neither energy nor memory controllers nor an uncore clock (virtual machines have none, "
+            "and perf needs the units power and uncore_imc, amd_umc, amd_df or arm_cmn)"
+        )
+
+    def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002 (a package is everybody's)
+        """Open the counters."""
+        self.close()
+        self._opened = open_units(self._events(), self._opener)
+        counted = {(count.package, count.wanted.metric) for count in self._opened.counts}
+        self._zones = [zone for zone in zones(self._packages, self._root) if (zone.package, zone.metric) not in counted]
+        for zone in self._zones:
+            self._opened.refused.pop((zone.package, zone.metric), None)
+
+    def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
+        """Read the opening edge."""
+        self._opening = self._look()
+
+    def stop(self) -> list[Sample]:
+        """Read the closing edge, and return rates: watts, bytes a second, GHz."""
+        opening, self._opening = self._opening, None
+        if opening is None:
+            return []
+        closing = self._look()
+        seconds = (closing.t_ns - opening.t_ns) / 1e9
+        rates = {**self._of_units(opening, closing, seconds), **self._of_zones(opening, closing, seconds)}
+        refused: Rates = {key: (None, why) for key, why in self._opened.refused.items()}
+        samples = [
+            Sample(closing.t_ns, NAME, subject_of(package), metric, value, note)
+            for (package, metric), (value, note) in sorted((refused | rates).items())
+        ]
+        return samples + self._of_clocks(opening, closing)
+
+    def close(self) -> None:
+        """Let go of the counters; safe to call twice."""
+        self._opened.close()
+        self._opening = None
+
+    def about(self) -> dict[str, str]:
+        """Describe what is counted, through what, and what was refused."""
+        counted: dict[str, dict[str, None]] = {}
+        for count in self._opened.counts:
+            counted.setdefault(count.wanted.metric, {})[f"{count.wanted.unit.name}/{count.wanted.name}/"] = None
+        facts = {metric: f"{sources.MEANINGS[metric]}: {' + '.join(names)}" for metric, names in counted.items()}
+        for zone in self._zones:
+            facts[zone.metric] = f"{sources.MEANINGS[zone.metric]}: {zone.file.parent}"
+        why = self._clock.why_not()
+        facts[uncore_clock.METRIC] = why or f"mean of {CURRENT} at both edges, over the package's domains"
+        facts |= {f"{metric} of package {package}": why for (package, metric), why in self._opened.refused.items()}
+        if self._problems:
+            facts["not understood"] = "; ".join(self._problems)
+        return {"packages": ", ".join(map(str, self._packages)), **facts}
+
+    def _events(self) -> list[tuple[sources.Wanted, int, int]]:
+        """List each event with every package of the block that its unit counts, and the CPU through which it does."""
+        listed = [(event, cpu, package_of(cpu, self._root)) for event in self._wanted for cpu in event.unit.cpus]
+        return [
+            (event, package, cpu) for event, cpu, package in listed if package is not None and package in self._packages
+        ]
+
+    def _look(self) -> Edge:
+        return Edge(
+            time.monotonic_ns(),
+            [count.read() for count in self._opened.counts],
+            [read_int(zone.file) for zone in self._zones],
+            self._clock.read(),
+        )
+
+    def _of_units(self, opening: Edge, closing: Edge, seconds: float) -> Rates:
+        """Add up the units of each package; what one of them lacks leaves the sum unknown."""
+        sums: Rates = {}
+        for count, before, after in zip(self._opened.counts, opening.counts, closing.counts, strict=True):
+            key = count.package, count.wanted.metric
+            total, note = sums.get(key, (0.0, ""))
+            amount, why = _between(count, before, after)
+            together = None if total is None or amount is None else total + amount / seconds
+            sums[key] = together, note or why
+        return sums
+
+    def _of_zones(self, opening: Edge, closing: Edge, seconds: float) -> Rates:
+        sums: Rates = {}
+        for zone, before, after in zip(self._zones, opening.energies, closing.energies, strict=True):
+            key = zone.package, zone.metric
+            total, note = sums.get(key, (0.0, ""))
+            if total is None or before is None or after is None:
+                sums[key] = None, note or f"{zone.file} could not be read"
+            else:
+                sums[key] = total + zone.joules(before, after) / seconds, ""
+        return sums
+
+    def _of_clocks(self, opening: Edge, closing: Edge) -> list[Sample]:
+        samples = []
+        for package in sorted(opening.clocks.keys() & closing.clocks.keys()):
+            seen = [*opening.clocks[package], *closing.clocks[package]]
+            mean, note = sum(seen) / len(seen), f"{len(seen)} readings"
+            samples.append(Sample(closing.t_ns, NAME, subject_of(package), uncore_clock.METRIC, mean, note))
+        return samples
+
+
+def _between(count: Count, before: Reading | None, after: Reading | None) -> tuple[float | None, str]:
+    """Return what one counter came to, scaled up where other events held the unit's counters for a part of the time."""
+    where = count.wanted.unit.name
+    if before is None or after is None:
+        return None, f"{where}: the kernel gave no count"
+    counted, enabled, running = (
+        after.count - before.count,
+        after.enabled - before.enabled,
+        after.running - before.running,
+    )
+    if running <= 0 or enabled <= 0:
+        return None, f"{where}: other events held its counters for the whole time"
+    share = running / enabled
+    note = f"{where}: counted for {share:.1%} of the time, and scaled" if share < FULL else ""
+    return counted * count.wanted.scale * enabled / running, note

@@ -1,0 +1,123 @@
+"""Writes a machine into one file, and opens such a file in place of a machine.
+
+The file is compressed JSON: the names of kernel files and their texts. One that comes from a stranger is data: it is
+read up to a limit, and refused whole where it holds anything that we would not have written.
+"""
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from castmates.errors import CastmatesError
+from castmates.files import replace
+from castmates.linux.kernel_files import read_kernel
+from castmates.machine.capture.contents import captured_files, keeper_of
+from castmates.machine.topology import Topology, read_topology
+
+FORMAT = 1
+MOST = 64 << 20  # bytes of a capture when it is not compressed: a machine of 1,000 CPUs has a fifth of that
+COMMAND = "castmates doctor --capture"
+
+
+def record(file: Path, root: Path = Path("/"), found_out: Mapping[str, str] | None = None) -> int:
+    """Write a machine, and what was found out by asking; return how many files. Equal machines give equal bytes."""
+    files = captured(root)
+    for name, answer in (found_out or {}).items():
+        keep = keeper_of(name)
+        if keep is not None and (kept := keep(answer)) is not None:
+            files[name] = kept
+    text = json.dumps({"castmates capture": FORMAT, "files": files}, sort_keys=True, indent=0)
+    packed = gzip.compress(text.encode(), mtime=0)
+    try:
+        replace(file, lambda temporary: temporary.write_bytes(packed))
+    except OSError as problem:
+        raise CastmatesError(f"{file}: the capture cannot be written: {problem.strerror}.") from None
+    return len(files)
+
+
+def captured(root: Path) -> dict[str, str]:
+    """Return what a capture of the machine holds: names of files, and what is kept of their texts."""
+    files = {}
+    for name, path, keep in captured_files(root):
+        try:
+            kept = keep(read_kernel(path).decode(errors="replace"))
+        except OSError:  # not for this user, or a setting that this processor lacks
+            continue
+        # A name that is not ours, such as one of a driver that is not known to follow the kernel's ways.
+        if kept is not None and _is_known(name, kept):
+            files[name] = kept
+    return files
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[Path]:
+    """Lay a capture out in a temporary folder, which readers take in place of the root of a machine."""
+    files = read_files(file)
+    with TemporaryDirectory(prefix="castmates-capture-", dir=memory()) as folder:
+        root = Path(folder)
+        for name, text in files.items():
+            place = root / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        yield root
+
+
+def read_files(file: Path) -> dict[str, str]:
+    """Return the names and texts of a capture; what is no capture is an error in one sentence."""
+    try:
+        with gzip.open(file) as packed:
+            text = packed.read(MOST + 1)
+        if len(text) > MOST:
+            raise CastmatesError(f"{file}: this is no capture of a machine: it unpacks to more than {MOST >> 20} MiB.")
+        content = json.loads(text)
+    except FileNotFoundError:
+        raise CastmatesError(f"{file}: there is no such file; `{COMMAND} {file}` makes one.") from None
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as problem:
+        raise CastmatesError(f"{file}: this is no capture of a machine: {_first_line(problem)}.") from None
+    files = content.get("files") if isinstance(content, dict) else None
+    if not isinstance(files, dict) or content.get("castmates capture") != FORMAT:
+        raise CastmatesError(f"{file}: this is no capture of a machine in format {FORMAT}; make one with `{COMMAND}`.")
+    for name, kept in files.items():
+        if not isinstance(kept, str) or not _is_known(name, kept):
+            raise CastmatesError(
+                f"{file}: this is no capture of a machine: it holds {name[:100]!r} with a text that `{COMMAND}` does "
+                "not write."
+            )
+    return files
+
+
+def read_captured_topology(file: Path) -> Topology:
+    """Return the topology of a captured machine."""
+    with opened(file) as root:
+        return topology_of(root, file)
+
+
+def topology_of(root: Path, file: Path) -> Topology:
+    """Read the topology of an opened capture; one without processors is an error."""
+    try:
+        topology = read_topology(root)
+    except CastmatesError as problem:
+        raise CastmatesError(f"{file}: this capture contradicts itself: {problem}") from None
+    if not topology.cpus:
+        raise CastmatesError(f"{file}: this capture holds no processors; make one with `{COMMAND}`.")
+    return topology
+
+
+def memory() -> str | None:
+    """Return where thousands of short-lived small files belong, if this machine has a place for them."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def _is_known(name: str, text: str) -> bool:
+    """Check whether a capture has a file of this name, and keeps all of this text."""
+    keep = keeper_of(name)
+    return keep is not None and keep(text) == text
+
+
+def _first_line(problem: BaseException) -> str:
+    return str(getattr(problem, "strerror", None) or problem).partition("\n")[0]

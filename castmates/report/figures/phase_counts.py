@@ -1,0 +1,122 @@
+"""The figure `phase_counts`: what is counted in each phase of a lead's step beside its neighbours, against alone."""
+
+import math
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_source, estimate_phase_counts
+from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_solo
+from castmates.report.figures.counters import most_changed, ordered
+from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
+from castmates.report.figures.neighbours import beside as beside_of
+from castmates.report.figures.neighbours import looks
+from castmates.report.figures.panels import (
+    NOTE,
+    SmallPrint,
+    columns_for,
+    finish,
+    fitting,
+    legend,
+    small_print,
+    stacked,
+)
+from castmates.report.figures.phases import NAMES as OF_STEPS
+from castmates.report.figures.style import PAGE, badge_room, empty_figure, styled
+from castmates.report.once_per_results import once
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, plain, units
+
+METRICS = 6  # of a phase that are drawn: those that change most
+DRAWN = 12  # values that the text alternative names
+KEYS = ["lead", "member", "platform", "phase"]
+
+
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
+    """The figure and its source data: every phase and metric, as both ways of counting have it."""
+    source = table(results)
+    with styled():
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        return _figure(shown(results), results), source
+
+
+@once
+def table(results: Results) -> pd.DataFrame:
+    """What was counted in every phase of every effect of a lead that reports phases."""
+    steps, counts = results.block_parts("steps", categories=OF_STEPS), results.block_parts("counters", NEEDED, NAMES)
+    return estimate_phase_counts(steps, counts, results.windows)
+
+
+@once
+def shown(results: Results) -> pd.DataFrame:
+    """What is drawn: parts of the step without a partition, of each the metrics that change most; clocks are time."""
+    rows = unmanaged_against_solo(table(results))
+    rows = better_source(rows[rows["phase"].map(is_outermost).astype(bool) & ~rows["metric"].isin(SECONDS)])
+    if rows.empty:
+        return rows
+    rows = most_changed(rows)
+    change = rows.assign(change=rows["ratio"].map(math.log).abs()).groupby([*KEYS, "metric"], sort=False)["change"]
+    kept = change.max().reset_index().sort_values("change", ascending=False, kind="stable").groupby(KEYS).head(METRICS)
+    return ordered(rows.merge(kept[[*KEYS, "metric"]], on=[*KEYS, "metric"]), results)
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if len(shown(results)):
+        return ""
+    return f"Nothing was counted in the phases of any program of the study {results.name} (docs/phases.md)."
+
+
+def _figure(rows: pd.DataFrame, results: Results) -> Figure:
+    panels = [own for _, own in rows.groupby(KEYS, sort=False)]
+    count = fitting([HEAD + height(own) for own in panels], around=2.0)
+    panels, more = panels[:count], len(panels) - count
+    rows = pd.concat(panels)
+    by_name, reach = looks(results, rows["mix"].map(beside_of)), reach_of(rows)
+    notes = _words_below(rows, more, results)
+    columns = columns_for(by_name, PAGE)
+    foot = 0.62 + 0.17 * math.ceil(len(by_name) / columns) + NOTE * len(notes)
+    heights = [height(own) for own in panels]
+    figure, places = stacked(heights, HEAD, LEFT, RIGHT, badge_room(caveat(results), PAGE), foot)
+    for axes, own in zip(places, panels, strict=True):
+        lead, phase = str(own["lead"].iloc[0]), str(own["phase"].iloc[0])
+        panel(axes, own, by_name, reach, f"{plain(lead)}: {phase}", is_last=own is panels[-1])
+    legend(figure, keys_of(by_name), (foot - 0.48) / figure.get_figheight(), columns)
+    return finish(figure, notes, results)
+
+
+def _words_below(rows: pd.DataFrame, more: int, results: Results) -> SmallPrint:
+    dashed = set(rows["ratio_low"].isna())
+    parts = ["bar: 95 % between launches"] if False in dashed else []
+    parts += ["dashed bar: 95 % within launch only"] if True in dashed else []
+    by_time = set(rows["source"]) - {"in-process"}
+    parts += ["some counts are divided among phases by time (source in the CSV)"] if by_time else []
+    parts += [f"{counted(more, 'more phase')} in the CSV"] if more else []
+    return small_print(PAGE, "; ".join(parts), results)
+
+
+def caption(results: Results) -> str:
+    """The caption, without the part that all captions share."""
+    if reason := lacking(results):
+        return f"{reason} "
+    return (
+        "What was counted in each phase of a program's step, per step, beside its neighbours over alone, with 95 % t "
+        f"intervals between launches ({units(shown(results)['blocks'])}). Of each phase the {METRICS} metrics that "
+        "change most are drawn. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """The figure in words."""
+    if reason := lacking(results):
+        return reason
+    rows = sorted(records(shown(results)), key=lambda row: -abs(math.log(row["ratio"])))
+    parts = [
+        f"{row['metric']} in {row['phase']} of {plain(row['lead'])} beside {beside_of(row['mix'])} "
+        f"{row['ratio']:.3g} times alone"
+        for row in rows[:DRAWN]
+    ]
+    more = f"; and {len(rows) - DRAWN} more" if len(rows) > DRAWN else ""
+    return f"Counters by phase beside neighbours over alone, the largest changes first: {'; '.join(parts)}{more}."

@@ -1,0 +1,92 @@
+"""The figure `topdown_phases`: where the slots of a lead's processors go in each phase of its step."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from castmates.analysis.explanations.phases import is_outermost
+from castmates.report.figures import topdown
+from castmates.report.figures.phases import losses
+from castmates.report.figures.style import empty_figure, styled
+from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import plain, units
+from castmates.study.spec import UNMANAGED
+
+DRAWN = 12  # values that the text alternative names
+
+
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
+    """The figure and its source data: the shares of every phase, and their changes against solo."""
+    shares, changes = of_phases(results)
+    keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
+    points = changes.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
+    source = shares.merge(points, on=[*keys, "kind"], how="left") if len(changes) else shares
+    with styled():
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), pd.DataFrame(source)
+        shown = topdown.ordered(_in_order(_outermost(shares), results), results)
+        return bars(_panels(shown), changes, "phase", results), pd.DataFrame(source)
+
+
+def of_phases(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The shares of phases, and their changes against solo: what the figure `topdown` has of whole windows."""
+    shares, changes = topdown.tables(results)
+    return shares[shares["phase"] != ""], changes[changes["phase"] != ""]
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if len(_outermost(of_phases(results)[0])):
+        return ""
+    whole = topdown.lacking(results)
+    return whole or (
+        f"No phase in the study {results.name} has Top-Down shares: its intervals show too little of any phase "
+        "(docs/topdown.md)."
+    )
+
+
+def _outermost(table: pd.DataFrame) -> pd.DataFrame:
+    """What has a bar: parts of the step, without a partition."""
+    return table[table["phase"].map(is_outermost).astype(bool) & (table["partition"] == UNMANAGED)]
+
+
+def _in_order(table: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Phases as they follow each other in the step."""
+    order = {phase: place for place, phase in enumerate(dict.fromkeys(losses(results)["phase"]))}
+    place = table["phase"].map(lambda phase: order.get(phase, len(order)))
+    return table.loc[place.sort_values(kind="stable").index]
+
+
+def _panels(table: pd.DataFrame) -> list[Panel]:
+    groups = table.groupby(["platform", "lead", "member", "phase"], sort=False)
+    return [Panel(f"{plain(str(lead))}: {phase}", rows) for (_, lead, _, phase), rows in groups]
+
+
+def caption(results: Results) -> str:
+    """What the figure shows, and what it is made of."""
+    if reason := lacking(results):
+        return f"{reason} "
+    changes = _outermost(of_phases(results)[1])
+    return (
+        "Where the issue slots go in each phase of a program's step, in per cent, alone and beside its neighbours. "
+        f"Right: the category that changed most, in points, with its 95 % t interval between launches "
+        f"({units(changes['blocks'])}), not widened for having been picked. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """The figure in words."""
+    if reason := lacking(results):
+        return reason
+    of_scene: dict[tuple[str, str, str], list[Row]] = {}
+    for row in records(_outermost(of_phases(results)[1])):
+        if row["level"] == 1:
+            of_scene.setdefault((row["lead"], row["mix"], row["phase"]), []).append(row)
+    largest = [max(of, key=lambda row: abs(row["points"])) for of in of_scene.values()]
+    parts = [
+        f"{row['phase']} of {plain(row['lead'])} beside {beside_whom(row['mix'])}: {change_words(row)}"
+        for row in largest[:DRAWN]
+    ]
+    more = f"; and {len(largest) - DRAWN} more" if len(largest) > DRAWN else ""
+    return f"Largest changes of Top-Down shares by phase, in points: {'; '.join(parts)}{more}."

@@ -1,0 +1,23 @@
+"""How far the caches were emptied before stretches, in a sentence of the health panel."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from castmates.english import counted, percent
+from castmates.report.facts import EvictionFacts
+
+
+def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
+    """How often caches were emptied, and what members held of them then; "" where there was nothing to empty."""
+    times, not_emptied = sum(block.times for block in blocks), sum(block.not_emptied for block in blocks)
+    if not times:
+        lost = f"Members lost ways before {counted(not_emptied, 'stretch')}, and no cache was emptied."
+        return lost if not_emptied else ""
+    what = f"Last-level caches were emptied before each of {counted(times, 'stretch')}"
+    left = [block.left for block in blocks if block.left is not None]
+    most = [block.left_most for block in blocks if block.left_most is not None]
+    if not left or not most:
+        return f"{what}; how much members then held of them could not be read."
+    shares = f"{percent(100 * median(left))} (median), {percent(100 * max(most))} at most"
+    warm = f" That was too much before {not_emptied} of them: scenes there did not begin with an empty cache."
+    return f"{what}; members then held {shares}." + (warm if not_emptied else "")

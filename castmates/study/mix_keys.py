@@ -1,0 +1,142 @@
+"""What a user may write under `mixes` and `mitigations`: who runs beside whom, how near, how many, with what CPU."""
+
+import re
+from typing import Annotated, Literal, get_args
+
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+
+from castmates.study.cache_keys import Rates, Ways
+from castmates.study.written import Name, Written
+
+Distance = Literal["smt", "core", "llc", "socket", "other-socket"]  # nearest first
+DISTANCES: tuple[Distance, ...] = get_args(Distance)
+MOST_COPIES = 256
+PERIOD = 10  # milliseconds; the usual 100 would be longer than a slice
+LEAST_MS = 1  # that the kernel gives in a period
+QUOTAS_EXPECTED = "a share of CPU time from 1% to 99%, or a list of these"
+ONCE = "each of them once"
+
+
+def _quotas(value: object) -> tuple[int, ...]:
+    """Take `50%`, or a list of these, for whole per cents."""
+    written = value if isinstance(value, list | tuple) else [value]
+    percents = tuple(each if type(each) is int else _percent(each) for each in written)
+    if not all(1 <= percent <= 99 for percent in percents):
+        raise ValueError(QUOTAS_EXPECTED)
+    return tuple(dict.fromkeys(percents))
+
+
+def _percent(value: object) -> int:
+    text = re.fullmatch(r"(\d{1,2})\s*%", value.strip()) if isinstance(value, str) else None
+    return int(text[1]) if text else 0
+
+
+def _long_enough(period: int, info: ValidationInfo) -> int:
+    """Refuse a period in which a quota comes to less than the kernel gives."""
+    least = min(info.data.get("quota") or (100,))
+    if least * period < 100 * LEAST_MS:
+        raise ValueError(f"at least {-(-100 * LEAST_MS // least)}, because the kernel gives no less than 1 ms a period")
+    return period
+
+
+IN_PERCENT = {"type": "string", "pattern": r"^\d{1,2}\s*%$"}
+Quotas = Annotated[
+    tuple[int, ...],
+    BeforeValidator(_quotas),
+    WithJsonSchema({"anyOf": [IN_PERCENT, {"type": "array", "items": IN_PERCENT, "minItems": 1}]}),
+]
+Copies = Annotated[int, Field(ge=1, le=MOST_COPIES)]
+
+
+class MixRule(Written):
+    """One lead and the antagonists that run beside it at the same time."""
+
+    lead: Name = Field(description="the workload whose loss is studied")
+    antagonists: list[Name] = Field(
+        min_length=1, description="the workloads beside it; a name twice means two instances"
+    )
+
+
+class CpuShare(Written):
+    """What antagonists may take of the CPUs, as clouds give it out."""
+
+    cpus: Literal["lead"] | None = Field(
+        default=None, description="lead: the antagonists run on the lead's CPUs, which are thereby overcommitted"
+    )
+    quota: Quotas = Field(
+        default=(),
+        description="CPU time that each antagonist may take, of the CPUs that it has (cgroup cpu.max), such as 50%, or "
+        "a list; each is measured beside the mix without one",
+    )
+    period: int = Field(
+        default=PERIOD,
+        ge=1,
+        le=1000,
+        validate_default=True,
+        description="milliseconds after which the time that 'quota' gives is renewed",
+    )
+    _period = field_validator("period")(_long_enough)
+
+
+class ArrangedMix(MixRule):
+    """A mix, in one arrangement or in several."""
+
+    distance: list[Distance] = Field(
+        default=[],
+        description="how near to the lead the antagonists sit, one or several of smt, core, llc, socket, other-socket "
+        "(docs/placement.md); each is a mix",
+    )
+    count: list[Copies] = Field(
+        default=[1], min_length=1, description="how many times the antagonists are there, such as [1, 2, 4]"
+    )
+    share: CpuShare = CpuShare()
+
+    @property
+    def is_arranged(self) -> bool:
+        """Whether it comes in more arrangements than the usual one."""
+        return bool(self.distance or self.share.cpus or self.count != [1])
+
+    @field_validator("distance", "count")
+    @classmethod
+    def _each_once(cls, values: list[object]) -> list[object]:
+        if len(set(values)) < len(values):
+            raise ValueError(ONCE)
+        return values
+
+    @field_validator("share")
+    @classmethod
+    def _one_place(cls, share: CpuShare, info: ValidationInfo) -> CpuShare:
+        if share.cpus and info.data.get("distance"):
+            raise ValueError("no 'cpus' beside 'distance': both decide where the antagonists sit")
+        return share
+
+
+Kind = Literal["ways", "bandwidth", "code", "core", "socket", "other-socket", "quota"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Mitigated(MixRule):
+    """A mix, and what is tried against its loss."""
+
+    distance: Distance | None = Field(
+        default=None,
+        description="how near to the lead the antagonists sit while nothing is done; as 'placement' has it if left out",
+    )
+    kinds: list[Kind] = Field(
+        default=list(KINDS),
+        min_length=1,
+        description="what is tried: ways (the best way mask), bandwidth (a throttle), code (ways for code alone), core "
+        "(the siblings idle), socket (another last-level cache), other-socket, quota (of CPU time)",
+    )
+    ways: Ways = Field(default=("all",), description="ways of the lead to choose the best mask from")
+    bandwidth: Rates = Field(default=("50%",), description="throttles of the antagonists' memory bandwidth")
+    code: Ways = Field(default=("25%",), description="ways for the lead's code alone, of half of the cache")
+    quota: Quotas = Field(default=(50,), description="CPU time that each antagonist may take, of its CPUs")
+    period: int = Field(
+        default=PERIOD,
+        ge=1,
+        le=1000,
+        validate_default=True,
+        description="milliseconds after which the time that 'quota' gives is renewed",
+    )
+    _period = field_validator("period")(_long_enough)

@@ -1,0 +1,120 @@
+"""The mixes that a study asks for, in all their arrangements, before anybody has a seat."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from castmates.study.mix_keys import PERIOD, ArrangedMix, Mitigated
+from castmates.study.model import Study
+
+# Where antagonists sit, nearest first: on the lead's own CPUs, then the distances as a study writes them.
+SAME_CPUS = "cpu"
+NEAREST_FIRST = (SAME_CPUS, "smt", "core", "llc", "socket", "other-socket")
+BETWEEN = ":"  # a mix and its place; no workload's name has one
+
+
+@dataclass(frozen=True)
+class Quota:
+    """How much CPU time an antagonist may take."""
+
+    percent: int  # of its CPUs
+    period: int  # milliseconds
+
+    @property
+    def name(self) -> str:
+        """What its partition is called."""
+        return f"quota-{self.percent}" + (f"-every-{self.period}ms" if self.period != PERIOD else "")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A mix in one arrangement."""
+
+    lead: str
+    antagonists: tuple[str, ...]
+    place: str = ""  # of NEAREST_FIRST; "": wherever placement puts them
+    quotas: tuple[Quota, ...] = ()
+    fewest: bool = True  # of its rule, no other has fewer antagonists at this place
+    optional: bool = False  # left out, with the reason, where the machine has no such place
+
+    @property
+    def name(self) -> str:
+        """What it is called: `ranking+stream`, `ranking+stream+stream:smt`."""
+        together = "+".join([self.lead, *sorted(self.antagonists)])
+        return f"{together}{BETWEEN}{self.place}" if self.place else together
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Everybody's workload, the lead's first."""
+        return (self.lead, *self.antagonists)
+
+
+def wanted(study: Study) -> list[Wanted]:
+    """Every lead beside every antagonist, then the mixes written out in all their arrangements; each once."""
+    crossed = [Wanted(lead, (name,)) for lead in study.leads for name in study.antagonists]
+    written = [each for rule in study.mixes for each in _arranged(rule)]
+    against = [each for rule in study.mitigations for each in (unmanaged(rule), *elsewhere(rule))]
+    unique: dict[str, Wanted] = {}
+    for each in [*crossed, *written, *against]:
+        known = unique.setdefault(each.name, each)
+        if known != each:
+            unique[each.name] = _both(known, each)
+    return list(unique.values())
+
+
+def unmanaged(rule: Mitigated) -> Wanted:
+    """The mix of which nothing is changed."""
+    return Wanted(rule.lead, tuple(rule.antagonists), rule.distance or "")
+
+
+def elsewhere(rule: Mitigated) -> list[Wanted]:
+    """The same mix with its antagonists further away, as far as that is to be tried."""
+    return [
+        Wanted(rule.lead, tuple(rule.antagonists), kind, optional=True)
+        for kind in rule.kinds
+        if kind in NEAREST_FIRST and not reason_against(rule, kind)
+    ]
+
+
+def reason_against(rule: Mitigated, place: str) -> str:
+    """Why moving the antagonists there changes nothing; "" where it does."""
+    if place == "core" and rule.distance != "smt":
+        return "its neighbours are on other cores already (`distance: smt` puts them on the siblings)"
+    now = NEAREST_FIRST.index(rule.distance or "core")
+    return "its neighbours are that far away already" if NEAREST_FIRST.index(place) <= now else ""
+
+
+def is_quota(partition: str) -> bool:
+    """Whether a partition of this name limits CPU time and nothing else."""
+    return re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
+
+
+def place_of(mix: str) -> str:
+    """Where the antagonists of a mix of this name sit; "" where no rule of the mix decides."""
+    return mix.partition(BETWEEN)[2]
+
+
+def with_place(antagonists: str, mix: str) -> str:
+    """The antagonists of a mix, `stream+stream`, as they are named in tables: `stream+stream:smt`."""
+    place = place_of(mix)
+    return f"{antagonists}{BETWEEN}{place}" if place else antagonists
+
+
+def _arranged(rule: ArrangedMix) -> Iterator[Wanted]:
+    places = [SAME_CPUS] if rule.share.cpus else rule.distance or [""]
+    quotas = tuple(Quota(percent, rule.share.period) for percent in rule.share.quota)
+    for place in places:
+        for count in sorted(rule.count):
+            yield Wanted(rule.lead, tuple(rule.antagonists) * count, place, quotas, count == min(rule.count))
+
+
+def _both(one: Wanted, other: Wanted) -> Wanted:
+    """A mix that is written twice has the quotas of both, and is refused where either insists on it."""
+    return Wanted(
+        one.lead,
+        one.antagonists,
+        one.place,
+        tuple(dict.fromkeys((*one.quotas, *other.quotas))),
+        one.fewest or other.fewest,
+        one.optional and other.optional,
+    )

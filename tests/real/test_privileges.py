@@ -1,0 +1,332 @@
+"""What users of one machine can do to each other by way of Castmates: nothing (docs/privileges.md), tried for real."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.files import cache_folder
+from castmates.grant import cgroup, perf
+from castmates.grant.steps import Grantee, Granting, record, take_back
+from castmates.linux import cgroups
+from castmates.linux.owner import myself
+from castmates.linux.perf_event import Attr, Target, open_event
+from castmates.machine.journal import Journal
+from castmates.runner.cleanup.restore import heal
+from tests.needs import lacks
+
+NOBODY = Grantee("nobody", 65534, 65534)
+ROOT = Path(__file__).resolve().parents[2]
+SOFTWARE, TASK_CLOCK = 1, 1  # perf's type and number of an event that every kernel has
+DEAD = f"castmates-4194305-7-{myself().space}-planted"  # a scratch folder's name whose maker has ended
+
+needs_root = pytest.mark.needs("root")
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("CASTMATES_STATE", str(tmp_path / "state"))
+
+
+def as_nobody(do):
+    """What a function returns that a child process of the user nobody runs."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY.gid)
+            os.setuid(NOBODY.uid)
+            os.write(writing, json.dumps(do()).encode())
+        except BaseException as error:
+            os.write(writing, json.dumps(repr(error)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answers:
+        text = answers.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+@contextmanager
+def sleeper():
+    process = subprocess.Popen(["sleep", "600"])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def refused(action, *arguments):
+    try:
+        action(*arguments)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return False
+
+
+def count(pid, cpu=-1):
+    os.close(open_event(Attr(SOFTWARE, TASK_CLOCK), Target(pid, cpu)))
+
+
+# A granted user and the others.
+
+
+@needs_root
+@pytest.mark.needs("events")
+def test_a_granted_user_counts_their_own_processes_and_no_others(state):
+    level = Path("/proc/sys/kernel/perf_event_paranoid")
+    before = level.read_text()
+    try:
+        level.write_text("2\n")
+    except OSError as problem:
+        lacks("events", f"kernel.perf_event_paranoid cannot be set here: {problem.strerror}")
+    try:
+        perf.give(Granting(NOBODY, record(), print))
+        assert level.read_text().strip() == "1"
+        with sleeper() as foreign:
+            found = as_nobody(lambda: [refused(count, 0), refused(count, foreign), refused(count, -1, 0)])
+        assert found == [False, True, True]
+    finally:
+        take_back()
+        given_back = level.read_text()
+        level.write_text(before)
+    assert given_back == "2\n"
+
+
+@needs_root
+def test_a_granted_user_moves_freezes_and_pins_no_process_of_others(state):
+    if cgroups.find_home() is None:
+        lacks("cgroup", "there are no control groups of version 2 here that root may use")
+    shell = os.fork()
+    if shell == 0:
+        os.setgroups([])
+        os.setgid(NOBODY.gid)
+        os.setuid(NOBODY.uid)
+        signal.pause()
+        os._exit(0)
+    try:
+        while cgroup.uid_of(shell) != NOBODY.uid:
+            pass
+        home = cgroups.group_of(shell, cgroups.unified)
+        cgroup.give(Granting(NOBODY, record(), print), shell)
+        mine = home / "castmates-65534"
+        cpus = os.sched_getaffinity(0)
+        with sleeper() as foreign:
+            found = as_nobody(
+                lambda: [
+                    refused(cgroups.move, mine, foreign),
+                    refused(Path(home / "cgroup.freeze").write_text, "1"),
+                    refused(Path(mine / "cgroup.freeze").write_text, "1"),  # only groups below the user's own
+                    refused(os.sched_setaffinity, foreign, {0}),
+                    refused(os.setpriority, os.PRIO_PROCESS, foreign, 5),
+                    refused(os.kill, foreign, signal.SIGSTOP),
+                ]
+            )
+            assert found == [True] * 6
+            assert os.sched_getaffinity(foreign) == cpus
+            assert cgroups.group_of(foreign, cgroups.unified) != mine
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(shell, signal.SIGKILL)
+            os.waitpid(shell, 0)
+        take_back()
+
+
+# Temporary folders, journals and caches that others have planted.
+
+
+@pytest.fixture
+def shared(tmp_path, monkeypatch):
+    """A temporary folder like /tmp, in which everybody makes things."""
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        if folder.stat().st_uid == os.geteuid() and str(folder).count("/") > 1:
+            folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+    place = tmp_path / "tmp"
+    place.mkdir()
+    place.chmod(0o1777)
+    monkeypatch.setenv("TMPDIR", str(place))
+    return place
+
+
+@needs_root
+def test_roots_cleaning_up_leaves_what_others_have_planted(state, shared, tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("x")
+
+    def plant():
+        os.chdir(shared)
+        Path(DEAD).mkdir()
+        Path(DEAD, "file").write_text("x")
+        Path(f"{DEAD}-link").symlink_to(precious)
+        Path(f"{DEAD}-file").write_text("x")
+        return "planted"
+
+    assert as_nobody(plant) == "planted"
+    (shared / f"{DEAD}-ours").mkdir()
+    (shared / f"{DEAD}-ours/link").symlink_to(precious)
+    heal()
+    assert {path.name for path in shared.iterdir()} == {DEAD, f"{DEAD}-link", f"{DEAD}-file"}
+    assert (shared / DEAD / "file").read_text() == "x"
+    assert (precious / "file").read_text() == "x"
+
+
+@needs_root
+def test_roots_cleaning_up_believes_no_journal_of_others(shared, tmp_path, monkeypatch):
+    """An entry that root believed would give a file away, whatever it is."""
+    precious = tmp_path / "precious"
+    precious.write_text("x")
+    precious.chmod(0o600)
+    entry = {
+        "open": 1,
+        "change": {"knob": "k", "kind": "owner", "target": str(precious), "former": "65534:65534", "new": "0:0"},
+        "owner": {"pid": 4194305, "born": 7, "boot": myself().boot, "space": myself().space},
+        "purpose": "p",
+        "at": "now",
+    }
+    text = json.dumps(entry) + "\n"
+    ours = Journal(tmp_path / "ours")
+    ours.path.parent.mkdir()
+    ours.path.write_text(text)
+    assert len(ours.entries()) == 1, "the entry is one that root's own journal might hold"
+
+    def plant():
+        (shared / "state").mkdir()
+        (shared / "state/journal").write_text(text)
+        (shared / "linked").mkdir()
+        (shared / "linked/journal").symlink_to(shared / "state/journal")
+        return "planted"
+
+    assert as_nobody(plant) == "planted"
+    for folder in ("state", "linked"):
+        monkeypatch.setenv("CASTMATES_STATE", str(shared / folder))
+        heal()
+        with pytest.raises(CastmatesError, match=r"can(not)? be written"):
+            Journal(shared / folder).announce([], "p")
+    assert precious.stat().st_uid == os.geteuid()
+
+
+@needs_root
+def test_a_cache_that_others_have_planted_is_refused(shared, monkeypatch):
+    monkeypatch.delenv("CASTMATES_CACHE", raising=False)
+    monkeypatch.chdir(shared)
+    assert cache_folder() == Path(".cache")
+    assert as_nobody(lambda: os.mkdir(shared / ".cache") or "made") == "made"  # noqa: PTH102
+    with pytest.raises(CastmatesError, match="belongs to another user"):
+        cache_folder()
+    Path(".cache").rmdir()
+    assert as_nobody(lambda: os.symlink("/tmp", shared / ".cache") or "made") == "made"  # noqa: PTH211
+    with pytest.raises(CastmatesError, match="belongs to another user"):
+        cache_folder()
+    home = shared / "home"
+    home.mkdir()
+    os.chown(home, NOBODY.uid, NOBODY.gid)
+    (home / ".cache").mkdir()
+    os.chown(home / ".cache", NOBODY.uid, NOBODY.gid)
+    monkeypatch.chdir(home)
+    assert cache_folder() == Path(".cache"), "in a user's own folder root works with the user's cache"
+
+
+# A study of a stranger's, and what looks at it.
+
+STUDY = """
+name: stranger
+title: hostile
+leads: [lead]
+antagonists: [one, two, three]
+workloads:
+  lead: {command: "MARK lead", package: xz-utils}
+  one: {command: [sh, -c, "MARK one; $(MARK -print-prog-name=cc1)"], package: gcc}
+  two: {command: "./xz -6 file", package: xz-utils, variables: {PATH: FOLDER, LD_PRELOAD: FOLDER/lib.so}}
+  three: {command: "MARK {inputs}/text", inputs: text, environment: native}
+"""
+# Started to find out what this machine is and has: none of these is named by a study.
+OURS = {"perf", "git", "systemd-detect-virt", "cc", "gcc", "clang", "dpkg-query"}
+WATCHED = """
+import json, os, sys
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def watch(event, arguments):
+    if event == "subprocess.Popen":
+        os.write(log, (json.dumps([str(arguments[0]), *map(str, arguments[1])]) + "\\n").encode())
+    elif event in ("os.system", "os.exec", "os.posix_spawn", "os.spawn"):
+        os.write(log, (json.dumps([str(arguments[0])]) + "\\n").encode())
+sys.addaudithook(watch)
+sys.argv = ["castmates", *sys.argv[2:]]
+from castmates.cli.main import main
+main()
+"""
+
+
+@pytest.fixture
+def strange(tmp_path):
+    """A folder as a stranger may send it: a study, a catalogue, results, and programs of the names that are asked."""
+    for name in ("mark", "xz", "gcc", "perf", "git"):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\necho $0 $@ >> {tmp_path}/ran\n")
+        program.chmod(0o755)
+    study = STUDY.replace("MARK", str(tmp_path / "mark")).replace("FOLDER", str(tmp_path))
+    (tmp_path / "study.yaml").write_text(study)
+    mark = tmp_path / "workflow/rules/common.smk"  # by which a clone is known, whose catalogue is then used
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    for folder in ("config", "envs"):
+        subprocess.run(["cp", "-r", ROOT / folder, tmp_path / folder], check=True)
+    theirs = study[study.index("workloads:") :]
+    (tmp_path / "config/workloads/theirs.yaml").write_text(theirs.replace("  lead:", "  strange:"))
+    (tmp_path / "study.yaml").write_text(study[: study.index("workloads:")].replace("[lead]", "[strange]"))
+    from tests.unit import study_folder
+    from tests.unit.windows_maker import company, mix, plan, written
+
+    one = plan([company("c", mix("strange@0", "one@1"))], blocks=3)
+    for name in ("stranger", "other"):
+        study_folder.write(tmp_path / "results" / name, one, written(one, lambda *_: 100.0))
+    return tmp_path
+
+
+COMMANDS = [
+    ["plan", "study.yaml", "--all"],
+    ["status", "study.yaml"],
+    ["doctor", "--all"],
+    ["workloads"],
+    ["show", "results/stranger"],
+    ["compare", "results/stranger", "results/other"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_looking_at_a_strangers_study_runs_none_of_its_commands(strange, command):
+    log = strange / "started"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", WATCHED, log, *command],
+        cwd=strange,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == 0 or command[0] == "show", done.stderr
+    assert not (strange / "ran").exists(), (strange / "ran").read_text()
+    started = [json.loads(line) for line in log.read_text().splitlines()]
+    names = {Path(words[0]).name for words in started}
+    assert {name for name in names if not name.startswith("python3.")} <= OURS | {
+        Path(word).name for word in identities()
+    }
+    assert not [words for words in started if any(str(strange) in word for word in words[:1])]
+
+
+def identities():
+    from castmates.workloads.identity import IDENTITIES
+
+    return [program for _, program in IDENTITIES]

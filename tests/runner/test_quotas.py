@@ -1,0 +1,145 @@
+"""CPU quotas of real processes in this machine's control groups: given, proved, counted, and gone afterwards."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from castmates.linux import cgroups, cpu_quota
+from castmates.linux.marks import in_child
+from castmates.machine.journal import Change, Journal
+from castmates.pipeline.measure_block import measure_block
+from castmates.runner import staging
+from castmates.runner.processes import quotas
+from castmates.runner.processes.freezer import choose_freezer
+from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, THROTTLED, QuotaWitness
+from castmates.study.scenes import scenes_of
+from castmates.study.spec import Mix, Partition, Plan, Share
+from tests.runner.stage import counter, plan_of
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.needs("cpu-quota")
+
+BUSY = "while True: pass"
+LEAD, BESIDE = "lead@0", "beside@1"
+HALF = Share(member=BESIDE, quota=50, period=10)
+
+
+class Company:
+    """As much of a company as quotas need."""
+
+    class lead:
+        workload = "lead"
+
+    def __init__(self, *shares):
+        self.scenes = [type("Scene", (), {"shares": shares})]
+        self.members = [type("Member", (), {"name": BESIDE, "cpus": (0,)})]
+
+
+@pytest.fixture
+def busy():
+    """A process that wants all of a CPU, in its group, bounded by nothing yet."""
+    process = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True, preexec_fn=in_child())
+    freezer, guarded = choose_freezer("quota"), []
+    try:
+        freezer.adopt(BESIDE, process.pid)
+        made = quotas.quotas_of(Company(HALF), freezer.group_of, freezer.stragglers, guarded.append, "a test")
+        yield made
+    finally:
+        freezer.close()
+        process.wait()
+        made.close()
+        assert not any(group.exists() for group in guarded), "the groups are gone"
+
+
+def test_a_quota_holds_a_busy_process_back_and_ends_with_its_scene(busy):
+    assert busy.members == [BESIDE]
+    assert busy.read_back() == {}
+    busy.apply((HALF,))
+    assert busy.asked() == busy.read_back() == {BESIDE: "5000 10000"}
+    before = busy.throttling()[BESIDE].throttled
+    wait_for(lambda: busy.throttling()[BESIDE].throttled > before + 3, "the kernel holds it back")
+    busy.apply((Share(member=BESIDE, ways=1),))
+    assert (busy.asked(), busy.read_back()) == ({}, {})
+    busy.apply((Share(member=BESIDE, quota=1, period=10),))
+    assert busy.read_back() == {BESIDE: "1000 10000"}, "the kernel gives no less than a millisecond"
+
+
+def test_the_witness_counts_what_was_held_back_and_sees_what_others_change(busy):
+    witness = QuotaWitness(lambda: busy)
+    busy.apply((HALF,))
+    witness.start([BESIDE])
+    before = busy.throttling()[BESIDE].throttled
+    wait_for(lambda: busy.throttling()[BESIDE].throttled > before + 1, "the kernel holds it back")
+    samples = {sample.metric: sample for sample in witness.stop()}
+    assert samples[THROTTLED].value > 1
+    assert samples[IN_FORCE].note == "5000 10000"
+    assert CHANGED not in samples
+    witness.start([BESIDE])
+    cpu_quota.bound(busy._groups[BESIDE].group, 9000, 10000)
+    (changed,) = [sample for sample in witness.stop() if sample.metric == CHANGED]
+    assert changed.note == "'5000 10000' was '9000 10000'"
+
+
+def test_nobody_is_bounded_where_no_scene_has_a_quota():
+    made = quotas.quotas_of(Company(Share(member=BESIDE, ways=1)), None, None, None, "a test")
+    assert (made.members, made.throttling()) == ([], {})
+
+
+def test_handing_the_controller_down_is_written_down_and_taken_back(tmp_path, monkeypatch):
+    """The file behaves as the kernel's: what is read is a list, what is written has a sign."""
+    file, journal = tmp_path / "cgroup.subtree_control", Journal(tmp_path / "state")
+    file.write_text("memory pids\n")
+
+    def write(path: Path, text: str) -> None:
+        names = set(path.read_text().split())
+        path.write_text(" ".join(sorted(names | {text[1:]} if text[0] == "+" else names - {text[1:]})) + "\n")
+
+    monkeypatch.setattr(cpu_quota, "write_kernel", write)
+    assert not journal.apply([Change("cpu controller", quotas.KIND, str(file), cpu_quota.OFF, cpu_quota.ON)], "a test")
+    assert file.read_text() == "cpu memory pids\n"
+    assert [entry.change.new for entry in journal.entries()] == [cpu_quota.ON]
+    (undone,) = journal.restore_mine()
+    assert (undone.how, file.read_text()) == ("restored", "memory pids\n")
+
+
+def _under_quota(plan: Plan) -> Plan:
+    """The plan with its co-run under a quota too."""
+    (one,) = plan.blocks
+    (mix,) = one.company.mixes
+    part = Partition(name="quota-50", shares=(Share(member=mix.antagonists[0], quota=50, period=10),))
+    more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (part,)})
+    members = {member.name: member for member in one.company.members}
+    company = one.company.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
+    return plan.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+
+
+@pytest.mark.needs("two-cpus", "compiler")
+def test_a_block_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypatch):
+    plan = _under_quota(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache))
+    stages, made = [], staging.LiveStage.bound
+    monkeypatch.setattr(staging.LiveStage, "bound", lambda self, *words: (stages.append(self), made(self, *words))[1])
+    before = set(_groups())
+    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
+    record = json.loads((tmp_path / "block.json").read_text())
+    windows, samples = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("windows", "samples"))
+    assert record["status"] == "measured"
+    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    assert "cpu.max" in record["hardware"]["quotas"]["quotas"]
+    under = samples[samples["metric"] == IN_FORCE]
+    assert set(under["note"]) == {"5000 10000"}
+    assert samples.loc[samples["metric"] == THROTTLED, "value"].sum() > 0
+    corun = (
+        windows[(windows["kind"] == "corun") & (windows["role"] == "antagonist")].groupby("partition")["rate"].mean()
+    )
+    assert corun["quota-50"] < corun["unmanaged"]
+    assert set(_groups()) == before, "no group is left"
+    assert stages[0].quotas.members == []
+
+
+def _groups():
+    places = [*cgroups.here(cgroups.unified), *cgroups.here(cgroups.cpu_of_version_1)]
+    return [group for place in places for group in place.glob("castmates.*")]

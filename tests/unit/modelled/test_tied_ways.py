@@ -1,0 +1,67 @@
+"""A processor that ties ways, in the model: the kernel shows nothing of it, registers and occupancy do."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
+from castmates.pipeline.estimate_effects import what_was_held
+from castmates.pipeline.measure_block import measure_block
+from castmates.results.folder import StudyFolder
+from tests.unit.modelled.makers import STUDY, project_of
+
+WAY = 3 * 2**19
+CUTTING = "cache: {sweeps: [{split: 10}]}\n"
+
+
+def played(tmp_path, monkeypatch, model):
+    """The plan, and the record and the tables of its first launch."""
+    monkeypatch.chdir(tmp_path)
+    noise = "noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}"
+    plan = project_of(tmp_path, f"{STUDY}{CUTTING}model: {{ways: 11, {model}{noise}}}\n").plan()
+    folder = StudyFolder(tmp_path / "results/example")
+    place = folder.record_file(plan.blocks[0]).parent
+    measure_block(plan, plan.blocks[0].path, place, tmp_path)
+    record = json.loads((place / "block.json").read_text())
+    return plan, folder, record, *(pd.read_parquet(place / f"{name}.parquet") for name in ("windows", "samples"))
+
+
+def occupied(record, windows, samples):
+    """What the antagonist held under the partition, in ways."""
+    scene = "corun:ranking+flood@split-10"
+    rows = windows[(windows["scene"] == scene) & (windows["member"] == "flood@2")]
+    assert set(rows["schemata"]) == {"MB:0=100 L3:0=400"}
+    own = samples[(samples["metric"] == "llc_occupancy") & (samples["subject"] == "flood@2")]
+    last = own.groupby("window")["value"].last()[rows["window"]]
+    true = record["truth"][scene]["flood@2"]["occupancy_bytes"][0]
+    assert last.to_numpy() == pytest.approx(true, rel=0.05)
+    return true / WAY
+
+
+@pytest.mark.parametrize(("model", "ways"), [("", 1), ('io_ways: "0x600", tied: true, ', 2)])
+def test_one_way_that_is_tied_holds_more_than_one_way(tmp_path, monkeypatch, model, ways):
+    _, _, record, windows, samples = played(tmp_path, monkeypatch, model)
+    assert "processor" not in record  # nothing can be read of this one
+    assert ways - 1 < occupied(record, windows, samples) <= ways + 0.01
+
+
+def test_registers_put_it_on_record_and_relabel_the_partition(tmp_path, monkeypatch):
+    plan, folder, record, windows, _ = played(tmp_path, monkeypatch, 'io_ways: "0x600", tied: true, registers: true, ')
+    found = record["processor"]["partitions"]["split-10"]
+    row = {"member": "flood@2", "line": "L3", "domain": 0, "asked": "400", "held": "600"}
+    assert row in found
+    assert record["processor"]["registers"].startswith("read once under each partition")
+    assert windows["valid"].all()  # what was measured stays: it is what these settings do here
+    real, known = what_was_held(plan, folder)
+    assert set(known.values()) == {OTHERWISE}
+    (mix,) = [mix for mix in real.mixes if mix.partitions]
+    assert {share.member: share.ways for share in mix.partitions[0].shares} == {
+        "ranking@1": 0x7FF, "flood@2": 0x600, "*": 0x600,
+    }  # fmt: skip
+
+
+def test_without_registers_it_stays_uncertain(tmp_path, monkeypatch):
+    plan, folder, *_ = played(tmp_path, monkeypatch, 'io_ways: "0x600", tied: true, ')
+    _, known = what_was_held(plan, folder)
+    assert set(known.values()) == {UNCERTAIN}

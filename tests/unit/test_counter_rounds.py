@@ -1,0 +1,114 @@
+"""Counts over the rounds of a launch: the drift that was put in is found, and a slower round is none."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.analysis.explanations.counted_metrics import IPC
+from castmates.analysis.explanations.counter_rounds import BY_ROUND, DRIFTS, over_rounds
+from castmates.report.figures import counters_evolution
+from castmates.report.figures.texts import texts_for
+from tests.unit.test_counters_figure import HEAD, made_up
+from tests.unit.test_counters_figure import results as with_counts
+from tests.unit.test_figures import texts
+
+ROUNDS = 6
+
+
+def drifting(row):
+    """Misses grow by a tenth from round to round, alone; cycles and instructions stay."""
+    grows = row["event"] == "LLC-load-misses" and row["scene"] == "solo"
+    return row | ({"value": row["value"] * 1.1 ** row["round"]} if grows else {})
+
+
+def found(**more):
+    counts, windows = made_up(rounds=ROUNDS, **more)
+    return over_rounds([counts], [steps(windows)], windows)
+
+
+def steps(windows):
+    """Two heartbeats in each window: iterations go on through the launch."""
+    rows = [
+        HEAD | {"company": window["company"], "block": window["block"], "window": window["window"],
+                "member": window["member"], "units": 100 * window["window"] + more}
+        for window in windows.to_dict("records") for more in (0, 50)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_a_drift_is_found_where_it_was_put_with_an_interval_over_launches():
+    by_round, drifts = found(spoil=drifting)
+    assert (list(by_round.columns), list(drifts.columns)) == (list(BY_ROUND), list(DRIFTS))
+    own = drifts.set_index(["kind", "metric"])
+    # The last two of six rounds against the first two: four rounds apart.
+    assert own.loc[("solo", "LLC-load-misses"), "drift"] == pytest.approx(1.1**4, rel=0.01)
+    assert own.loc[("corun", "LLC-load-misses"), "drift"] == pytest.approx(1, rel=0.01)
+    assert own.loc[("solo", IPC), "drift"] == pytest.approx(1, rel=0.01)
+    assert (drifts["drift_low"] <= drifts["drift"]).all()
+    assert (drifts["drift"] <= drifts["drift_high"]).all()
+    assert found(spoil=drifting, blocks=2)[1]["drift_low"].isna().all()
+    misses = by_round[(by_round["metric"] == "LLC-load-misses") & (by_round["kind"] == "solo")]
+    assert misses["round"].tolist() == list(range(1, ROUNDS + 1))
+    assert misses["value"].tolist() == pytest.approx([1e3 * 1.1**one for one in range(1, ROUNDS + 1)], rel=0.01)
+    assert set(misses["blocks"]) == {3}
+
+
+def test_rounds_are_placed_by_the_iterations_that_they_cover():
+    by_round, _ = found()
+    own = by_round[(by_round["metric"] == IPC) & (by_round["kind"] == "solo")].set_index("round")["iteration"]
+    assert own.is_monotonic_increasing
+    assert own[2] - own[1] == 200, "two windows a round, of 100 iterations each"
+    counts, windows = made_up(rounds=ROUNDS)
+    assert over_rounds([counts], [], windows)[0]["iteration"].isna().all()
+
+
+def test_a_slower_round_is_no_change_because_counts_are_per_unit():
+    counts, windows = made_up(rounds=ROUNDS)
+    late = windows["round"] > 3
+    slower = windows.assign(rate=windows["rate"].where(~late, windows["rate"] / 2))
+    halved = counts.assign(value=counts["value"].where(counts["round"] <= 3, counts["value"] / 2))
+    drifts = over_rounds([halved], [], slower)[1]
+    assert drifts["drift"].tolist() == pytest.approx([1] * len(drifts), rel=0.01)
+
+
+def test_rejected_windows_and_too_few_rounds_have_no_drift():
+    counts, windows = made_up(rounds=2)
+    by_round, drifts = over_rounds([counts], [], windows)
+    assert len(by_round)
+    assert drifts.empty
+    by_round, drifts = over_rounds([counts], [], windows.assign(valid=False))
+    assert (by_round.empty, drifts.empty) == (True, True)
+
+
+def test_an_event_whose_turn_comes_every_other_round_drifts_over_its_own_rounds():
+    def turns(row):
+        waits = row["event"] == "LLC-load-misses" and row["round"] % 2
+        return drifting(row) | ({"value": np.nan, "status": "not counted"} if waits else {})
+
+    _, drifts = found(spoil=turns)
+    own = drifts.set_index(["kind", "metric"])["drift"]
+    assert own["solo", "LLC-load-misses"] == pytest.approx(1.1**4, rel=0.01), "round 6 against round 2"
+
+
+def study(folder, blocks=3):
+    counts, windows = made_up(blocks=blocks, rounds=ROUNDS, spoil=drifting)
+    return with_counts(folder, counts, windows)
+
+
+def test_the_figure_begins_with_instructions_per_cycle_and_says_what_drifts(tmp_path):
+    results = study(tmp_path)
+    figure, source = counters_evolution.draw(results)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["lead: instructions per cycle", "lead: LLC-load-misses per 1000 instructions"]
+    assert figure.axes[1].get_title(loc="right").startswith("+46")
+    assert len(figure.axes[1].lines) == 2, "alone and beside the neighbour"
+    assert {"alone", "beside beside"} <= set(texts(figure))
+    assert "LLC-load-misses per 1000 instructions of lead +46" in texts_for("counters_evolution", results).alternative
+    assert source["drift"].notna().all()
+
+
+def test_with_too_few_rounds_the_figure_says_so(tmp_path):
+    results = with_counts(tmp_path, *made_up(rounds=1))
+    figure, _ = counters_evolution.draw(results)
+    assert "enough rounds" in " ".join(texts(figure)).replace("\n", " ")
+    assert texts_for("counters_evolution", results).alternative == counters_evolution.lacking(results)

@@ -1,0 +1,104 @@
+"""The peak of memory bandwidth: what a curve shows, and workloads that are given a share of it."""
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.study.memory_peak import Peak, at_peak, free_cores
+from castmates.study.model import Workload
+from castmates.study.placement.layout import Cpu, Layout
+from castmates.trials.memory_peak.trial import cores_of_a_package, in_words, ladder, rate
+
+
+def record(*points: tuple[int, float]) -> dict[str, object]:
+    """Cores, and their GB/s of reads; a triad has two thirds."""
+    curve = [{"cores": cores, "read": 1e9 * gb_s, "triad": 2e9 / 3 * gb_s} for cores, gb_s in points]
+    return {"at": "2026-11-23T09:00:00+00:00", "curve": curve}
+
+
+SERVER = Peak.of(record((1, 15), (2, 30), (4, 60), (8, 120), (16, 230), (32, 298), (64, 300)))
+SMALL = Peak.of(record((1, 15), (2, 28)))
+
+
+def cores(*packages: int) -> Layout:
+    """So many cores in each package."""
+    every = [package for package, count in enumerate(packages) for _ in range(count)]
+    return Layout(tuple(Cpu(cpu, core=cpu, package=package) for cpu, package in enumerate(every)))
+
+
+def stream(**keys: object) -> Workload:
+    return Workload.model_validate({"command": "stream", "environment": "native", "progress": "heartbeat", **keys})
+
+
+def test_what_a_curve_shows():
+    assert SERVER is not None
+    assert (SERVER.highest(), SERVER.highest("triad")) == (300e9, pytest.approx(200e9))
+    assert (SERVER.saturating, SERVER.saturated) == (32, True)
+    assert [SERVER.reached(count) / 1e9 for count in (1, 3, 8, 200)] == [15, 30, 120, 300]
+
+
+def test_bandwidth_that_still_grows_is_no_peak_of_the_memory():
+    assert SMALL is not None
+    assert (SMALL.saturating, SMALL.saturated) == (2, False)
+    assert "memory may give far more" in in_words(SMALL)
+    alone = Peak.of(record((1, 15)))
+    assert alone is not None
+    assert not alone.saturated
+
+
+@pytest.mark.parametrize(
+    "broken", [None, {}, {"curve": []}, {"at": "x", "curve": [{"cores": 1}]}, {"curve": 3, "at": ""}]
+)
+def test_a_record_without_a_curve_is_none(broken):
+    assert Peak.of(broken) is None
+
+
+MIXES = [["x", "stream-socket"], ["y", "dial"]]
+PROGRAMS = {
+    "x": stream(cores=4),
+    "y": stream(),
+    "stream-socket": stream(saturate=True, options={"threads": "{cpus}"}),
+    "dial": stream(options={"rate": "60%"}),
+    "not in the study": stream(saturate=True),
+}
+
+
+def test_as_many_cores_as_saturate_and_a_rate_that_is_a_share():
+    found = at_peak(PROGRAMS, MIXES, cores(64, 64), SERVER)
+    assert found["stream-socket"].cores == 32
+    assert found["dial"].options["rate"] == "180GB/s"
+    assert found["x"] == PROGRAMS["x"]
+    assert found["not in the study"] == PROGRAMS["not in the study"]
+
+
+@pytest.mark.parametrize(("layout", "given"), [(cores(16), 11), (cores(6), 1), (cores(5), 1), (cores(2), 1)])
+def test_no_more_cores_than_the_lead_and_the_runner_leave(layout, given):
+    assert at_peak(PROGRAMS, MIXES, layout, SERVER)["stream-socket"].cores == given
+
+
+def test_two_cores_leave_one_beside_a_lead():
+    assert [free_cores(cores(2), 1), free_cores(cores(3), 1), free_cores(cores(1, 8), 1)] == [1, 1, 6]
+
+
+@pytest.mark.parametrize("name", ["stream-socket", "dial"])
+def test_without_a_peak_it_is_one_sentence_with_the_command(name):
+    with pytest.raises(CastmatesError, match=rf"the workload '{name}' .* run `castmates doctor --memory-peak`"):
+        at_peak(PROGRAMS, [["y", name]], cores(4), None)
+    assert at_peak(PROGRAMS, [["y", "x"]], cores(4), None) == PROGRAMS
+
+
+def test_the_ladder_ends_with_all():
+    assert [ladder(count) for count in (1, 2, 3, 20)] == [[1], [1, 2], [1, 2, 3], [1, 2, 3, 4, 6, 8, 12, 16, 20]]
+
+
+def test_the_package_with_most_cores_is_measured():
+    assert cores_of_a_package(cores(2, 3)) == (1, (2, 3, 4))
+    with pytest.raises(CastmatesError, match="no core may be used"):
+        cores_of_a_package(cores())
+
+
+def test_a_disturbance_in_one_piece_does_not_count():
+    steady = [(n * 10**6, 3 * n) for n in range(601)]
+    stalled = [(t + (10**9 if n > 300 else 0), units) for n, (t, units) in enumerate(steady)]
+    assert rate(steady) == rate(stalled) == pytest.approx(3000)
+    with pytest.raises(CastmatesError, match="no progress"):
+        rate([(0, 0)])

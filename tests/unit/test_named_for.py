@@ -1,0 +1,102 @@
+"""What antagonists are named for, and whether they can do it: the rules, with the facts of a machine of 504 MB."""
+
+from pathlib import Path
+
+import pytest
+
+from castmates.study.catalogue import gather
+from castmates.study.last_level import LastLevel, Place, fitted
+from castmates.study.mixes import member_of
+from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.named_for import RULES, cautions
+from castmates.study.placement.search import Seat
+from castmates.study.reading import read
+from castmates.study.spec import Member, Prepared
+from tests.unit.test_memory_peak import SERVER, SMALL
+
+MIB = 1 << 20
+GRANITE = LastLevel(504 * MIB, 16)
+CATALOGUE = Path(__file__).parents[2] / "config/workloads"
+
+
+def member(words: str, cores: int = 1, name: str = "one") -> Member:
+    workload = Workload(command=words, environment="native", progress="heartbeat")
+    seat = Seat(tuple(range(cores)), ())
+    return member_of(name, "antagonist", seat, workload, Prepared(environment_key="k", content="c"))
+
+
+def said(words: str, cores: int = 1, peak=SERVER, cache: LastLevel | None = GRANITE) -> str:
+    return " ".join(cautions([member(words, cores)], lambda _: cache, peak))
+
+
+# Broken on 504 MiB with a peak of 300 GB/s, what the sentence has, and kept.
+TABLE = [
+    ("stream --bytes 64M --rate 200GB/s", 32, "0.13 times the 504 MiB", "stream --bytes 2016M --rate 200GB/s@32"),
+    ("bandwidth --bytes 256M --rate 20GB/s", 2, "hardly used", "bandwidth --bytes 2016M --rate 20GB/s@2"),
+    ("gather --bytes 64M", 1, "`bytes: 4llc`", "gather --bytes 2016M"),
+    ("mix gather:9:256M integer:9", 1, "misses less often than what it is like", "mix gather:9:1008M integer:9"),
+    ("chase --bytes 64M", 1, "takes 13 % of the 504 MiB", "chase --bytes 756M"),
+    ("tree --bytes 64M", 1, "hardly feels", "tree --bytes 504M"),
+    ("capacity --bytes 252M --rate 20M", 1, "comes back to a line after 206 ms", "capacity --bytes 252M --rate 8GB/s"),
+    (
+        "bandwidth --bytes 2016M --rate 20GB/s",
+        1,
+        "more than one core reaches",
+        "bandwidth --bytes 2016M --rate 20GB/s@2",
+    ),
+    ("bandwidth --bytes 2016M --rate 1GB/s", 1, "0.33 % of the 300 GB/s", "bandwidth --bytes 2016M --rate 15GB/s"),
+    ("stream --bytes 2016M", 1, "reaches 5 % of the 200 GB/s", "stream --bytes 2016M@16"),
+]
+
+
+@pytest.mark.parametrize(("broken", "cores", "words", "kept"), TABLE)
+def test_each_rule_on_a_cache_of_504_mib(broken, cores, words, kept):
+    assert words in said(broken, cores)
+    kept, _, more = kept.partition("@")
+    assert said(kept, int(more or cores)) == ""
+
+
+def test_every_rule_has_a_line_in_the_table_or_a_test():
+    assert len(RULES) == 7
+
+
+def test_a_set_that_goes_through_a_small_cache_stays_in_a_large_one():
+    assert said("stream --bytes 64M", cache=LastLevel(24 * MIB, 12), peak=None) == ""
+    assert said("stream --bytes 64M", cache=LastLevel(24 * MIB, 12, caches=2), peak=None)  # threads on two caches
+
+
+def test_half_a_cache_is_held_by_a_rate_and_not_by_a_size():
+    """Whatever the size of the cache: 20 million visits a second hold half of none against 10 GB/s."""
+    for mib in (16, 504):
+        cache = LastLevel(mib * MIB, 16)
+        assert "does not hold its part" in said(f"capacity --bytes {mib // 2}M --rate 20M", cache=cache, peak=None)
+        assert said(f"capacity --bytes {mib // 2}M --rate 5GB/s", cache=cache, peak=None) == ""
+
+
+def test_what_is_to_saturate_is_labelled_where_it_cannot():
+    one = member("stream --bytes 2016M", cores=1, name="stream-socket")
+    (first, *_) = cautions([one], lambda _: GRANITE, SERVER, {"stream-socket"})
+    assert first == "stream-socket: 32 cores saturate the memory of a package, and only 1 is left for it here."
+    assert "memory may give far more" in said("stream --bytes 2016M", cores=1, peak=SMALL)
+
+
+def test_an_unknown_cache_is_named_once():
+    two = [member("stream --bytes 128M", name=name) for name in ("a", "b")]
+    (sentence,) = cautions(two, lambda _: None, None)
+    assert "32 MiB, which was assumed" in sentence
+
+
+def test_programs_of_others_are_not_judged():
+    foreign = Workload(command="stream --bytes 1M")
+    found = member_of("x", "lead", Seat((0,), ()), foreign, Prepared(environment_key=None, content=""))
+    assert cautions([found], lambda _: GRANITE, None) == ()
+
+
+def test_no_size_of_the_catalogue_breaks_a_rule_on_a_cache_of_504_mib():
+    """With the same sizes in bytes on all machines, most did."""
+    path = CATALOGUE / "kernels.yaml"
+    entries = read(Catalogue, path.read_text(encoding="utf-8"), str(path))
+    stock = gather([(str(path), entries)], Study(name="none"), "none", ["native"])
+    place = Place((0,), GRANITE, 1 << 40)
+    there = [member(" ".join(fitted(one, place).words), name=name) for name, one in stock.items()]
+    assert cautions(there, lambda _: GRANITE, None) == ()

@@ -1,0 +1,234 @@
+"""Clocks, throttling, energy and memory controllers: each scene against its baseline; truths by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.analysis.explanations.counted_metrics import GHZ
+from castmates.analysis.explanations.power import (
+    AT_EDGES,
+    CONTROLLERS,
+    CPU_CLOCK,
+    FOREIGN,
+    PACKAGE_POWER,
+    PACKAGE_THROTTLED,
+    SEEN_BY_MBM,
+    THROTTLED,
+)
+from castmates.analysis.explanations.resources import NEEDED, resources
+from castmates.report.results import Results
+from castmates.report.text import resources as on_page
+from castmates.report.text import slices
+from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, RESOURCES, frame
+from tests.unit.windows_maker import company, mix, plan, slices_of, written
+
+PLAN = plan([company("c", mix("bert@0.2", "stream@1"))], blocks=3)
+WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
+WATCHED = slices_of(WINDOWS)  # each is open for a second
+KEYS = ("study", "company", "block", "window", "round", "scene", "platform")
+
+
+def found(kind, rows_of, of_members=True):
+    """The table, of rows that this function gives for every window, or once for all members of a window."""
+    source = WINDOWS if of_members else WINDOWS.drop_duplicates(["block", "window"])
+    rows = [
+        {name: row[name] for name in KEYS} | {"member": row["member"], "subject": row["member"]} | one
+        for row in source.to_dict("records")
+        for one in rows_of(row)
+    ]
+    filled = {kind: frame(rows, BLOCK_TABLES[kind]), "slices": WATCHED}
+    part = {name: filled.get(name, frame([], BLOCK_TABLES[name]))[columns] for name, columns in NEEDED.items()}
+    return resources(PLAN, WINDOWS, [part])
+
+
+def row_of(table, **wanted):
+    chosen = table
+    for name, value in wanted.items():
+        chosen = chosen[chosen[name] == value]
+    assert len(chosen) == 1, (wanted, chosen)
+    return chosen.iloc[0]
+
+
+def is_busy(row):
+    return row["kind"] in ("corun", "placebo")
+
+
+def counted(row, **changed):
+    """Cycles and time on a CPU: 3 GHz alone, 2.4 beside a neighbour, 2 beside one that uses memory."""
+    ghz = {"corun": 2.0, "placebo": 2.4}.get(row["kind"], 3.0)
+    usual = {"source": "perf_event_open", "phase": "", "status": "counted", "running": 1.0, "scope": "thread"} | changed
+    return [usual | {"event": "cycles", "value": ghz * 5e8}, usual | {"event": "task-clock", "value": 5e8}]
+
+
+def test_the_clock_while_running_is_cycles_over_the_time_on_a_cpu():
+    table = found("counters", counted)
+    lead = {"metric": GHZ, "member": "bert@0.2"}
+    corun, beside, busy = (
+        row_of(table, scene=scene, baseline=baseline, **lead)
+        for scene, baseline in (("corun", "solo"), ("corun", "placebo"), ("placebo", "solo"))
+    )
+    assert (corun["value"], corun["baseline_value"], corun["change"]) == pytest.approx((2.0, 3.0, 2 / 3))
+    assert (beside["value"], beside["baseline_value"]) == pytest.approx((2.0, 2.4))
+    assert (busy["value"], busy["change"], busy["unit"], busy["scope"]) == (
+        pytest.approx(2.4), pytest.approx(0.8), "GHz", "member",
+    )  # fmt: skip
+    assert (busy["blocks"], busy["rounds"]) == (3, 6)
+    assert row_of(table, metric=GHZ, member="stream@1", scene="corun")["baseline"] == "alone"
+
+
+@pytest.mark.parametrize("changed", [{"scope": "cpu"}, {"note": "user mode only"}])
+def test_a_cpus_own_time_and_cycles_of_user_mode_give_no_clock(changed):
+    """The task-clock of a whole CPU runs on while it sleeps; without the kernel's cycles the clock would be too low."""
+    assert GHZ not in set(found("counters", lambda row: counted(row, **changed))["metric"])
+
+
+def test_the_clock_of_its_cpus_is_weighed_by_the_time_that_they_ran():
+    def readings(row):
+        clock = {"source": "busy_clock", "t_ns": 5}
+        fast, slow = (2.0, 1.0) if is_busy(row) else (3.0, 1.0)
+        return [
+            clock | {"subject": f"cpu{cpu}", "metric": metric, "value": value}
+            for cpu, ghz, seconds in ((0, fast, 0.9), (2, slow, 0.1), (1, 4.0, 1.0), (7, 9.0, 1.0))
+            for metric, value in (("busy_ghz", ghz), ("unhalted_s", seconds))
+        ]
+
+    table = found("samples", readings, of_members=False)
+    lead = row_of(table, metric=CPU_CLOCK, member="bert@0.2", scene="placebo")
+    assert (lead["value"], lead["baseline_value"]) == pytest.approx((1.9, 2.8))
+    other = row_of(table, metric=CPU_CLOCK, member="stream@1")
+    assert (other["scene"], other["value"], other["change"]) == ("corun", pytest.approx(4.0), pytest.approx(1.0))
+
+
+def packages(row):
+    """Two packages; beside a neighbour the first draws twice as much, and its controllers move four times as much."""
+    more = 4 if row["kind"] == "corun" else 2 if row["kind"] == "placebo" else 1
+    mine = {"source": "package", "t_ns": 5, "subject": "package0"}
+    return [
+        mine | {"metric": "package_w", "value": 60.0 * min(more, 2)},
+        mine | {"metric": "memory_read", "value": 3e9 * more},
+        mine | {"metric": "memory_written", "value": 1e9 * more},
+        mine | {"metric": "package_throttles", "source": "throttling", "value": 6.0 if is_busy(row) else 0.0},
+        mine | {"subject": "package1", "metric": "package_w", "value": 40.0},
+        {"source": "throttling", "t_ns": 5, "subject": "cpu0", "metric": "core_throttles", "value": 1.0 * is_busy(row)},
+        {"source": "throttling", "t_ns": 5, "subject": "cpu2", "metric": "core_throttles", "value": 2.0 * is_busy(row)},
+        {"source": "foreign traffic", "t_ns": 5, "subject": "host", "metric": "foreign_traffic", "value": 0.4e9 * more},
+        *(
+            {"source": "resctrl", "t_ns": t, "subject": who, "metric": "mbm_total", "value": value * more}
+            for t, share in ((1, 0.5), (10**9, 1.5), (2 * 10**9, 99.0))
+            for who, value in (("bert@0.2", 1e9 * share), ("stream@1", 1.6e9 * share), ("bert@0.2 l3:0", 1e9 * share))
+        ),
+    ]
+
+
+def test_what_belongs_to_a_package_is_in_no_members_name():
+    table = found("samples", packages, of_members=False)
+    own = table[table["scope"] != "member"]
+    assert set(own["member"]) == {""}
+    assert set(own["role"]) == {"package"}
+    assert set(own["scope"]) == {"package 0", "package 1", "packages"}
+    power = row_of(table, metric=PACKAGE_POWER, scope="package 0", scene="placebo", baseline="solo")
+    assert (power["value"], power["baseline_value"], power["change"]) == pytest.approx((120.0, 60.0, 2.0))
+    assert power["unit"] == "W"
+    other = row_of(table, metric=PACKAGE_POWER, scope="package 1", scene="corun", baseline="solo")
+    assert other["change"] == pytest.approx(1.0)
+    moved = row_of(table, metric=CONTROLLERS, scope="package 0", scene="corun", baseline="placebo")
+    assert (moved["value"], moved["baseline_value"]) == pytest.approx((16e9, 8e9))
+    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="solo")["value"] == pytest.approx(
+        1.6e9
+    )
+
+
+def test_throttle_events_are_compared_by_their_difference_because_mostly_there_are_none():
+    table = found("samples", packages, of_members=False)
+    package = row_of(table, metric=PACKAGE_THROTTLED, scene="placebo", baseline="solo")
+    assert (package["value"], package["baseline_value"], package["change"], package["scale"]) == (
+        6.0,
+        0.0,
+        6.0,
+        "points",
+    )
+    lead = row_of(table, metric=THROTTLED, member="bert@0.2", scene="placebo")
+    assert (lead["value"], lead["change"], lead["unit"]) == (3.0, 3.0, "per second")
+
+
+def test_mbm_is_held_against_the_memory_controllers():
+    table = found("samples", packages, of_members=False)
+    share = row_of(table, metric=SEEN_BY_MBM, scene="corun", baseline="solo")
+    assert (share["value"], share["unit"], share["scope"]) == (
+        pytest.approx(0.75),
+        "",
+        "packages",
+    )  # (1 + 1.6 + 0.4) / 4
+    words = on_page.mbm_check(page_of(table))
+    assert words.startswith(
+        "MBM of all groups, the default group included, came to 75 % of what the memory controllers"
+    )
+    assert "do not show the same" in words
+    assert on_page.mbm_check(page_of(table.assign(value=np.where(table["metric"] == SEEN_BY_MBM, 0.95, 1.0)))).endswith(
+        "The two agree."
+    )
+    assert on_page.mbm_check(page_of(table[:0])) == ""
+
+
+def page_of(table):
+    return Results(
+        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), WINDOWS,
+        resources=table,
+    )  # fmt: skip
+
+
+def test_the_page_shows_power_apart_and_says_what_is_not_proved():
+    table = found("samples", packages, of_members=False)
+    assert {row["metric"] for row in on_page.rows(page_of(table))} == {"memory bandwidth"}
+    shown = on_page.power_rows(page_of(table))
+    power = next(row for row in shown if row["metric"] == PACKAGE_POWER and row["scene"] == "placebo")
+    assert (power["whose"], power["value_text"], power["unit_shown"]) == ("package 0", "120.0", "W")
+    events = next(row for row in shown if row["metric"] == PACKAGE_THROTTLED)
+    assert events["change_text"] == "6.00 per second"
+    assert next(row for row in shown if row["metric"] == FOREIGN)["whose"] == "the block's packages"
+    lacking = on_page.lacking_power(page_of(table))
+    assert (
+        lacking
+        == "Not measured here: the clock while running (cycles over task-clock, APERF over MPERF) and the uncore clock."
+    )
+    assert "is therefore not proved here" in on_page.lacking_power(page_of(table[:0]))
+
+
+def test_tables_from_before_are_read_as_those_of_members():
+    table = found("samples", packages, of_members=False)
+    old = table[table["scope"] == "member"].drop(columns=["scope", "scene"])
+    assert list(RESOURCES)[-2:] == ["scope", "scene"]
+    assert {row["whose"] for row in on_page.power_rows(page_of(old))} <= {"bert@0.2", "stream@1"}
+    assert isinstance(old, pd.DataFrame)
+
+
+def test_the_drivers_frequency_at_the_edges_counts_and_a_nominal_one_does_not():
+    def readings(row):
+        clock = {"source": "frequency", "metric": "frequency_mhz"}
+        mhz = 2000.0 if is_busy(row) else 3000.0
+        return [
+            clock | {"t_ns": t, "subject": f"cpu{cpu}", "value": mhz + t, "note": note}
+            for t in (0, 200)
+            for cpu, note in ((0, "scaling_cur_freq"), (1, "/proc/cpuinfo, in a guest often the nominal one"))
+        ]
+
+    table = found("samples", readings, of_members=False)
+    assert set(table["member"]) == {"bert@0.2"}
+    row = row_of(table, metric=AT_EDGES, scene="placebo")
+    assert (row["value"], row["baseline_value"]) == pytest.approx((2.1, 3.1))
+
+
+def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
+    def used(*lengths):
+        record = {"status": "measured", "pace": {"rounds": [{"round": 1, "slice": length} for length in lengths]}}
+        return slices.used(replace(page_of(frame([], RESOURCES)), recorded=(record,)))
+
+    assert used(0.06, 0.075).startswith("Scenes took turns in slices of 60 to 75 ms. What builds up over seconds")
+    assert used(30.0) == (
+        "Scenes took turns in slices of 30 s. "
+        "Within such slices, power limits and heat show in the scene that causes them."
+    )
+    assert slices.used(page_of(frame([], RESOURCES))) == ""

@@ -1,0 +1,304 @@
+"""What comes from a stranger (a study, results, a crate) is data; docs/privileges.md lists what that means."""
+
+import ast
+import json
+import os
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.table import Table
+from typer.testing import CliRunner
+
+from castmates.cli.main import app
+from castmates.english import TURNING, printable
+from castmates.errors import CastmatesError
+from castmates.pipeline.lock import hold_sweep_lock
+from castmates.report.figures.index import FIGURES
+from castmates.report.page.page import inline_svg, page
+from castmates.report.paper.folder import Folder
+from castmates.report.paper.paper import write_paper
+from castmates.report.results import read_results
+from castmates.results.columns.block import BLOCK_TABLES, table_file
+from castmates.results.folder import StudyFolder
+from castmates.results.links import refuse_links
+from castmates.results.records import forget_useless, measured_blocks
+from castmates.runner.processes.member_log import last_lines
+from castmates.study.model import Study
+from castmates.study.reading import read
+from castmates.terminal.console import SafeConsole
+from castmates.workloads import packages, programs
+from tests.unit import results_maker, study_folder
+from tests.unit.test_page import parsed
+from tests.unit.windows_maker import company, mix, plan, written
+
+ROOT = Path(__file__).resolve().parents[2]
+EVIL = "<script>alert(1)</script>"
+STEERING = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202etxt"  # title, colour, an eight-bit erase, text turned around
+OUTSIDE = ["..", "../../outside", "/tmp/outside", "a/../../outside", "", ".", "a\0b"]
+
+
+# A study: its names and titles.
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "a/b", "..", ".hidden", "a b", "a\nb", "A"])
+def test_a_study_cannot_name_a_folder_outside_of_results(name):
+    with pytest.raises(CastmatesError, match="name"):
+        read(Study, f"name: {json.dumps(name)}\n", "study.yaml")
+
+
+def test_a_title_does_not_steer_the_terminal(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        f"name: stranger\ntitle: {json.dumps(STEERING)}\nleads: [chase]\nantagonists: [stream]\n", encoding="utf-8"
+    )
+    done = CliRunner().invoke(app, ["plan", str(study)])
+    assert done.exit_code == 0, done.output
+    assert "owned" in done.output
+    assert not {*STEERING} & {"\x1b", "\x07", "\x9b", "\u202e"} & {*done.output}
+
+
+def test_nothing_that_is_printed_steers_the_terminal(capsys):
+    console = SafeConsole(force_terminal=True, color_system="truecolor", width=200)
+    table = Table()
+    table.add_column(STEERING)
+    table.add_row(STEERING)
+    with console.capture() as held:
+        console.print(STEERING, table, style="bold red", markup=False)
+    text = re.sub(r"\x1b\[[\d;]*m", "", held.get())  # our own colours
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*text}
+    assert printable("tab\tend\n ✓ −…") == "tab\tend\n ✓ −…"
+    assert printable(TURNING + "\r\0\x7f").strip("\N{REPLACEMENT CHARACTER}") == ""
+
+
+def test_the_last_words_of_a_program_do_not_steer_the_terminal(tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(b"\x1b]0;owned\x07done\n")
+    assert last_lines(log, 1) == ["\N{REPLACEMENT CHARACTER}]0;owned\N{REPLACEMENT CHARACTER}done"]
+
+
+# A catalogue: only installed programs are asked for their version, and only compilers for their parts.
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """Programs of a stranger's that look like a package's and leave a mark where they are run."""
+    for name in ("xz", "gcc", "evil"):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\necho $0 $@ >> {tmp_path}/ran\necho 'xz (XZ Utils) 5.4'\n")
+        program.chmod(0o755)
+    return tmp_path
+
+
+def test_a_catalogue_has_no_program_run_that_is_not_installed(planted, monkeypatch):
+    monkeypatch.chdir(planted)
+    catalogue = planted / "workloads"
+    catalogue.mkdir()
+    commands = {
+        "a": "./xz -6 file",
+        "b": f"{planted}/xz -6 file",
+        "c": f'sh -c "$({planted}/evil -print-prog-name=cc1)"',
+        "d": f'sh -c "$({planted}/gcc -print-prog-name=cc1)"',
+        "e": 'sh -c "$(evil -print-prog-name=cc1)"',
+    }
+    texts = [f"  {name}: {{command: {json.dumps(command)}, package: xz-utils}}" for name, command in commands.items()]
+    (catalogue / "theirs.yaml").write_text("\n".join(["workloads:", *texts]) + "\n")
+    packages.missing(catalogue)
+    for command in commands.values():
+        programs.lack(command.split(), "xz-utils", os.environ["PATH"])
+    assert not (planted / "ran").exists()
+
+
+# Results: their names, links and records.
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_names_in_results_do_not_lead_out_of_their_folder(name):
+    folder = StudyFolder(Path("results/stranger"))
+    for place in (folder.mix_file, folder.rounds_file, folder.bundle, folder.confirming_file):
+        with pytest.raises(CastmatesError, match="no name of a file"):
+            place(name)
+    with pytest.raises(CastmatesError, match="no name of a file"):
+        folder.block(f"{name}/1")
+
+
+def test_a_plan_of_a_stranger_reads_no_block_outside_of_its_folder(tmp_path):
+    one = plan([company("c", mix("a@0", "b@1"))], blocks=2)
+    folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
+    text = (folder / "plan.json").read_text()
+    (folder / "plan.json").write_text(text.replace('"id":"c"', '"id":"../../elsewhere"'))
+    done = CliRunner().invoke(app, ["compare", str(folder), str(folder)])
+    assert "no name of a file" in str(done.exception)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside"])
+def test_a_paper_is_written_into_its_folder_alone(tmp_path, name):
+    results = results_maker.make(tmp_path / "results/theirs", blocks=3)
+    file = results / "plan.json"
+    content = json.loads(file.read_text())
+    content["study"] = name
+    for block in content["blocks"]:
+        block["study"] = name
+    file.write_text(json.dumps(content))
+    study = tmp_path / "study.yaml"
+    study.write_text("name: theirs\nleads: [a]\nantagonists: [b]\n")
+    for path in (name, "a/../../b"):
+        with pytest.raises(CastmatesError, match="would be written outside of"):
+            Folder(tmp_path / "paper").copy(study, path, "")
+        with pytest.raises(CastmatesError, match="would be written outside of"):
+            Folder(tmp_path / "paper").text(path, "x", "")
+    assert not (tmp_path / "outside").exists()
+
+
+LINKS = [".sweep.lock", "report", "tables/effects.parquet", "blocks/c", "blocks/c/1/block.json", "figures/x.svg"]
+
+
+@pytest.mark.parametrize("where", LINKS)
+def test_a_link_in_results_is_refused_and_its_target_kept(tmp_path, where):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "block.json").write_text('{"status": "failed"}')
+    results = StudyFolder(tmp_path / "results/theirs")
+    link = results.path / where
+    link.parent.mkdir(parents=True)
+    link.symlink_to(precious / "block.json" if "." in link.name else precious)
+    for use in (refuse_links, hold_sweep_lock, lambda folder: list(forget_useless(folder))):
+        with pytest.raises(CastmatesError, match=f"{link} is a link"):
+            use(results)
+    assert (precious / "block.json").read_text() == '{"status": "failed"}'
+    elsewhere = tmp_path / "linked"
+    elsewhere.symlink_to(results.path)
+    link.unlink()
+    refuse_links(StudyFolder(elsewhere))  # the folder itself may lie on another disk
+
+
+def test_a_paper_publishes_nothing_that_a_link_leads_to(tmp_path):
+    results = results_maker.make(tmp_path / "results/theirs", blocks=3)
+    (tmp_path / "secret").write_text("secret")
+    (results / "tables/secret.csv").symlink_to(tmp_path / "secret")
+    with pytest.raises(CastmatesError, match="is a link"):
+        write_paper(results, tmp_path / "paper", "", [])
+    assert not (tmp_path / "paper").exists()
+
+
+def test_a_record_without_its_tables_counts_for_nothing(tmp_path):
+    """Snakemake would launch the block again, with the commands that the record brings along."""
+    one = plan([company("c", mix("a@0", "b@1"))], blocks=2)
+    folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
+    assert list(measured_blocks(StudyFolder(folder))) == []
+    for name in BLOCK_TABLES:
+        (folder / "blocks/c/1" / table_file(name)).touch()
+    assert [block.path for block in measured_blocks(StudyFolder(folder))] == ["c/1"]
+
+
+def test_texts_of_results_reach_the_page_escaped(tmp_path):
+    folder = results_maker.make(tmp_path / "theirs", leads=["a"], antagonists=["b"], machine=machine_of(EVIL))
+    for table, column in (("windows", "reasons"), ("blocks", "reason")):
+        file = folder / f"tables/{table}.parquet"
+        rows = pd.read_parquet(file)
+        rows[column] = f"CPU time of others: {EVIL} took 40 %"
+        rows["valid" if table == "windows" else column] = False if table == "windows" else EVIL
+        rows.to_parquet(file)
+    content = json.loads((folder / "plan.json").read_text())
+    content["titles"] = dict.fromkeys(content["titles"], EVIL)
+    (folder / "plan.json").write_text(json.dumps(content))
+    for record in folder.glob("blocks/*/*/block.json"):
+        text = json.loads(record.read_text())
+        record.write_text(json.dumps(text | {"status": "failed", "reason": EVIL, "host": EVIL}))
+    html = page(read_results(folder), dict.fromkeys(FIGURES, "<svg></svg>"))
+    assert len(parsed(html).all("script")) == 1
+    assert "alert(1)" in html
+    assert EVIL not in html
+
+
+def machine_of(text):
+    return {key: text if isinstance(value, str) else value for key, value in results_maker.MACHINE.items()}
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        EVIL,
+        '<g onload="alert(1)"/>',
+        '<a xlink:href="javascript:alert(1)"/>',
+        "<foreignObject/>",
+        '<image href="http://a.b/c.png"/>',
+        "<style>@import 'a.css'</style>",
+        '<g style="fill: url(http://a.b)"/>',
+        '<set attributeName="href"/>',
+    ],
+)
+def test_a_drawing_with_a_script_is_not_put_on_the_page(tmp_path, inside):
+    file = tmp_path / "figure.svg"
+    file.write_text(f"<svg>{inside}</svg>")
+    with pytest.raises(CastmatesError, match="holds a script or loads something"):
+        inline_svg(file)
+
+
+def test_a_drawing_of_ours_is(tmp_path):
+    file = tmp_path / "figure.svg"
+    file.write_text('<svg><g clip-path="url(#p1)"><text>only = 3, href="x"</text><use xlink:href="#m2"/></g></svg>')
+    assert "only = 3" in inline_svg(file)
+
+
+# The code: what would run what it reads.
+
+RUNS = {"pickle", "_pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "tarfile", "zipfile"}
+CALLS = {"eval", "exec", "system", "popen", "unpack_archive", "extractall", "unsafe_load", "full_load", "read_pickle"}
+
+
+def modules():
+    return [file for room in ("castmates", "scripts", "docs_site") for file in (ROOT / room).rglob("*.py")]
+
+
+def test_no_module_runs_what_it_reads():
+    """No pickles, no archives that are unpacked, no text that is evaluated, no shell."""
+    for file in modules():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names = {(node.module or "").split(".")[0]}
+            elif isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                assert name not in CALLS, f"{file}:{node.lineno} calls {name}"
+                assert not any(key.arg == "shell" for key in node.keywords), f"{file}:{node.lineno} starts a shell"
+                assert not any(key.arg == "allow_pickle" for key in node.keywords), f"{file}:{node.lineno}"
+                continue
+            else:
+                continue
+            assert not names & RUNS, f"{file}:{node.lineno} imports {names & RUNS}"
+
+
+def test_no_text_reaches_a_page_past_the_escaping():
+    """Only what Castmates itself has drawn or written is markup."""
+    for file in (ROOT / "castmates/report").rglob("*.j2"):
+        text = file.read_text(encoding="utf-8")
+        assert "autoescape" not in text
+        for expression in re.findall(r"\{\{(.*?)\|\s*safe\b", text):
+            names = re.findall(r"[\w.]+", re.sub(r'"(?:\\.|[^"\\])*"', "", expression))
+            assert {*names} <= {"loop.index"}, f"{file} marks {expression} as safe"
+    places = {
+        str(file.relative_to(ROOT / "castmates/report"))
+        for file in (ROOT / "castmates/report").rglob("*.py")
+        if "Markup(" in file.read_text(encoding="utf-8")
+    }
+    assert places == {"page/page.py", "comparison/page.py"}
+
+
+def test_every_claim_of_the_threat_model_names_tests_that_exist():
+    lines = (
+        (ROOT / "docs/privileges.md")
+        .read_text(encoding="utf-8")
+        .partition("## Who may do what to whom")[2]
+        .splitlines()
+    )
+    claims = [line for line in lines if line.startswith("| ") and not line.startswith(("| claim", "| ---"))]
+    assert len(claims) > 15
+    for claim in claims:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", claim)
+        assert named, claim
+        for file, test in named:
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), (file, test)
