@@ -13,7 +13,8 @@ from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import Sweep
 from castmates.study.mitigations import sweeps
-from castmates.study.model import ArrangedMix, Placement, Study
+from castmates.study.mix_keys import ArrangedMix
+from castmates.study.model import Placement, Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.recommend_keys import RecommendKeys

@@ -95,8 +95,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     needs = [_need(each, programs.workloads) for each in (*there, *controls)]
     seats = place(asked, needs, host.layout, study_file)
     seated = [
-        _seated(each, own, programs, host, conditions)
-        for each, own in zip((*there, *controls), seats, strict=True)
+        _seated(each, own, programs, host, conditions) for each, own in zip((*there, *controls), seats, strict=True)
     ]
     ours = seated[: len(there)]
     _note_twins(ours, tried.notes)

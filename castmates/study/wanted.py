@@ -1,7 +1,7 @@
 """The mixes that a study asks for, in all their arrangements, before anybody has a seat."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from castmates.study.mix_keys import PERIOD, ArrangedMix, Mitigated
@@ -101,7 +101,7 @@ def with_place(antagonists: str, mix: str) -> str:
 
 
 def _arranged(rule: ArrangedMix) -> Iterator[Wanted]:
-    places = [SAME_CPUS] if rule.share.cpus else rule.distance or [""]
+    places: Sequence[str] = [SAME_CPUS] if rule.share.cpus else rule.distance or [""]
     quotas = tuple(Quota(percent, rule.share.period) for percent in rule.share.quota)
     for place in places:
         for count in sorted(rule.count):

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -31,8 +32,7 @@ HALF = Share(member=BESIDE, quota=50, period=10)
 class Company:
     """As much of a company as quotas need."""
 
-    class lead:
-        workload = "lead"
+    lead = SimpleNamespace(workload="lead")
 
     def __init__(self, *shares):
         self.scenes = [type("Scene", (), {"shares": shares})]

@@ -10,8 +10,6 @@ from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
 from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
-from tests.unit import test_distances as distant
-from tests.unit import test_mitigations as against
 from tests.unit import test_steptimes as steptimes
 from tests.unit import topdown_maker
 from tests.unit.partition_maker import atoms

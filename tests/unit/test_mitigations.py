@@ -15,9 +15,8 @@ from castmates.study.spec import Mitigation, Partition, Plan, Share
 from tests.unit import windows_maker
 from tests.unit.legible import problems
 from tests.unit.makers import prepared, study, workloads
-from tests.unit.partition_maker import LEAD, STREAM, split, under
+from tests.unit.partition_maker import LEAD, STREAM, atoms, split, under
 from tests.unit.test_figure_partitions import results as of_effects
-from tests.unit.partition_maker import atoms
 
 SERVER = MachineModel(sockets=2, domains=4, cores=4, threads=2)
 SINGLE = MachineModel(cores=4)

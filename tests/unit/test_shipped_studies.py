@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from castmates.machine.snapshot import record
 from typer.testing import CliRunner
 
 from castmates import project
 from castmates.cli.main import app
-from castmates.machine.snapshot import record
 from castmates.report.figures.index import figure_names
 from tests.unit import machines, sysfs
 

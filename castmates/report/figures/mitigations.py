@@ -74,8 +74,8 @@ def caption(results: Results) -> str:
     chosen = " The best mask was chosen on other launches." * any(row["blocks_choosing"] for row in rows)
     return (
         "What the program and its neighbours lose against running alone, in per cent, with 95 % t intervals between "
-        f"launches ({units(row['blocks'] for row in rows)}). Below each loss: how much faster (+) or slower they are than "
-        f"with nothing done.{chosen} "
+        f"launches ({units(row['blocks'] for row in rows)}). Below each loss: how much faster (+) or slower they are "
+        f"than with nothing done.{chosen} "
     )
 
 
@@ -160,7 +160,9 @@ def _side(axes: Axes, panel: Panel, name: str, colour: str, ends: tuple[float, f
         axes.axvline(before, color=INK, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1)
     for place, row in enumerate(panel.rows):
         if math.isnan(row[f"{name}_pct"]):
-            if name != "loss" and math.isnan(row["loss_pct"]):  # drawn with the axes that come last, so that nothing covers it
+            if name != "loss" and math.isnan(
+                row["loss_pct"]
+            ):  # drawn with the axes that come last, so that nothing covers it
                 words = textwrap.shorten(row["reason"] or "no number", LETTERS, placeholder=" …")
                 axes.annotate(
                     words, (0, place), xycoords=("axes fraction", "data"), xytext=(4 - 72 * (BARS + NUMBERS + 0.04), 0),

@@ -22,7 +22,7 @@ NAMES = {
 
 def name_of(row: Row) -> str:
     """What is done, with its amount where one row does not stand for all amounts."""
-    return NAMES.get(row["mitigation"], row["mitigation"])
+    return NAMES[row["mitigation"]]
 
 
 def amount_of(row: Row) -> str:

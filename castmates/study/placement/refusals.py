@@ -7,8 +7,8 @@ from itertools import combinations
 from castmates.study.cpus import format_cpu_list
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.rules import Asked
-from castmates.study.placement.seats import Around, lead_places
 from castmates.study.placement.search import Need, search
+from castmates.study.placement.seats import Around, lead_places
 
 LISTS = ("lead", "antagonists")
 SHOWN = 4
@@ -142,7 +142,7 @@ def _count(number: int, what: str = "core") -> str:
 
 
 def no_such_place(asked: Asked, need: Need, layout: Layout) -> str:
-    """Why this mix has no seats as near to the lead as it asks for; "" where it has, or where that is not the reason."""
+    """Why this mix has no seats as near to the lead as it asks for; "" where it has, or for another reason."""
     reserve = 1 if asked.reserve is None else asked.reserve
     if search(asked, [need], layout, reserve) or not search(asked, [_alone(need)], layout, reserve):
         return ""
