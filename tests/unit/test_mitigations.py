@@ -29,7 +29,7 @@ def planned(machine=SERVER, cache=True, cdp=False, no_quota="", **keys):
         del rule["distance"]
     programs = workloads("x", "a")
     there = cache_of(machine).model_copy(update={"cdp": cdp}) if cache else None
-    host = Host(layout_of(machine), there, no_quota)
+    host = Host(layout_of(machine), there, no_quota=no_quota)
     return resolve(study([], [], mitigations=[rule]), Programs(programs, prepared(programs), "p"), host, "study.yaml")
 
 
@@ -70,7 +70,7 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
         ("socket", "its neighbours are that far away already", {"distance": "other-socket"}),
         (
             "other-socket",
-            "the mix x+a:other-socket needs 1 core on another socket, but there are none",
+            "needs 1 core on another socket, but there are none",
             {"machine": SINGLE, "distance": None},
         ),
     ],
