@@ -21,7 +21,7 @@ from castmates.study.placement.place import place, refuse_two_deciders
 from castmates.study.placement.refusals import no_such_place
 from castmates.study.placement.rules import Asked, ask
 from castmates.study.placement.search import Need, Seat
-from castmates.study.spec import PROTOCOL, Control, Member, Mitigation, Mix, Partition, Prepared, Role
+from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
 from castmates.study.wanted import Wanted, unmanaged, wanted
 
 
@@ -37,6 +37,7 @@ class Mixes:
     memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[Mitigation, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()  # for which the machine has no place
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
         {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
         _cautions(seated, programs, host),
         tuple(each for tries in against for each in tries.mitigations(lacking)),
+        tuple(_left_out(each, lacking[each.name]) for each in all_wanted if each.name in lacking and not each.optional),
     )
 
 
@@ -136,6 +138,10 @@ def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Hos
     return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory)
 
 
+def _left_out(wanted: Wanted, why: str) -> LeftOut:
+    return LeftOut(mix=wanted.name, lead=wanted.lead, antagonists=wanted.antagonists, reason=why)
+
+
 def _lonely(study: Study) -> list[Wanted]:
     """The leads that have no mix, where the study asks how sensitive leads are to their ways."""
     if not any(sweep.lead_ways for sweep in study.cache.sweeps):
@@ -156,7 +162,7 @@ def _with_a_place(
             continue
         if each.fewest and not each.optional:
             raise CastmatesError(f"{study_file}: {why}.")
-        lacking[each.name] = why
+        lacking[each.name] = why.removeprefix(f"the mix {each.name} ")
         if not each.optional:
             notes.add(f"mixes: left out: {why}.")
     return there, lacking

@@ -20,6 +20,7 @@ SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
+LATER_IN_PLANS = ("mitigations", "left_out")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -124,6 +125,15 @@ class Mitigation(Frozen):
     reason: str = ""  # why it cannot be tried here
 
 
+class LeftOut(Frozen):
+    """A mix that the study asks for, and for which the machine has no place."""
+
+    mix: str  # its name
+    lead: str  # the workload
+    antagonists: tuple[str, ...]  # the workloads
+    reason: str  # what it needs, and what there is
+
+
 class Scene(Frozen):
     """What holds during a window."""
 
@@ -218,6 +228,7 @@ class Plan(Frozen):
     blocks: tuple[Block, ...]
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
+    left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
@@ -235,4 +246,4 @@ class Plan(Frozen):
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: plans from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "mitigations" or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PLANS or value}

@@ -34,7 +34,7 @@ def cast(machine, rule, no_quota="", **keys):
     programs = workloads("x", "a", "b")
     catalogue.check_names(one, programs, "study.yaml")
     return where, resolve(
-        one, Programs(programs, prepared(programs), "p"), Host(where, None, no_quota=no_quota), "study.yaml"
+        one, Programs(programs, prepared(programs), "p"), Host(where, no_quota=no_quota), "study.yaml"
     )
 
 

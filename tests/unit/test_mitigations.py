@@ -70,7 +70,7 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
         ("socket", "its neighbours are that far away already", {"distance": "other-socket"}),
         (
             "other-socket",
-            "the mix x+a:other-socket needs 1 core on another socket, but there are none",
+            "needs 1 core on another socket, but there are none",
             {"machine": SINGLE, "distance": None},
         ),
     ],
