@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field
 
 from castmates.linux import host
@@ -105,6 +104,8 @@ def version(release: str | None) -> Version | None:
 @cache
 def table() -> tuple[Quirk, ...]:
     """Read all rows."""
+    import yaml  # here, because each launch imports this module
+
     return tuple(Quirk.model_validate(row) for row in yaml.safe_load(FILE.read_text(encoding="utf-8")))
 
 

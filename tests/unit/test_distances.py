@@ -33,7 +33,9 @@ def cast(machine, rule, no_quota="", **keys):
     one = study([], [], mixes=[{"lead": "x", "antagonists": ["a"]} | rule], **keys)
     programs = workloads("x", "a", "b")
     catalogue.check_names(one, programs, "study.yaml")
-    return where, resolve(one, Programs(programs, prepared(programs), "p"), Host(where, None, no_quota), "study.yaml")
+    return where, resolve(
+        one, Programs(programs, prepared(programs), "p"), Host(where, None, no_quota=no_quota), "study.yaml"
+    )
 
 
 def seats(machine, distance, count=1, **keys):

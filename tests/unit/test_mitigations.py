@@ -29,7 +29,7 @@ def planned(machine=SERVER, cache=True, cdp=False, no_quota="", **keys):
         del rule["distance"]
     programs = workloads("x", "a")
     there = cache_of(machine).model_copy(update={"cdp": cdp}) if cache else None
-    host = Host(layout_of(machine), there, no_quota)
+    host = Host(layout_of(machine), there, no_quota=no_quota)
     return resolve(study([], [], mitigations=[rule]), Programs(programs, prepared(programs), "p"), host, "study.yaml")
 
 

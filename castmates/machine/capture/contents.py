@@ -57,7 +57,7 @@ OF_MACHINE: dict[str, Keeper] = {
         for name in ("cpuinfo_min_freq", "cpuinfo_max_freq", "base_frequency")
     },
     **{f"{CPU}/cpu#/cpuidle/state#/{name}": whole(TERMS) for name in ("name", "latency", "disable")},
-    **{f"{CPU}/cpuidle/current_{name}": whole(WORDS) for name in ("driver", "governor", "governor_ro")},
+    **{f"{CPU}/cpuidle/{name}": whole(WORDS) for name in ("current_driver", "current_governor", "current_governor_ro")},
     f"{CPU}/intel_pstate/no_turbo": whole(NUMBER),
     f"{CPU}/intel_pstate/status": whole(WORDS),
     f"{CPU}/amd_pstate/status": whole(WORDS),
