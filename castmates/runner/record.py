@@ -112,6 +112,8 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "open_s": total.open_s,
                 "progress_s": total.seconds,
                 "later": window.later(name),
+                "lead_in_passes": window.lead_in.passes,
+                "not_steady": window.lead_in.not_steady,
             }
 
 
