@@ -48,6 +48,16 @@ def lead_in(stage: Stage, scenes: Sequence[Scene], length_ns: int, emptied: bool
     return LeadIn(len(passes), _is_steady(passes))
 
 
+def reached(lead_ins: Sequence[LeadIn]) -> dict[str, object]:
+    """Return what block.json has of those after emptied caches; nothing where there was none."""
+    if not lead_ins:
+        return {}
+    return {
+        "lead_in_passes": sum(each.passes for each in lead_ins),
+        "not_steady": sum(each.not_steady for each in lead_ins),
+    }
+
+
 def _pass(stage: Stage, scenes: Sequence[Scene], length_ns: int) -> Seen:
     """Run every scene once; return each member's mean rate, and what it holds at the end where that can be read."""
     rates: dict[str, list[float]] = {}

@@ -84,6 +84,7 @@ class Rounds:
                 led_in = LeadIn()
                 if changed or emptied:
                     led_in = lead_in(self.stage, stretch.scenes, self.pace.length_ns, emptied is not None)
+                    self.outcome.led_in += [led_in] if emptied else []
                 new = self._measure_stretch(stretch, number)
             self.stage.exchange([])  # what is looked up from here on is not to weigh on who runs
             for each in (each for window in new for each in window.all_slices):
