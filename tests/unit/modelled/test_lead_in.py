@@ -13,7 +13,7 @@ NO_NOISE = "noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}"
 
 
 def played(tmp_path, monkeypatch, way, chase):
-    """A pointer chase under its part of a large cache, in slices of 65 ms: the record, windows and slices of a launch."""
+    """A pointer chase under its part of a large cache, in slices of 65 ms: a record, its windows and its slices."""
     monkeypatch.chdir(tmp_path)
     text = (
         STUDY.replace("[ranking]", "[chase]").replace("settle: 0.1", "settle: 0.005")
