@@ -204,7 +204,6 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     workloads = _gathered(_catalogues(study, path), study, str(path))
-    workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
