@@ -11,6 +11,7 @@ from typing import TypeVar
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
+from castmates.linux.kernel_files import PERF_DEVICES
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.topology import Topology, read_topology
@@ -43,7 +44,7 @@ from castmates.workloads.native import build as native
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
-COUNTERS = "sys/bus/event_source/devices/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
+COUNTERS = f"{PERF_DEVICES}/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 

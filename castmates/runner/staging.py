@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.files import memory_folder
 from castmates.linux.owned_names import folder_prefix
 from castmates.machine.topology import read_topology
 from castmates.runner.cleanup.warden import Warden
@@ -95,7 +96,7 @@ def on_stage(name: str, warden: Warden, check: Callable[[], None] = lambda: None
 
     Control groups bear the `name`. `check` raises an error when the result is no longer wanted.
     """
-    with _scratch_folder(warden, _memory()) as channels, _scratch_folder(warden) as files:
+    with _scratch_folder(warden, memory_folder()) as channels, _scratch_folder(warden) as files:
         freezer = choose_freezer(name)
         stage = LiveStage(warden, freezer, Scratch(files, channels), check)
         try:
@@ -134,8 +135,3 @@ def _scratch_folder(warden: Warden, place: str | None = None) -> Iterator[Path]:
     with folder as path:
         warden.guard_path(Path(path))
         yield Path(path)
-
-
-def _memory() -> str | None:
-    """Heartbeats belong in memory: a file system that writes back would stall the writers."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

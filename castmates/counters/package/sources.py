@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.counters.package.units import Terms, Unit, units
+from castmates.counters.package.units import Terms, Unit, package_units
 from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.perf_event import Attr
@@ -125,7 +125,7 @@ def _events(source: Source, root: Path) -> list[Wanted]:
     if source.models is not None and not _is_model(source.models, root):
         return []
     events = []
-    for unit in units(source.units, root):
+    for unit in package_units(source.units, root):
         for name in source.names:
             if (terms := unit.named(name)) is not None:
                 scale, of = unit.scale(name)

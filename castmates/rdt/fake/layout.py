@@ -191,11 +191,16 @@ class Layout:
         threshold = Content(lambda: f"{rmids.threshold}\n", set_threshold)
         self._file(folder, "max_threshold_occupancy", MUTABLE, threshold)
         counters = self.groups.monitors.counters
-        if counters.known:
-            modes = Content(counters.show_modes, lambda data: counters.set_mode(strip(c_string(data))))
+        if counters.told:
+            modes = Content(counters.show_modes, self._mode_of_counters)
             self._file(folder, "mbm_assign_mode", MUTABLE, modes)
+        if counters.known:
             self._file(folder, "num_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=False)))
             self._file(folder, "available_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=True)))
+
+    def _mode_of_counters(self, data: bytes) -> None:
+        _need_newline(data)
+        self.groups.monitors.counters.set_mode(c_string(data[:-1]))
 
     def _counted(self, event: str) -> str:
         return ";".join(f"{domain}={_COUNTED[event]}" for domain in self.shape.domains) + "\n"

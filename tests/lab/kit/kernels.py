@@ -13,8 +13,12 @@ from tests.lab.kit.debian import Debian, numbers, unpack
 
 INIT = Path(__file__).parent / "init.sh"
 # Mirrors drop old versions: these are preferred, the newest of the same series will do.
-PREFERRED = {"6.1": "6.1.0-50-amd64", "6.12": "6.12.95+deb12-amd64"}
-PATTERN = {"6.1": r"6\.1\.\d+-\d+-amd64", "6.12": r"6\.12\.\d+\+\w+-amd64"}
+PREFERRED = {"6.1": "6.1.0-50-amd64", "6.12": "6.12.95+deb12-amd64", "7.2": "7.2.12+deb13-amd64"}
+PATTERN = {
+    "6.1": r"6\.1\.\d+-\d+-amd64",
+    "6.12": r"6\.12\.\d+\+\w+-amd64",
+    "7.2": r"7\.2\.\d+\+\w+-amd64",
+}
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "msr")  # and those that they need
 FOLDERS = ("bin", "dev", "proc", "sys", "modules", "lower", "upper", "root")
 
