@@ -18,9 +18,10 @@ from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, check_workloads, partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place, refuse_two_deciders
-from castmates.study.placement.refusals import no_such_place
+from castmates.study.placement.refusals import no_such_place, too_many
 from castmates.study.placement.rules import Asked, ask
 from castmates.study.placement.search import Need, Seat
+from castmates.study.remarks import MIXES
 from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
 from castmates.study.wanted import Wanted, unmanaged, wanted
 
@@ -156,16 +157,23 @@ def _with_a_place(
     """The mixes that find seats as near to the lead as they ask for; and by name, why others find none."""
     there, lacking = [], dict[str, str]()
     for each in all_wanted:
-        why = no_such_place(asked, _need(each, workloads), layout) if each.place else ""
+        why = _no_place(each, asked, _need(each, workloads), layout)
         if not why:
             there.append(each)
             continue
         if each.fewest and not each.optional:
             raise CastmatesError(f"{study_file}: {why}.")
-        lacking[each.name] = why.removeprefix(f"the mix {each.name} ")
+        lacking[each.name] = why.removeprefix(f"the mix {each.in_short} ")
         if not each.optional:
-            notes.add(f"mixes: left out: {why}.")
+            notes.add(f"{MIXES}left out: {why}.")
     return there, lacking
+
+
+def _no_place(wanted: Wanted, asked: Asked, need: Need, layout: Layout) -> str:
+    """Why a mix finds no seats, where its place or the number of its antagonists is to blame; "" otherwise."""
+    if wanted.place:
+        return no_such_place(asked, need, layout)
+    return "" if wanted.fewest else too_many(asked, need, layout)
 
 
 def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
@@ -174,7 +182,7 @@ def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
     for each in (each for each in seated if each.wanted.place):
         twin = first.setdefault(each.mix.identity, each)
         if twin is not each:
-            notes.add(f"mixes: {each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
+            notes.add(f"{MIXES}{each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
 
 
 def _against(study: Study, seated: Sequence[_Seated], host: Host, study_file: str, notes: Notes) -> list[Tried]:
@@ -213,7 +221,7 @@ def _with_partitions(
             for partition in tried.of(lead, []):
                 yield _mix(lead.workload, [lead], conditions, partition)
     if no_quota and any(each.wanted.quotas for each in seated):
-        tried.notes.add(f"mixes: quotas of CPU time are left out: {no_quota}.")
+        tried.notes.add(f"{MIXES}quotas of CPU time are left out: {no_quota}.")
     tried.note_unplayed()
 
 
@@ -228,8 +236,7 @@ def _mix(name: str, members: Sequence[Member], conditions: _Conditions, partitio
 
 
 def _need(wanted: Wanted, workloads: Workloads) -> Need:
-    name = wanted.name if wanted.place else "+".join(wanted.members)
-    return Need(name, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
+    return Need(wanted.in_short, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
 
 
 def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: Prepared) -> Member:

@@ -271,4 +271,6 @@ def test_names_show_the_place_in_words():
     assert plain("ranking@0+stream@1") == "ranking+stream"
     assert plain("stream+stream:smt") == "2 \N{MULTIPLICATION SIGN} stream (on its siblings)"
     assert plain("a@1#2") == "a"
+    assert plain("ranking@0-2.8+stream@3-4") == "ranking+stream"
+    assert plain("stream@1-2+stream@3-4#2:smt") == "2 \N{MULTIPLICATION SIGN} stream (on its siblings)"
     assert plain("placebo:1") == "placebo:1"
