@@ -20,7 +20,7 @@ from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import Freezer, choose_freezer
 from castmates.runner.processes.launch import Running, Start, launch
 from castmates.runner.processes.pages import pages_of
-from castmates.runner.processes.quotas import Quotas, quotas_of
+from castmates.runner.processes.quotas import Quotas, room_for
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Company, Share
@@ -63,10 +63,14 @@ class LiveStage(Stage):
         for name, process in self.cast.items():
             process.pages = pages_of(self.freezer.stragglers(name), process.start.command)
 
-    def bound(self, company: Company, purpose: str) -> None:
+    def make_room_for_quotas(self, company: Company, purpose: str) -> None:
+        """See to it that CPU time can be bounded, if some scene has a quota; nobody is launched yet."""
+        self.quotas = room_for(company, next(iter(self.freezer.groups()), None), purpose)
+
+    def bound(self, company: Company) -> None:
         """Prepare to bound the CPU time of those to whom some scene gives a quota; everyone is frozen."""
-        freezer, guard = self.freezer, self._warden.guard_cgroup
-        self.quotas = quotas_of(company, freezer.group_of, freezer.stragglers, guard, purpose)
+        freezer = self.freezer
+        self.quotas.take_in(company, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
         """Put these shares of caches, bandwidth and CPU time in force; True where a member has lost ways."""
