@@ -30,9 +30,9 @@ _SIZES = {"Joules": 1.0, "MiB": 2.0**20, "MB": 1e6, "Bytes": 1.0, "": LINE}
 _DATA_FABRIC_OF_ZEN = {0x17: range(0x30, 0x100), 0x19: [*range(0x10), *range(0x20, 0x60)]}
 _CHANNELS = [0x07, 0x47, 0x87, 0xC7, 0x107, 0x147, 0x187, 0x1C7]  # events of the fabric's eight memory channels
 
-# AMD's counter of energy is the package's. A kernel that knows of dies may read it through one CPU of each of them, which
-# all show the whole package; dies of Intel's have a counter each, and the package is their sum (arch/x86/events/rapl.c,
-# rapl_pmu_is_pkg_scope).
+# AMD's counter of energy is the package's. A kernel that knows of dies may read it through one CPU of each of them,
+# which all show the whole package; dies of Intel's have a counter each, and the package is their sum
+# (arch/x86/events/rapl.c, rapl_pmu_is_pkg_scope).
 _ONE_A_PACKAGE = ("AuthenticAMD", "HygonGenuine")
 
 
