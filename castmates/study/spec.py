@@ -71,11 +71,15 @@ class Share(Frozen):
     bandwidth: int | None = None  # in the machine's unit
     quota: int | None = None  # per cent of the time of its CPUs
     period: int | None = None  # milliseconds after which that time is renewed
+    # What the processor held, where it was not the same on all of the member's caches: cache and ways, code's too.
+    by_cache: tuple[tuple[int, int], ...] = ()
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: shares from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in ("quota", "period") or value}
+        return {
+            name: value for name, value in plain(self).items() if name not in ("quota", "period", "by_cache") or value
+        }
 
     @property
     def of_cache(self) -> bool:

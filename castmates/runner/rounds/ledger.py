@@ -143,7 +143,7 @@ class Ledger:
 
     def _emptied(self, window: Window) -> list[str]:
         """Return how much of the members was left in the caches before the stretch, where that can be read."""
-        left, limit = window.emptied and window.emptied.left, self.design.limits.left_in_caches
+        left, limit = window.emptied.left if window.emptied else None, self.design.limits.left_in_caches
         if left is None or left <= limit:
             return []
         return [f"not emptied: members still held {left:.1%} of the caches before this stretch (limit {limit:.1%})"]
