@@ -57,6 +57,25 @@ Positions = Annotated[tuple[str, ...], BeforeValidator(_positions), WithJsonSche
 MaskText = Annotated[str, BeforeValidator(_mask_text), WithJsonSchema(MASK)]
 
 
+PREFETCHING = ("on", "off")
+
+
+def _prefetching(value: object) -> tuple[str, ...]:
+    """Take bare words, which YAML reads as true and false, and lists of them."""
+    words = [PREFETCHING[not each] if isinstance(each, bool) else each for each in _each(value)]
+    if any(word not in PREFETCHING for word in words):
+        raise ValueError("on, off, or a list of both")
+    return tuple(dict.fromkeys(words))
+
+
+SWITCH = {"enum": [*PREFETCHING, True, False]}
+Prefetching = Annotated[
+    tuple[Literal["on", "off"], ...],
+    BeforeValidator(_prefetching),
+    WithJsonSchema({"anyOf": [SWITCH, {"type": "array", "items": SWITCH, "minItems": 1}]}),
+]
+
+
 class Masks(Written):
     """The mask of one member; a bare one holds for data and code."""
 
@@ -162,6 +181,11 @@ class CacheKeys(Written):
         "default where this user may set them, or all",
     )
     avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are left out of all masks")
+    prefetchers: Prefetching = Field(
+        default=("on",),
+        description="on, off, or both: with off every mix is also measured while the cores of its members prefetch "
+        "nothing, as the partition prefetchers-off; on is as the machine is found",
+    )
     monitor: float = Field(
         default=10.0,
         ge=0,

@@ -198,7 +198,8 @@ class Prepare(Written):
         default=None, description="energy_performance_preference of every CPU, such as performance"
     )
     prefetchers: Switch | None = Field(
-        default=None, description="hardware prefetchers of the block's cores, on Intel's Xeon processors"
+        default=None,
+        description="hardware prefetchers of the block's cores, on Intel's Xeon processors and AMD's since Zen 3",
     )
     cpu_dma_latency: int | None = Field(
         default=None,
@@ -284,6 +285,14 @@ class Study(Written):
         if attribution.isolated is not None and cache is not None and not cache.sweeps:
             raise ValueError("no partition by name in a study without 'cache.sweeps', which would make it")
         return attribution
+
+    @field_validator("machine")
+    @classmethod
+    def _one_who_switches(cls, machine: Machine, info: ValidationInfo) -> Machine:
+        cache = info.data.get("cache")
+        if machine.prepare.prefetchers and cache is not None and "off" in cache.prefetchers:
+            raise ValueError("no 'prepare.prefetchers' beside 'cache.prefetchers', which switches them by scene")
+        return machine
 
     @property
     def mix_rules(self) -> list[tuple[str, MixRule]]:

@@ -40,6 +40,11 @@ class WorkloadModel(Written):
     )
     units: int = Field(default=1, ge=1, description="units of progress that a step reports")
     parallel: float = Field(default=4.0, ge=1, le=1000, description="accesses that are under way at the same time")
+    prefetched: Percentage = Field(
+        default=0.0,
+        description="of the accesses under way at the same time, those that are begun ahead by prefetchers",
+        validate_default=True,
+    )
     writes: Percentage = Field(
         default=0.0, description="misses that also write a line back, as a share of all misses", validate_default=True
     )
@@ -51,12 +56,21 @@ class WorkloadModel(Written):
             raise ValueError("working sets whose shares come to 100 % at most")
         return sets
 
-    @field_validator("writes")
+    @field_validator("writes", "prefetched")
     @classmethod
-    def _at_most_all(cls, writes: float) -> float:
-        if writes > 1:
+    def _at_most_all(cls, share: float) -> float:
+        if share > 1:
             raise ValueError("a share of at most 100 %")
-        return writes
+        return share
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with machines: workloads from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "prefetched" or value}
+
+    def at_once(self, prefetching: bool) -> float:
+        """How many accesses are under way at the same time; one at least is waited for."""
+        return self.parallel if prefetching else max(1.0, self.parallel * (1 - self.prefetched))
 
     @property
     def streaming(self) -> float:
