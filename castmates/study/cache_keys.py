@@ -44,16 +44,17 @@ def _mask_text(value: object) -> str:
     return f"0x{masks.parse(value if isinstance(value, str) else ''):x}"
 
 
-def _one_or_list(kinds: list[dict[str, str]]) -> dict[str, Any]:
+def one_or_list(kinds: list[dict[str, Any]]) -> dict[str, Any]:
+    """The schema of one value, or of a list of them with at least one."""
     return {"anyOf": [*kinds, {"type": "array", "items": {"anyOf": kinds}, "minItems": 1}]}
 
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 MASK = {"type": "string", "pattern": "^(0[xX])?[0-9a-fA-F]+$"}
 
-Ways = Annotated[tuple[str, ...], BeforeValidator(_ways), WithJsonSchema(_one_or_list([NUMBER, TEXT]))]
-Rates = Annotated[tuple[str, ...], BeforeValidator(_rates), WithJsonSchema(_one_or_list([TEXT]))]
-Positions = Annotated[tuple[str, ...], BeforeValidator(_positions), WithJsonSchema(_one_or_list([NUMBER, TEXT]))]
+Ways = Annotated[tuple[str, ...], BeforeValidator(_ways), WithJsonSchema(one_or_list([NUMBER, TEXT]))]
+Rates = Annotated[tuple[str, ...], BeforeValidator(_rates), WithJsonSchema(one_or_list([TEXT]))]
+Positions = Annotated[tuple[str, ...], BeforeValidator(_positions), WithJsonSchema(one_or_list([NUMBER, TEXT]))]
 MaskText = Annotated[str, BeforeValidator(_mask_text), WithJsonSchema(MASK)]
 
 
@@ -72,7 +73,7 @@ SWITCH = {"enum": [*PREFETCHING, True, False]}
 Prefetching = Annotated[
     tuple[Literal["on", "off"], ...],
     BeforeValidator(_prefetching),
-    WithJsonSchema({"anyOf": [SWITCH, {"type": "array", "items": SWITCH, "minItems": 1}]}),
+    WithJsonSchema(one_or_list([SWITCH])),
 ]
 
 

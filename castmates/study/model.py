@@ -9,6 +9,7 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_serializer,
 )
@@ -173,6 +174,21 @@ def _word(value: object) -> object:
 Switch = Annotated[Literal["on", "off"], BeforeValidator(_word)]
 
 
+CLOCKS = {"type": "integer", "minimum": 100, "maximum": 12_700}
+
+
+def _uncore(value: object) -> object:
+    """Take a word or a clock."""
+    if value not in ("highest", "lowest") and not (type(value) is int and 100 <= value <= 12_700):
+        raise ValueError("highest, lowest, or a clock from 100 to 12700 MHz")
+    return value
+
+
+Uncore = Annotated[
+    Literal["highest", "lowest"] | int,
+    BeforeValidator(_uncore),
+    WithJsonSchema({"anyOf": [{"enum": ["highest", "lowest"]}, CLOCKS]}),
+]
 # Knobs that came after the first release.
 LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency")
 
@@ -191,7 +207,7 @@ class Prepare(Written):
     workqueues: Literal["away"] | None = Field(
         default=None, description="away: the kernel's unbound work is moved off the block's CPUs"
     )
-    uncore: Literal["highest", "lowest"] | Annotated[int, Field(ge=100, le=12_700)] | None = Field(
+    uncore: Uncore | None = Field(
         default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
     )
     epp: Name | None = Field(

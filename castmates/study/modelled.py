@@ -1,9 +1,16 @@
 """The modelled machine and its workloads as a study writes them, and what planning sees of them."""
 
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from castmates.study import masks
 from castmates.study.cache import Bandwidth, Cache
@@ -14,6 +21,17 @@ LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 # Keys of the machine that came after its first release.
 LATER = ("io_ways", "tied", "registers", "power", "threads", "sibling", "sockets")
+
+
+def _mask_text(value: object) -> object:
+    """A mask without quotes is a number to YAML, and no hexadecimal one where it begins with a digit."""
+    if not isinstance(value, str):
+        raise ValueError(MASK_EXPECTED)
+    return value
+
+
+MASK_EXPECTED = 'a way mask in hexadecimal digits and in quotes, such as "0x00f"'
+MaskText = Annotated[str, BeforeValidator(_mask_text)]
 
 
 class WorkingSet(Written):
@@ -147,7 +165,7 @@ class MachineModel(Written):
         description="sockets, each with one memory for its last-level caches; if left out, each cache is one",
     )
     noise: Noise = Noise()
-    io_ways: str = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
+    io_ways: MaskText = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
     tied: bool = Field(default=False, description="whether a mask with one of these ways has all of them")
     registers: bool = Field(default=False, description="whether it can be read what the processor makes of masks")
     power: PowerModel | None = Field(
