@@ -11,7 +11,7 @@ from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
 from castmates.study.last_level import Place, fitted, last_level
 from castmates.study.memory_peak import Peak
-from castmates.study.mitigations import Ground, Tried, of_mix, under_quota
+from castmates.study.mitigations import Ground, Tried, of_mix, under_quota, without_prefetching
 from castmates.study.model import Prepare, Study, Workload
 from castmates.study.named_for import cautions
 from castmates.study.partitions.amounts import Notes
@@ -59,6 +59,7 @@ class Host:
     memory: int | None = None  # bytes; None where that does not matter
     peak: Peak | None = None  # of its memory bandwidth; None where that was not measured
     no_quota: str = ""  # why CPU time cannot be given out; "" where it can
+    no_prefetching: str = ""  # why prefetchers cannot be switched, in a sentence; "" where they can
 
     def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> Place:
         """What a program on these CPUs, with its memory on these nodes, finds here."""
@@ -102,7 +103,10 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     ours = seated[: len(there)]
     _note_twins(ours, tried.notes)
     against = _against(study, ours, host, study_file, tried.notes)
-    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions))
+    unfetched = "off" in study.cache.prefetchers
+    if unfetched and host.no_prefetching:
+        tried.notes.add(f"cache.prefetchers: no launch will begin here: {host.no_prefetching}")
+    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions, unfetched))
     if not mixes:
         raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
     kinds = [kind for kind, _ in study.control_rules]
@@ -201,6 +205,7 @@ def _with_partitions(
     against: Sequence[Tried],
     no_quota: str,
     conditions: _Conditions,
+    unfetched: bool,
 ) -> Iterator[Mix]:
     """Each mix, and beside it each of its partitions as a separate mix: adding one measures nothing again."""
     alone: set[str] = set()  # leads whose partitions without antagonists are made
@@ -212,6 +217,7 @@ def _with_partitions(
             under = [
                 *tried.of(lead, antagonists),
                 *quotas,
+                *([without_prefetching(members)] if unfetched else []),
                 *(part for tries in against for part in tries.on(each.mix.name)),
             ]
             for partition in {partition.canonical(): partition for partition in under}.values():

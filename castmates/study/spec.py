@@ -21,6 +21,8 @@ UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
 LATER_IN_PLANS = ("mitigations", "left_out")
+# Fields of Share that did.
+LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -63,7 +65,7 @@ class Member(Frozen):
 
 
 class Share(Frozen):
-    """What a member may take of its last-level caches, memory bandwidth and CPU time; None is all there is."""
+    """What a member may take of caches, memory bandwidth and CPU time, and its prefetchers; None is all there is."""
 
     member: str  # or REST
     ways: int | None = None  # way mask; of data only, where `code` is given
@@ -73,13 +75,12 @@ class Share(Frozen):
     period: int | None = None  # milliseconds after which that time is renewed
     # What the processor held, where it was not the same on all of the member's caches: cache and ways, code's too.
     by_cache: tuple[tuple[int, int], ...] = ()
+    prefetchers: Literal["off"] | None = None  # of the cores of all members
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: shares from before stay what they are."""
-        return {
-            name: value for name, value in plain(self).items() if name not in ("quota", "period", "by_cache") or value
-        }
+        return {name: value for name, value in plain(self).items() if name not in LATER_SHARES or value}
 
     @property
     def of_cache(self) -> bool:
