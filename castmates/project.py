@@ -11,7 +11,6 @@ from typing import TypeVar
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.linux.kernel_files import PERF_DEVICES
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.prefetch_control import refusal
@@ -45,7 +44,6 @@ from castmates.workloads.native import build as native
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
-COUNTERS = f"{PERF_DEVICES}/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 
@@ -220,7 +218,7 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
 def on_captured_machine(project: Project, file: Path) -> Project:
     """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
     from castmates.machine.capture.capture import opened, topology_of
-    from castmates.machine.facts import cpu_model  # a Snakefile is parsed without all this
+    from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
 
     if project.modelled:
         raise CastmatesError(
@@ -234,7 +232,7 @@ def on_captured_machine(project: Project, file: Path) -> Project:
             topology=topology_of(root, file),
             cache=read_cache(root),
             memory_bytes=usable_memory(root),
-            has_counters=any(root.glob(COUNTERS)),
+            has_counters=has_counters(root),
         )
     return replace(project, elsewhere=elsewhere)
 
