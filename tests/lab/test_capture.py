@@ -16,7 +16,7 @@ def settled(files):
     return {name: text for name, text in files.items() if "mon_data" not in name}
 
 
-@pytest.mark.machines("linux-6.1", "two-sockets", "cat-only", "monitoring-only", "sparse")
+@pytest.mark.machines("linux-6.1", "linux-7.2", "two-sockets-sparse-7.2", "cat-only", "monitoring-only", "sparse")
 def test_a_kernels_resctrl_is_replayed_as_it_was(machine, resctrl, tmp_path):
     offered = capabilities(resctrl)
     if offered.ways:
