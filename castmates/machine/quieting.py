@@ -14,12 +14,15 @@ from castmates.study.cpus import format_cpu_list
 IRQ_AFFINITY, WORKQUEUES, UNCORE, PREFETCHERS = "irq_affinity", "workqueues", "uncore", "prefetchers"
 LEAVE_OUT = "or leave it out of 'machine.prepare'"
 WORKQUEUE_MASK = "sys/devices/virtual/workqueue/cpumask"
-# Intel's register that switches the prefetchers of a core off, and its four bits: L2 stream and adjacent line, L1
-# stream and by instruction. Of server processors alone: on others the same bits mean something else.
-PREFETCH_CONTROL, PREFETCH_BITS = 0x1A4, 0xF
-XEONS = frozenset(
-    {0x1A, 0x1E, 0x2E, 0x2C, 0x2F, 0x2D, 0x3E, 0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x8F, 0xCF, 0xAD, 0xAE}
-)
+# Intel's register that switches the prefetchers of a core off, and its bits: L2 stream and adjacent line, L1 stream and
+# by instruction; from Sapphire Rapids on also L2's of several paths (AMP). Of server processors alone: on others the
+# same bits mean something else (Intel's manual of its processors, volume 4).
+PREFETCH_CONTROL = 0x1A4
+FOUR, AMP = 0xF, 1 << 5
+XEONS = {
+    **dict.fromkeys((0x1A, 0x1E, 0x2E, 0x2C, 0x2F, 0x2D, 0x3E, 0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C), FOUR),
+    **dict.fromkeys((0x8F, 0xCF, 0xAD, 0xAE), FOUR | AMP),
+}
 
 
 def interrupts_away(root: Path, cpus: Collection[int]) -> list[Change]:
@@ -82,7 +85,7 @@ def prefetchers(root: Path, word: str, cpus: Collection[int]) -> list[Change]:
             f"{PREFETCHERS} cannot be set here: castmates knows the register of Intel's Xeon processors alone, so set "
             f"them in the firmware; {LEAVE_OUT}."
         )
-    changes = []
+    bits, changes = XEONS[int(model)], []
     for cpu in sorted(cpus):
         register = msr.path_of(cpu, PREFETCH_CONTROL, root)
         try:
@@ -93,7 +96,7 @@ def prefetchers(root: Path, word: str, cpus: Collection[int]) -> list[Change]:
                 f"modprobe msr) and run the study as root, {LEAVE_OUT}."
             ) from None
         now = int(was, 16)
-        new = now | PREFETCH_BITS if word == "off" else now & ~PREFETCH_BITS
+        new = now | bits if word == "off" else now & ~bits
         if new != now:
             changes.append(Change(PREFETCHERS, msr.KIND, str(register), was, f"{new:#x}"))
     return changes
