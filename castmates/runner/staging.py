@@ -20,6 +20,7 @@ from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import Freezer, choose_freezer
 from castmates.runner.processes.launch import Running, Start, launch
 from castmates.runner.processes.pages import pages_of
+from castmates.runner.processes.prefetchers import Prefetchers
 from castmates.runner.processes.quotas import Quotas, room_for
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
@@ -45,6 +46,7 @@ class LiveStage(Stage):
         super().__init__((), freezer, Hardware.none(), watch)
         self.scratch = scratch
         self.quotas = Quotas.none()
+        self.prefetchers = Prefetchers(())
         self._warden = warden
 
     def launch(self, start: Start, logs: Path) -> Running:
@@ -73,8 +75,9 @@ class LiveStage(Stage):
         self.quotas.take_in(company, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
-        """Put these shares of caches, bandwidth and CPU time in force; True where a member has lost ways."""
+        """Put these shares of caches, bandwidth and CPU time, and prefetchers, in force; True where ways were lost."""
         self.quotas.apply(shares)
+        self.prefetchers.apply(shares)
         return super().apply_shares(shares)
 
     @contextmanager

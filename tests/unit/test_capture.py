@@ -344,6 +344,9 @@ def test_a_study_is_planned_for_a_captured_machine(tmp_path, monkeypatch):
     theirs = tmp_path / "theirs.json.gz"
     record(theirs, sysfs.build(tmp_path / "root", machines.memory_only()))
     said = CliRunner().invoke(app, ["plan", "config/studies/quick.yaml", "--machine", str(theirs)]).output
+    assert "Next " not in said  # nothing can be measured there from here
+    (there,) = [line for line in said.splitlines() if line.startswith("There ")]
+    assert "castmates sweep config/studies/quick.yaml" in there
     assert ["chase+stream", "lead", "chase", "1", "0", "0"] in [line.split() for line in said.splitlines()]
     assert ["antagonist", "stream", "2", "0", "0"] in [line.split() for line in said.splitlines()]
     assert f"Onthemachinein{theirs}" in "".join(said.split())  # lines are wrapped

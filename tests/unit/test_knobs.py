@@ -14,7 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.machine import knobs, quieting
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
-from castmates.report.facts import BlockRecord
+from castmates.report.block_record import BlockRecord
 from castmates.study.model import Prepare, Study
 from castmates.study.reading import read
 from tests.unit import makers, sysfs

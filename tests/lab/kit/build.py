@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.kit import debian, kernels, qemu
+from tests.lab.kit import debian, kernels, programs, qemu
 from tests.lab.kit.alone import alone
 from tests.lab.kit.common import NoLab, Say
 
@@ -36,6 +36,7 @@ class Lab:
     qemu: Path
     firmware: Path
     kernels: dict[str, Kernel]  # by series
+    programs: Path  # what guests may install, as it lies below /
 
 
 def cache() -> Path:
@@ -48,7 +49,7 @@ def built() -> Lab | None:
     products = _products()
     if not all(folder.is_dir() for folder in products.values()):
         return None
-    emulator = products.pop("qemu")
+    emulator, installed = products.pop("qemu"), products.pop("programs")
     return Lab(
         emulator / "qemu-rdt",
         emulator / "firmware",
@@ -56,6 +57,7 @@ def built() -> Lab | None:
             series: Kernel((folder / "version").read_text(), folder / "vmlinuz", folder / "initrd.gz")
             for series, folder in products.items()
         },
+        installed,
     )
 
 
@@ -76,12 +78,14 @@ def _build_missing(say: Say) -> None:
     missing = {name: folder for name, folder in _products().items() if not folder.is_dir()}
     if not missing:  # somebody else has just built it
         return
-    say(f"Building the lab in {cache()} (once; about 4 minutes on 2 cores, 300 MB to fetch)")
+    say(f"Building the lab in {cache()} (once; about 5 minutes on 2 cores, 400 MB to fetch)")
     packages = debian.Debian(cache() / "debian")
     packages.update()
     for name, folder in missing.items():
         if name == "qemu":
             qemu.Build(packages, folder.with_name(f"{folder.name}.work"), say).into(folder)
+        elif name == "programs":
+            programs.build(packages, folder, say)
         else:
             kernels.build(name, packages, folder, say)
     packages.forget()
@@ -92,6 +96,7 @@ def _build_missing(say: Say) -> None:
 def _products() -> dict[str, Path]:
     """Where each product lies, or will lie."""
     places = {"qemu": cache() / f"qemu-{_digest(HERE / 'qemu.py', qemu.PATCH, qemu.LOCK)}"}
+    places["programs"] = cache() / f"programs-{_digest(HERE / 'programs.py')}"
     for series in kernels.PREFERRED:
         places[series] = cache() / f"linux-{series}-{_digest(HERE / 'kernels.py', kernels.INIT)}"
     return places
