@@ -130,6 +130,7 @@ def topology_summary(topology: Topology) -> dict[str, Any]:
         "cpus": format_cpu_list(cpu.id for cpu in topology.cpus),
         "online": format_cpu_list(cpu.id for cpu in online),
         "allowed": format_cpu_list(topology.allowed),
+        "memory": format_cpu_list(topology.memory),
         "cores": len({cpu.core for cpu in online if cpu.core is not None}) or None,
         "packages": len({cpu.package for cpu in online if cpu.package is not None}) or None,
         "siblings": sorted({format_cpu_list(cpu.siblings) for cpu in online if len(cpu.siblings) > 1}),

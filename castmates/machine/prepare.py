@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.linux import governor
 from castmates.linux.host import DEFAULT_AFFINITY
 from castmates.linux.kernel_files import NOT_PERMITTED
 from castmates.machine import knobs, latency_hold
@@ -32,11 +33,13 @@ class Preparing:
         """Set a knob in all its files or registers; a refusal is an error."""
         changes = knobs.changes_of(knob, self.root, word, cpus)
         # Of a knob that is the same everywhere, the record also has the files that were as wanted already.
-        read = knobs.KNOBS[knob].read(self.root).items() if knob in knobs.KNOBS else ()
-        before = {str(file): value for file, value in read} | {change.target: change.former for change in changes}
+        read = knobs.KNOBS[knob].read(self.root) if knob in knobs.KNOBS else {}
+        known = {str(file): value for file, value in read.items()}
+        before = {change.target: change.former for change in changes} | known
         for target, error in self.journal.apply(changes, self.purpose).items():
             raise _refusal(knob, target, error)
-        return {"before": before, "set": before | _new(changes)}
+        new = {target: governor.plain(value) for target, value in _new(changes).items()}
+        return {"before": before, "set": before | new}
 
     def send_away(self, cpus: Collection[int]) -> dict[str, Any]:
         """Move interrupts off these CPUs; count those that the kernel holds in place (EIO or, from root, EPERM)."""
