@@ -87,22 +87,37 @@ def quotas_of(
     """Prepare to bound those to whom some scene gives a quota; they are frozen, each in its group if it has one.
 
     Version 2 bounds the groups in which members are frozen. Where the controller is version 1's, they are moved into
-    groups of that hierarchy as well.
+    groups of that hierarchy as well. Groups that the controller reaches are weighed, quota or not, so that they change
+    nobody's share of a CPU; they are ours, and go with their weights.
     """
     shares = [share for scene in company.scenes for share in scene.shares if share.quota is not None]
     cpus = {member.name: len(member.cpus) for member in company.members}
     names = list(dict.fromkeys(share.member for share in shares))
     if not names:
+        _weigh(cpus, group_of)  # an administrator may have handed the controller down
         return Quotas.none()
     if hierarchy := _version_1(company.lead.workload):
         guard(hierarchy)
         groups = {name: _moved(hierarchy, number, name, processes_of(name)) for number, name in enumerate(names)}
+        _weigh({name: cpus[name] for name in names}, groups.get)
         return Quotas({name: Bounded(group, cpus[name]) for name, group in groups.items()}, hierarchy, None)
     own = {name: group for name in names if (group := group_of(name)) is not None}
     if len(own) < len(names):
         raise _impossible("members are stopped by signals here, not by control groups of version 2")
     journal = _handed_down(next(iter(own.values())).parent, purpose)
+    _weigh(cpus, group_of)
     return Quotas({name: Bounded(group, cpus[name]) for name, group in own.items()}, None, journal)
+
+
+def _weigh(cpus: Mapping[str, int], group_of: Callable[[str], Path | None]) -> None:
+    """Weigh the groups of members with so many CPUs, and the one that all of them are in against what is beside it."""
+    own = {group: count for name, count in cpus.items() if (group := group_of(name)) is not None}
+    try:
+        cpu_quota.weigh(own)
+        for above in {group.parent for group in own}:
+            cpu_quota.weigh({above: sum(own.values())})
+    except OSError as error:
+        raise _impossible(f"the groups of members cannot be weighed: {error.strerror}") from None
 
 
 def _asked_of(share: Share | None, cpus: int) -> tuple[int | None, int]:
