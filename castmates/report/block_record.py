@@ -169,6 +169,16 @@ class BlockRecord:
         return [str(monitor[name]) for name in UNREAD if monitor.get(name)]
 
     @property
+    def monitored(self) -> str:
+        """The events that a monitor read of the cache, in its words."""
+        return str(_mapping(self._mapping("hardware"), "monitor").get("events") or "")
+
+    @property
+    def traffic_kinds(self) -> str:
+        """Which kinds of memory traffic its events counted, where that can be chosen."""
+        return str(_mapping(self._mapping("hardware"), "monitor").get("traffic counts") or "")
+
+    @property
     def witnessed(self) -> str:
         """How its masks were watched."""
         return str(_mapping(self._mapping("hardware"), "masks").get("masks") or "")

@@ -48,6 +48,15 @@ def test_of_an_unknown_machine_nothing_is_claimed():
 
 
 @pytest.mark.parametrize(
+    ("model", "family", "kernel", "is_there"),
+    [(17, 25, "6.6.52", True), (17, 25, "6.7.0", False), (2, 26, "6.1.0", True), (1, 25, "6.1.0", False)],
+)
+def test_memory_controllers_of_zen_4_and_later_are_counted_from_linux_6_7_on(model, family, kernel, is_there):
+    facts = machine({**amd(family), "model": model}, kernel, perf={"hardware": "counted"})
+    assert ("perf-umc-kernel" in names(facts)) is is_there
+
+
+@pytest.mark.parametrize(
     ("stepping", "hidden"),
     [
         (4, {"l3cat", "cmt", "mbmtotal", "mbmlocal"}),  # Skylake-SP
