@@ -17,7 +17,7 @@ from castmates.pipeline.measure_block import measure_block
 from castmates.runner import staging
 from castmates.runner.processes import quotas
 from castmates.runner.processes.freezer import choose_freezer
-from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, THROTTLED, QuotaWitness
+from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, PERIODS, THROTTLED, QuotaWitness
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import Mix, Partition, Plan, Share
 from tests.runner.stage import counter, plan_of
@@ -129,11 +129,11 @@ def test_a_group_counts_on_each_of_its_cpus_as_a_process_without_one(tmp_path, m
     def weights():
         return [int((folder / "cpu.weight").read_text()) for folder in (*groups.values(), tmp_path / "ours")]
 
-    quotas.quotas_of(company, groups.get, None, None, "a test")
+    quotas.Quotas.none().take_in(company, groups.get, None, None)
     assert weights() == [800, 100, 900]
     company.members = [SimpleNamespace(name=LEAD, cpus=tuple(range(200))), SimpleNamespace(name=BESIDE, cpus=(0, 1))]
     company.scenes = []  # without a quota, where somebody else has handed the controller down
-    quotas.quotas_of(company, groups.get, None, None, "a test")
+    quotas.Quotas.none().take_in(company, groups.get, None, None)
     assert weights() == [10_000, 100, 49 * 202]
 
 
@@ -190,7 +190,9 @@ def test_a_block_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypat
     assert "cpu.max" in record["hardware"]["quotas"]["quotas"]
     under = samples[samples["metric"] == IN_FORCE]
     assert set(under["note"]) == {"5000 10000"}
-    assert samples.loc[samples["metric"] == THROTTLED, "value"].sum() > 0
+    # How often it was held back depends on what else runs here: it has to want more than the quota.
+    assert samples.loc[samples["metric"] == PERIODS, "value"].sum() > 0
+    assert samples.loc[samples["metric"] == THROTTLED, "value"].notna().all()
     assert set(_groups()) == before, "no group is left"
     assert stages[0].quotas.members == []
 
