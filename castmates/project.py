@@ -154,13 +154,17 @@ class Project:
             *((lead,) for lead in self.study.leads),
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
-        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak), prepared, placebo)
+        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak, self._elsewhere()), prepared, placebo)
         host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout))
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
         return cast
+
+    def _elsewhere(self) -> str:
+        """Name the machine where it is not this one."""
+        return "a modelled machine" if self.modelled else "a captured machine" if self.elsewhere else ""
 
     def _no_quota(self) -> str:
         """Why CPU time cannot be given out; "" where it can."""

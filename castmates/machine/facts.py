@@ -15,6 +15,7 @@ from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_
 from castmates.linux.owner import is_in_container
 from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
+from castmates.machine.memory import limited_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
 
@@ -34,6 +35,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "container_hints": container_hints,
         "topology": lambda root: topology_summary(topology or read_topology(root)),
         "memory_bytes": lambda root: host.memory_bytes("MemTotal", root),
+        "memory_limit": limited_memory,
         "swap": swap,
         "mitigations": mitigations,
         "transparent_hugepages": transparent_hugepages,

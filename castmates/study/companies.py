@@ -109,6 +109,6 @@ def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
         parts += f" + {emptying / 1e9:.1f} to empty its caches between partitions"
     raise CastmatesError(
         f"the mix {mix.name} takes {_memory([mix], members, room) / 1e9:.1f} GB ({parts}), but {MEMORY_SHARE:.0%} of "
-        f"this machine's memory are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB; take out the mix, use a smaller size of "
-        "its workloads, or correct their 'memory' in the catalogue."
+        f"the memory that may be used here are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB; take out the mix, use a "
+        "smaller size of its workloads, or correct their 'memory' in the catalogue."
     )

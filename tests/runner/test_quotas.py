@@ -129,11 +129,11 @@ def test_a_group_counts_on_each_of_its_cpus_as_a_process_without_one(tmp_path, m
     def weights():
         return [int((folder / "cpu.weight").read_text()) for folder in (*groups.values(), tmp_path / "ours")]
 
-    quotas.Quotas().take_in(company, groups.get, None, None)
+    quotas.Quotas.none().take_in(company, groups.get, None, None)
     assert weights() == [800, 100, 900]
     company.members = [SimpleNamespace(name=LEAD, cpus=tuple(range(200))), SimpleNamespace(name=BESIDE, cpus=(0, 1))]
     company.scenes = []  # without a quota, where somebody else has handed the controller down
-    quotas.Quotas().take_in(company, groups.get, None, None)
+    quotas.Quotas.none().take_in(company, groups.get, None, None)
     assert weights() == [10_000, 100, 49 * 202]
 
 

@@ -28,6 +28,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         cpu.numa(facts, topology),
         *special_caches(facts, topology),
         cpu.balanced(facts, topology),
+        memory.room(facts, topology),
         memory.huge_pages(facts),
         memory.peak(facts),
         rdt.kernel(facts),
