@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.counters.package.units import Terms, Unit, units
+from castmates.counters.package.units import Terms, Unit, package_units
 from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.perf_event import Attr
@@ -134,7 +134,7 @@ def _events(source: Source, root: Path) -> list[Wanted]:
     events: list[Wanted] = []
     lacking: list[str] = []
     once = source.is_energy and energy_is_the_package_s(root)
-    for unit in units(source.units, root):
+    for unit in package_units(source.units, root):
         before = len(events)
         for name in source.names:
             if (terms := unit.named(name)) is not None:

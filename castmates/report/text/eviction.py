@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from castmates.english import counted, percent
-from castmates.report.facts import EvictionFacts
+from castmates.report.block_facts import EvictionFacts
 
 
 def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
