@@ -25,6 +25,7 @@ from castmates.runner.processes.launch import Running, Start, launch
 from castmates.runner.processes.pages import pages_of
 from castmates.runner.processes.prefetchers import Prefetchers
 from castmates.runner.processes.quotas import Quotas, room_for
+from castmates.runner.processes.weights import even_out
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Company, Share
@@ -75,6 +76,7 @@ class LiveStage(Stage):
     def bound(self, company: Company) -> None:
         """Prepare to bound the CPU time of those to whom some scene gives a quota; everyone is frozen."""
         freezer = self.freezer
+        even_out({member.name: len(member.cpus) for member in company.members}, freezer.group_of)
         self.quotas.take_in(company, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
 
     @contextmanager
