@@ -23,7 +23,7 @@ from castmates.files import make_folder, replace_text
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns.block import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN, Columns
 from castmates.results.columns.study import frame
-from castmates.study.counter_keys import SETS
+from castmates.study.event_sets import SETS
 from castmates.study.plan_text import text_of
 from castmates.study.spec import Block, Plan
 from castmates.study.topdown_tree import TREE

@@ -26,7 +26,7 @@ from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
 from castmates.results.records import measured_blocks
 from castmates.results.rounds import decided_rounds
-from castmates.study import catalogue, mixes, modelled, planning
+from castmates.study import catalogue, evictors, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.memory_peak import Peak, at_peak
@@ -44,7 +44,6 @@ from castmates.workloads.native import build as native
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
-COUNTERS = "sys/bus/event_source/devices/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 
@@ -95,7 +94,7 @@ class Project:
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
         needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
-        room = Room(self._memory(), needs, cache.groups if cache else None)
+        room = Room(self._memory(), needs, cache.groups if cache else None, self._cache_parts())
         study = self.study if self.elsewhere else with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
         return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
@@ -128,6 +127,13 @@ class Project:
         if self.modelled:
             return None
         return self.elsewhere.memory_bytes if self.elsewhere else usable_memory()
+
+    def _cache_parts(self) -> list[evictors.Part]:
+        """What is emptied between partitions, as far as it is known how large it is."""
+        if self.modelled:
+            return []
+        parts = self._topology().cache_parts()
+        return [evictors.Part(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes]
 
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
@@ -211,7 +217,6 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     workloads = _gathered(_catalogues(study, path), study, str(path))
-    workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
@@ -220,7 +225,7 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
 def on_captured_machine(project: Project, file: Path) -> Project:
     """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
     from castmates.machine.capture.capture import opened, topology_of
-    from castmates.machine.facts import cpu_model  # a Snakefile is parsed without all this
+    from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
 
     if project.modelled:
         raise CastmatesError(
@@ -234,7 +239,7 @@ def on_captured_machine(project: Project, file: Path) -> Project:
             topology=topology_of(root, file),
             cache=read_cache(root),
             memory_bytes=usable_memory(root),
-            has_counters=any(root.glob(COUNTERS)),
+            has_counters=has_counters(root),
         )
     return replace(project, elsewhere=elsewhere)
 

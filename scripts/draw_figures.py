@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="figures drawn at a time")
     arguments = parser.parse_args()
     if "evolution" in arguments.figures and not change_points.available():
-        print(f"{change_points.MISSING}; to have them: {change_points.INSTALL}", file=sys.stderr)
+        print(change_points.MISSING, file=sys.stderr)
     results = read_results(arguments.results, arguments.study)
     draw_figures(arguments.figures, results, arguments.output, arguments.jobs)
 

@@ -1,7 +1,7 @@
 """The processor's own registers (MSRs), through the kernel's msr devices.
 
-Root is needed (CAP_SYS_RAWIO), and the module `msr`. A read interrupts the CPU whose register it is. The journal names a
-register by a path below the CPU's device, and keeps it as text: /dev/cpu/3/msr/0x1a4.
+Root is needed (CAP_SYS_RAWIO), and the module `msr`. A read interrupts the CPU whose register it is. The journal names
+a register by a path below the CPU's device, and keeps it as text: /dev/cpu/3/msr/0x1a4.
 """
 
 import errno

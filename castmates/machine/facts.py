@@ -13,6 +13,7 @@ import castmates
 from castmates.linux import cgroups, cpuset_partition, host
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
 from castmates.linux.owner import is_in_container
+from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
@@ -90,6 +91,11 @@ def cpu_model(root: Path) -> str | None:
     return pairs.get("model name")
 
 
+def has_counters(root: Path) -> bool:
+    """Whether perf knows counters of the processor; hybrid ones have a unit for each kind of core."""
+    return any((root / PERF_DEVICES).glob("cpu*/type"))
+
+
 def distribution(root: Path) -> str | None:
     """Return the distribution's own name."""
     match = re.search(r'^PRETTY_NAME="?([^"\n]*)', read_text(root / "etc/os-release") or "", re.MULTILINE)
@@ -125,6 +131,7 @@ def topology_summary(topology: Topology) -> dict[str, Any]:
         "cpus": format_cpu_list(cpu.id for cpu in topology.cpus),
         "online": format_cpu_list(cpu.id for cpu in online),
         "allowed": format_cpu_list(topology.allowed),
+        "memory": format_cpu_list(topology.memory),
         "cores": len({cpu.core for cpu in online if cpu.core is not None}) or None,
         "packages": len({cpu.package for cpu in online if cpu.package is not None}) or None,
         "siblings": sorted({format_cpu_list(cpu.siblings) for cpu in online if len(cpu.siblings) > 1}),

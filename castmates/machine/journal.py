@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.linux import cpu_quota, cpuset_partition, group_folder, msr, ownership
+from castmates.linux import cpu_quota, cpuset_partition, governor, group_folder, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import pqos_state, resctrl_state
@@ -41,6 +41,7 @@ KINDS: dict[str, Kind] = {
     "file": Kind(read_setting, write_setting),
     "group": Kind(group_folder.read, group_folder.write),
     "owner": Kind(ownership.read, ownership.write),
+    governor.KIND: Kind(governor.read, governor.write, governor.same),
     msr.KIND: Kind(msr.read, msr.write),
     "cpu-controller": Kind(cpu_quota.read_controller, cpu_quota.write_controller),
     "cpuset-controller": Kind(cpuset_partition.read_controller, cpuset_partition.write_controller),
@@ -266,7 +267,7 @@ def _make(change: Change) -> None:
     """Make a change, all of it or none."""
     kind, target = KINDS[change.kind], Path(change.target)
     kind.write(target, change.new)
-    if (value := kind.read(target)) != change.new:
+    if not kind.same(value := kind.read(target), change.new):
         kind.write(target, change.former)
         raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but reports '{value}'")
 

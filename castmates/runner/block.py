@@ -71,7 +71,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
             stage.await_ready()
-            stage.bound(block.company, _purpose(block))
+            stage.bound(block.company)
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             with stage.isolated(block.design.prepare.cpuset, _purpose(block), say) as partition:
@@ -99,6 +99,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(block)
+    stage.make_room_for_quotas(company, _purpose(block))
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()

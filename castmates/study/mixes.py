@@ -18,10 +18,11 @@ from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, check_workloads, partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place, refuse_two_deciders
-from castmates.study.placement.refusals import no_such_place
+from castmates.study.placement.refusals import no_such_place, too_many
 from castmates.study.placement.rules import Asked, ask
 from castmates.study.placement.search import Need, Seat
-from castmates.study.spec import PROTOCOL, Control, Member, Mitigation, Mix, Partition, Prepared, Role
+from castmates.study.remarks import MIXES
+from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
 from castmates.study.wanted import Wanted, unmanaged, wanted
 
 
@@ -37,6 +38,7 @@ class Mixes:
     memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[Mitigation, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()  # for which the machine has no place
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
         {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
         _cautions(seated, programs, host),
         tuple(each for tries in against for each in tries.mitigations(lacking)),
+        tuple(_left_out(each, lacking[each.name]) for each in all_wanted if each.name in lacking and not each.optional),
     )
 
 
@@ -140,6 +143,10 @@ def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Hos
     return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory)
 
 
+def _left_out(wanted: Wanted, why: str) -> LeftOut:
+    return LeftOut(mix=wanted.name, lead=wanted.lead, antagonists=wanted.antagonists, reason=why)
+
+
 def _lonely(study: Study) -> list[Wanted]:
     """The leads that have no mix, where the study asks how sensitive leads are to their ways."""
     if not any(sweep.lead_ways for sweep in study.cache.sweeps):
@@ -154,16 +161,23 @@ def _with_a_place(
     """The mixes that find seats as near to the lead as they ask for; and by name, why others find none."""
     there, lacking = [], dict[str, str]()
     for each in all_wanted:
-        why = no_such_place(asked, _need(each, workloads), layout) if each.place else ""
+        why = _no_place(each, asked, _need(each, workloads), layout)
         if not why:
             there.append(each)
             continue
         if each.fewest and not each.optional:
             raise CastmatesError(f"{study_file}: {why}.")
-        lacking[each.name] = why
+        lacking[each.name] = why.removeprefix(f"the mix {each.in_short} ")
         if not each.optional:
-            notes.add(f"mixes: left out: {why}.")
+            notes.add(f"{MIXES}left out: {why}.")
     return there, lacking
+
+
+def _no_place(wanted: Wanted, asked: Asked, need: Need, layout: Layout) -> str:
+    """Why a mix finds no seats, where its place or the number of its antagonists is to blame; "" otherwise."""
+    if wanted.place:
+        return no_such_place(asked, need, layout)
+    return "" if wanted.fewest else too_many(asked, need, layout)
 
 
 def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
@@ -172,7 +186,7 @@ def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
     for each in (each for each in seated if each.wanted.place):
         twin = first.setdefault(each.mix.identity, each)
         if twin is not each:
-            notes.add(f"mixes: {each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
+            notes.add(f"{MIXES}{each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
 
 
 def _against(study: Study, seated: Sequence[_Seated], host: Host, study_file: str, notes: Notes) -> list[Tried]:
@@ -213,7 +227,7 @@ def _with_partitions(
             for partition in tried.of(lead, []):
                 yield _mix(lead.workload, [lead], conditions, partition)
     if no_quota and any(each.wanted.quotas for each in seated):
-        tried.notes.add(f"mixes: quotas of CPU time are left out: {no_quota}.")
+        tried.notes.add(f"{MIXES}quotas of CPU time are left out: {no_quota}.")
     tried.note_unplayed()
 
 
@@ -228,8 +242,7 @@ def _mix(name: str, members: Sequence[Member], conditions: _Conditions, partitio
 
 
 def _need(wanted: Wanted, workloads: Workloads) -> Need:
-    name = wanted.name if wanted.place else "+".join(wanted.members)
-    return Need(name, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
+    return Need(wanted.in_short, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
 
 
 def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: Prepared) -> Member:

@@ -1,6 +1,7 @@
 """What a user may write: the study file and the catalogue of workloads."""
 
 import shlex
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -318,7 +319,7 @@ class Study(Written):
     @property
     def mix_rules(self) -> list[tuple[str, MixRule]]:
         """Every mix that is written out, with the place of its key."""
-        places = {"mixes": self.mixes, "mitigations": self.mitigations}
+        places: dict[str, Sequence[MixRule]] = {"mixes": self.mixes, "mitigations": self.mitigations}
         return [
             (f"{key}.{number}", rule) for key, rules in places.items() for number, rule in enumerate(rules, start=1)
         ]

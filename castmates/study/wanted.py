@@ -1,7 +1,8 @@
 """The mixes that a study asks for, in all their arrangements, before anybody has a seat."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from castmates.study.mix_keys import PERIOD, ArrangedMix, Mitigated
@@ -10,6 +11,7 @@ from castmates.study.model import Study
 # Where antagonists sit, nearest first: on the lead's own CPUs, then the distances as a study writes them.
 SAME_CPUS = "cpu"
 NEAREST_FIRST = (SAME_CPUS, "smt", "core", "llc", "socket", "other-socket")
+MANY = 4  # copies of a workload, from which on a sentence counts them
 BETWEEN = ":"  # a mix and its place; no workload's name has one
 
 
@@ -42,6 +44,15 @@ class Wanted:
         """What it is called: `ranking+stream`, `ranking+stream+stream:smt`."""
         together = "+".join([self.lead, *sorted(self.antagonists)])
         return f"{together}{BETWEEN}{self.place}" if self.place else together
+
+    @property
+    def in_short(self) -> str:
+        """What a sentence calls it: `ranking+40 stream:smt` where the name itself is long."""
+        counts = Counter(self.antagonists)
+        if max(counts.values(), default=0) < MANY:
+            return self.name if self.place else "+".join(self.members)
+        each = [name if count == 1 else f"{count} {name}" for name, count in counts.items()]
+        return "+".join([self.lead, *each]) + (f"{BETWEEN}{self.place}" if self.place else "")
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -97,6 +108,11 @@ def place_of(mix: str) -> str:
     return mix.partition(BETWEEN)[2]
 
 
+def overcommits(mix: str) -> bool:
+    """Whether in a mix of this name the antagonists run on the lead's CPUs."""
+    return place_of(mix) == SAME_CPUS
+
+
 def with_place(antagonists: str, mix: str) -> str:
     """The antagonists of a mix, `stream+stream`, as they are named in tables: `stream+stream:smt`."""
     place = place_of(mix)
@@ -104,7 +120,7 @@ def with_place(antagonists: str, mix: str) -> str:
 
 
 def _arranged(rule: ArrangedMix) -> Iterator[Wanted]:
-    places = [SAME_CPUS] if rule.share.cpus else rule.distance or [""]
+    places: Sequence[str] = [SAME_CPUS] if rule.share.cpus else rule.distance or [""]
     quotas = tuple(Quota(percent, rule.share.period) for percent in rule.share.quota)
     for place in places:
         for count in sorted(rule.count):

@@ -73,7 +73,7 @@ def test_a_killed_runner_leaves_it_to_the_journal(state, group):
 
 
 def test_the_kernels_reason_is_in_the_sentence(state, group):
-    """Below a group that is no partition itself there can be none (since 6.7 with exclusive CPUs above alone)."""
+    """Below a group that is no partition itself there can be none (remote ones, since 6.7, need their CPUs above)."""
     (group / "inner").mkdir()
     try:
         with pytest.raises(CastmatesError, match=r"cpuset cannot be 'isolated' here: .*leave it out"):

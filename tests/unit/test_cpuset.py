@@ -61,7 +61,9 @@ def test_what_the_kernel_calls_invalid_is_refused_in_its_words_and_undone(group,
         real.write(path, "isolated invalid (Parent is not a partition root)" if value == "isolated" else value)
 
     monkeypatch.setitem(KINDS, "file", Kind(real.read, write))
-    with pytest.raises(CastmatesError, match=r"here: .*invalid \(Parent is not a partition root\).*leave it out"):
+    with pytest.raises(
+        CastmatesError, match=r"'isolated' here: .*invalid \(Parent is not a partition root\).*leave it"
+    ):
         made(group, journal).__enter__()
     assert contents(group) == ["0-9999", "member", "memory"]
     assert journal.entries() == []

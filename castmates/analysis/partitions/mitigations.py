@@ -62,7 +62,7 @@ def estimate_mitigations(plan: Plan, windows: pd.DataFrame, margin: float) -> pd
     found, how = _chosen(rows, rounds, plan)
     table = pd.DataFrame({"row": range(len(rows))}).merge(how, on="row", how="left")
     for quantity in QUANTITIES:
-        known = found[found[quantity].notna()].assign(difference=lambda each, name=quantity: each[name])
+        known = found[found[quantity].notna()].assign(difference=found[quantity])
         table = table.merge(_estimated(known, quantity), on=["row", "platform"], how="left")
     platforms = own["platform"].unique().tolist()
     table["platform"] = table["platform"].fillna(platforms[0] if len(platforms) == 1 else "")
@@ -142,8 +142,8 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
         own = rounds[rounds["row"] == number]
         of_mix = {"mix": rows[number].mix.name, "member": rows[number].mix.lead}
         known = pd.DataFrame([{**of_mix, "partition": arm.partition} for arm in rows[number].arms])
-        gains = own[own["gain"].notna()].groupby(["platform", "partition", *BLOCK], observed=True)["gain"].mean()
-        gains = gains.reset_index().assign(**of_mix)
+        by = ["platform", "partition", *BLOCK]
+        gains = own[own["gain"].notna()].groupby(by, observed=True)["gain"].mean().reset_index().assign(**of_mix)
         if gains.empty:
             continue
         launches = choosing(gains, plan.blocks)
@@ -176,7 +176,7 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
         blocks=table["loss_blocks"].fillna(0),
         rounds=table["loss_rounds"].fillna(0),
         reason=[_reason(row, blocks, plan) for row, blocks in zip(own, table["loss_blocks"], strict=True)],
-        **{name: _numbers(table[name]) for name in table if str(name).startswith(QUANTITIES)},
+        **{name: _numbers(table[name]) for name in map(str, table) if name.startswith(QUANTITIES)},
     )
     for name, upper in (("loss", False), ("others_loss", False), ("gain", True), ("cost", False)):
         for end in ("", "_low", "_high"):

@@ -14,10 +14,10 @@ from castmates.rdt.resctrl.capabilities import monitored_domains
 from castmates.rdt.resctrl.event_file import EventFile
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
+from castmates.rdt.resctrl.series import MOST
 
 SOURCE, METRIC = "foreign traffic", "foreign_traffic"
 EVENT = "mbm_total_bytes"
-MOST = 2e12  # bytes a second through one cache: more is a count that went wrong
 
 
 @dataclass
@@ -31,9 +31,11 @@ class Part:
 
     def rate(self, seconds: float) -> tuple[float | None, str]:
         """Return bytes a second since the opening edge, or None and the reason."""
-        after, why = self.file.read()
+        after, why, resumed = self.file.read()
         if self.before is None or after is None:
             return None, why or "there was no count at the opening edge"
+        if resumed:
+            return None, "the hardware lost count, and began anew"
         rate = (after - self.before) / seconds
         return (self.sign * rate, "") if 0 <= rate <= MOST else (None, "the counter went back, or ran over")
 

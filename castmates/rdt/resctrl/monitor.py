@@ -11,6 +11,7 @@ from castmates.rdt.resctrl.monitoring_groups import MonitoringGroups
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.series import NO_RATE, OCCUPANCY, Look, Series
 from castmates.rdt.resctrl.traffic_counters import TrafficCounters
+from castmates.rdt.resctrl.traffic_kinds import traffic_kinds
 from castmates.sampler import Sampler
 
 RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
@@ -75,14 +76,17 @@ class ResctrlMonitor:
             Sample(now, self.name, name, OCCUPANCY, None, why) for name, why in self.groups.missing.items()
         ]
 
-    def occupancies(self) -> dict[str, float]:
-        """Return the bytes that members have in the caches now; without those of whom it is not known."""
+    def occupancies(self) -> dict[str, float | None]:
+        """Return the bytes that each member has in the caches now; None where a part of them is not known."""
         counts: dict[str, list[int | None]] = {}
         for series in self._series:
             if series.event == OCCUPANCY:
                 counts.setdefault(series.member, []).append(series.file.read()[0])
         known = {member: [count for count in each if count is not None] for member, each in counts.items()}
-        return {member: float(sum(each)) for member, each in known.items() if len(each) == len(counts[member])}
+        whole = {member: len(each) == len(counts[member]) for member, each in known.items()}
+        return dict.fromkeys(self.groups.missing) | {
+            member: float(sum(each)) if whole[member] else None for member, each in known.items()
+        }
 
     def close(self) -> None:
         """Let go of everything; safe to call twice."""
@@ -106,6 +110,8 @@ class ResctrlMonitor:
         if self.groups.missing:
             text["not watched"] = "; ".join(f"{name}: {why}" for name, why in self.groups.missing.items())
         text |= self._counters.about()
+        if chosen := traffic_kinds(self.tree, {series.event for series in self._series}):
+            text["traffic counts"] = chosen
         if self._unread:
             kinds = (f"{metric}: {kind} ({count})" for (metric, kind), count in sorted(self._unread.items()))
             text["looks without a value"] = "; ".join(kinds)

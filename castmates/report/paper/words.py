@@ -7,7 +7,7 @@ from typing import Any
 from castmates.report.results import Results
 from castmates.report.text.stamps import first_words, stamped
 from castmates.report.text.words import interval, listed, plain
-from castmates.study.wanted import BETWEEN
+from castmates.study.wanted import BETWEEN as PLACED
 
 WITHIN, BIASED = "†", "‡"
 BETWEEN = "Intervals are 95 % t intervals between launches; n is the number of launches"
@@ -25,7 +25,7 @@ def beside(row: Row) -> str:
     """Of a lead its antagonists; of an antagonist all others of its mix."""
     if row["role"] == "lead":
         return plain(str(row["antagonists"])).replace("+", ", ")
-    others = [row["lead"], *str(row["antagonists"]).partition(BETWEEN)[0].split("+")]
+    others = [row["lead"], *str(row["antagonists"]).partition(PLACED)[0].split("+")]
     others.remove(plain(row["member"]))
     return ", ".join(others)
 

@@ -47,7 +47,8 @@ class Ledger:
             for each in window.all_slices:
                 each.reasons = self.judge(each, window.slow)
         _drop_broken_cycles(windows)
-        of_all = list(dict.fromkeys(reason for window in windows for reason in self.proofs(window.watched)))
+        found = [reason for window in windows for reason in (*self._emptied(window), *self.proofs(window.watched))]
+        of_all = list(dict.fromkeys(found))
         for window in windows:
             window.of_stretch, window.reasons = of_all, [*of_all, *self._judge_window(window)]
 
@@ -140,6 +141,13 @@ class Ledger:
         if moved is None or moved <= limit:
             return []
         return [f"foreign traffic: others moved {moved / 1e9:.1f} GB/s through the caches (limit {limit / 1e9:g} GB/s)"]
+
+    def _emptied(self, window: Window) -> list[str]:
+        """Return how much of the members was left in the caches before the stretch, where that can be read."""
+        left, limit = window.emptied.left if window.emptied else None, self.design.limits.left_in_caches
+        if left is None or left <= limit:
+            return []
+        return [f"not emptied: members still held {left:.1%} of the caches before this stretch (limit {limit:.1%})"]
 
     def _quotas(self, watched: Slice, readings: Readings) -> list[str]:
         """Return which quotas of CPU time were changed, and who took more than its own."""

@@ -107,11 +107,7 @@ def rate(beats: Sequence[tuple[int, int]]) -> float:
     """Units a second: the median over pieces of the time."""
     size = max(1, len(beats) // PIECES)
     ends = beats[::size]
-    pieces = [
-        1e9 * (after - before) / (end - begin)
-        for (begin, before), (end, after) in pairwise(ends)
-        if end > begin
-    ]
+    pieces = [1e9 * (after - before) / (end - begin) for (begin, before), (end, after) in pairwise(ends) if end > begin]
     if not pieces:
         raise CastmatesError("the memory's peak cannot be measured: streaming made no progress; is this machine busy?")
     return median(pieces)
