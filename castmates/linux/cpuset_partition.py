@@ -6,7 +6,7 @@ from castmates.linux import cgroups
 from castmates.linux.kernel_files import read_text, write_kernel
 
 CONTROLLER = "cpuset"
-CPUS, PARTITION = "cpuset.cpus", "cpuset.cpus.partition"
+CPUS, PARTITION, EFFECTIVE = "cpuset.cpus", "cpuset.cpus.partition", "cpuset.cpus.effective"
 ISOLATED, MEMBER = "isolated", "member"
 ON, OFF = "on", "off"
 HANDED_DOWN = "cgroup.subtree_control"

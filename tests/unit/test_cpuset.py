@@ -6,7 +6,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cpuset_partition
-from castmates.linux.cpuset_partition import CPUS, HANDED_DOWN, PARTITION
+from castmates.linux.cpuset_partition import CPUS, EFFECTIVE, HANDED_DOWN, PARTITION
 from castmates.machine.doctor.tools import cpuset_partition as row
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
@@ -24,6 +24,7 @@ def group(tmp_path, monkeypatch):
     (made.parent / "cgroup.controllers").write_text("cpuset cpu memory\n")
     (made.parent / HANDED_DOWN).write_text("memory\n")
     (made / CPUS).write_text("\n")
+    (made.parent / EFFECTIVE).write_text("0-9999\n")
     (made / PARTITION).write_text("member\n")
 
     def hand_down(path, text):
@@ -49,7 +50,7 @@ def test_it_is_made_recorded_and_put_back(group, tmp_path):
         assert record["set"][str(group / CPUS)] == "9998-9999"
         assert record["before"][str(group / PARTITION)] == "member"
         assert len(journal.entries()) == 3
-    assert contents(group) == ["", "member", "memory"]
+    assert contents(group) == ["0-9999", "member", "memory"]
     assert journal.entries() == []
 
 
@@ -64,16 +65,16 @@ def test_what_the_kernel_calls_invalid_is_refused_in_its_words_and_undone(group,
         CastmatesError, match=r"'isolated' here: .*invalid \(Parent is not a partition root\).*leave it"
     ):
         made(group, journal).__enter__()
-    assert contents(group) == ["", "member", "memory"]
+    assert contents(group) == ["0-9999", "member", "memory"]
     assert journal.entries() == []
 
 
-def test_one_that_became_invalid_meanwhile_ends_the_launch(group, tmp_path):
-    with (
-        pytest.raises(CastmatesError, match="'isolated invalid' at the end, so that others may have run there"),
-        made(group, Journal(tmp_path / "state")),
-    ):
+def test_one_that_became_invalid_meanwhile_is_told_and_recorded(group, tmp_path):
+    told = []
+    with made(group, Journal(tmp_path / "state"), told.append) as record:
         (group / PARTITION).write_text("isolated invalid\n")
+    assert record["lost"] == {str(group / PARTITION): "isolated invalid"}
+    assert any("others may have run on the block's CPUs" in sentence for sentence in told)
 
 
 @pytest.mark.parametrize("spoil", [lambda group: (group.parent / "cgroup.controllers").write_text("cpu\n"), None])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux import cpuset_partition
-from castmates.linux.cpuset_partition import CPUS, HANDED_DOWN, ISOLATED, MEMBER, OFF, ON, PARTITION
+from castmates.linux.cpuset_partition import CPUS, EFFECTIVE, HANDED_DOWN, ISOLATED, MEMBER, OFF, ON, PARTITION
 from castmates.linux.kernel_files import read_text
 from castmates.machine.journal import Change, Journal
 from castmates.machine.quieting import LEAVE_OUT
@@ -48,12 +48,14 @@ def isolated(group: Path | None, cpus: Collection[int], journal: Journal, purpos
             for target, error in journal.apply([change], purpose).items():
                 raise _impossible(f"{target}: {error.strerror}")
         say(f"CPUs {format_cpu_list(cpus)} are an isolated cpuset partition")
-        yield {
+        record = {
             "before": {change.target: change.former for change in changes},
             "set": {change.target: change.new for change in changes},
         }
+        yield record
         if (now := read_text(group / PARTITION)) not in (ISOLATED, None):
-            raise _impossible(f"{group / PARTITION} is '{now}' at the end, so that others may have run there")
+            record["lost"] = {str(group / PARTITION): now}
+            say(f"{group / PARTITION} is '{now}' at the end, so that others may have run on the block's CPUs")
     finally:
         targets = {change.target for change in changes}
         undone = journal.restore(lambda entry: entry.owner == journal.owner and entry.change.target in targets)
@@ -65,9 +67,11 @@ def isolated(group: Path | None, cpus: Collection[int], journal: Journal, purpos
 def _changes(group: Path, cpus: Collection[int]) -> Sequence[Change]:
     above = group.parent / HANDED_DOWN
     handed = [] if cpuset_partition.read_controller(above) == ON else [Change(KNOB, KIND, str(above), OFF, ON)]
+    # It has no CPUs of its own before, which means its parent's; an empty list is refused while somebody is in it.
+    all_cpus = read_text(group.parent / EFFECTIVE) or ""
     return [
         *handed,
-        Change(KNOB, "file", str(group / CPUS), "", format_cpu_list(cpus)),
+        Change(KNOB, "file", str(group / CPUS), all_cpus, format_cpu_list(cpus)),
         Change(KNOB, "file", str(group / PARTITION), MEMBER, ISOLATED),
     ]
 
