@@ -25,7 +25,7 @@ DELEGATED = ("", PROCESSES, "cgroup.threads", "cgroup.subtree_control")
 
 def find_home() -> Path | None:
     """Find a cgroup2 directory in which this process may really make, fill, freeze and kill a group."""
-    return next(filter(_works, here(unified)), None)
+    return next(filter(works, here(unified)), None)
 
 
 def find_pids_home() -> Path | None:
@@ -225,7 +225,7 @@ def _places(mountinfo: str, own_groups: str, kind: str, controller: str) -> list
     return list(dict.fromkeys(places))
 
 
-def _works(parent: Path) -> bool:
+def works(parent: Path) -> bool:
     """Try everything that will be needed, on a sleeping process."""
     group = parent / group_name("probe")
     sleeper = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child())

@@ -26,6 +26,7 @@ from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes import isolation, prefetchers, starts
 from castmates.runner.processes.launch import WorkloadFailed
+from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
@@ -78,7 +79,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         _knobs(block, warden, say) as outcome.prepared,
         prefetchers.switched(block.company, _purpose(block), Journal(), say) as switches,
         _aside(block) as outcome.runner_cpus,
-        on_stage(block.company.lead.workload, warden, check) as stage,
+        on_stage(block.company.lead.workload, warden, check, bool(bounded_members(block.company))) as stage,
     ):
         begin, stage.prefetchers = time.monotonic(), switches
         _launch(outcome, stage, logs, cache, say)

@@ -114,13 +114,16 @@ class LiveStage(Stage):
 
 
 @contextmanager
-def on_stage(name: str, warden: Warden, check: Callable[[], None] = lambda: None) -> Iterator[LiveStage]:
+def on_stage(
+    name: str, warden: Warden, check: Callable[[], None] = lambda: None, for_quotas: bool = False
+) -> Iterator[LiveStage]:
     """Prepare a stage; at the end its processes are killed and its groups and folders removed.
 
-    Control groups bear the `name`. `check` raises an error when the result is no longer wanted.
+    Control groups bear the `name`, and are made where CPU time can be bounded if that is wanted. `check` raises an
+    error when the result is no longer wanted.
     """
     with _scratch_folder(warden, memory_folder()) as channels, _scratch_folder(warden) as files:
-        freezer = choose_freezer(name)
+        freezer = choose_freezer(name, for_quotas)
         stage = LiveStage(warden, freezer, Scratch(files, channels), check)
         try:
             for group in freezer.groups():

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from castmates.errors import CastmatesError
-from castmates.linux import cgroups
+from castmates.linux import cgroups, cpu_quota
 from castmates.linux.marks import MarkedFamily
 from castmates.linux.owned_names import group_name
 from castmates.linux.processes import is_stopped
@@ -222,7 +222,7 @@ def _unwilling(name: str) -> CastmatesError:
     return CastmatesError(f"member {name} did not freeze within {_CHANGE_S:g} s: it waits for a device")
 
 
-def choose_freezer(name_hint: str) -> Freezer:
-    """Take control groups where they work, else signals."""
-    home = cgroups.find_home()
+def choose_freezer(name_hint: str, for_quotas: bool = False) -> Freezer:
+    """Take control groups where they work, else signals; for quotas in a place that the controller can reach."""
+    home = (cpu_quota.find_home() if for_quotas else None) or cgroups.find_home()
     return CgroupFreezer(home, name_hint) if home else SignalFreezer()

@@ -113,7 +113,7 @@ def bounded_members(company: Company) -> list[str]:
 def room_for(company: Company, root: Path | None, purpose: str) -> Quotas:
     """Have the controller reach the groups that members will have in `root`, which is ours and has nobody in it yet.
 
-    Later the kernel would refuse it where we ourselves are in the group above. What is changed there is written down.
+    What is changed above it is written down.
     """
     if not bounded_members(company) or cgroups.here(cgroups.cpu_of_version_1):
         return Quotas.none()
