@@ -13,6 +13,7 @@ from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
+from castmates.machine.prefetch_control import refusal
 from castmates.machine.topology import Topology, read_topology
 from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
@@ -43,7 +44,6 @@ from castmates.workloads.native import build as native
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
-COUNTERS = "sys/bus/event_source/devices/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 
@@ -148,7 +148,7 @@ class Project:
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
         programs = mixes.Programs(at_peak(self.workloads, together, layout, peak), prepared, placebo)
-        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota())
+        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout))
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
@@ -158,6 +158,12 @@ class Project:
     def _no_quota(self) -> str:
         """Why CPU time cannot be given out; "" where it can."""
         return "" if self.modelled or self.elsewhere else no_quota()
+
+    def _no_prefetching(self, layout: Layout) -> str:
+        """Why prefetchers cannot be switched, where the study asks for that; "" where they can."""
+        if self.modelled or self.elsewhere or "off" not in self.study.cache.prefetchers:
+            return ""
+        return refusal(Path("/"), layout.usable[:1])
 
     @cached_property
     def _keys(self) -> dict[str, str]:
@@ -204,7 +210,6 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     workloads = _gathered(_catalogues(study, path), study, str(path))
-    workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
@@ -213,7 +218,7 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
 def on_captured_machine(project: Project, file: Path) -> Project:
     """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
     from castmates.machine.capture.capture import opened, topology_of
-    from castmates.machine.facts import cpu_model  # a Snakefile is parsed without all this
+    from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
 
     if project.modelled:
         raise CastmatesError(
@@ -227,7 +232,7 @@ def on_captured_machine(project: Project, file: Path) -> Project:
             topology=topology_of(root, file),
             cache=read_cache(root),
             memory_bytes=usable_memory(root),
-            has_counters=any(root.glob(COUNTERS)),
+            has_counters=has_counters(root),
         )
     return replace(project, elsewhere=elsewhere)
 

@@ -31,7 +31,6 @@ from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
 from castmates.cli.workloads import workloads
-from castmates.english import printable
 from castmates.errors import CastmatesError
 
 Listed = tuple[str, Callable[..., object] | typer.Typer, tuple[str, ...]]  # name, command, examples
@@ -108,6 +107,7 @@ def main() -> None:
         app()
     except CastmatesError as problem:
         from castmates.cli.excerpt import excerpt
+        from castmates.english import printable
 
         sys.exit(printable("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))]))))
 

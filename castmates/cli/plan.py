@@ -50,7 +50,8 @@ def _show(project: "Project", scenes: bool, counters: bool, masks: bool, chances
     from castmates.preview.screen import chances_table, screen
 
     if project.elsewhere:
-        show(Text(f"On the machine in {project.elsewhere.file}: {project.elsewhere.processor}"), "")
+        words = filter(None, [f"On the machine in {project.elsewhere.file}", project.elsewhere.processor])
+        show(Text(": ".join(words)), "")
     planned = project.plan()
     plan, found = rounds.expected(project, planned), outline(project, planned)
     show(screen(found))

@@ -13,6 +13,7 @@ import castmates
 from castmates.linux import cgroups, host
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
 from castmates.linux.owner import is_in_container
+from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
@@ -87,6 +88,11 @@ def cpu_model(root: Path) -> str | None:
     if "CPU implementer" in pairs:
         return f"implementer {pairs['CPU implementer']} part {pairs.get('CPU part')}"
     return pairs.get("model name")
+
+
+def has_counters(root: Path) -> bool:
+    """Whether perf knows counters of the processor; hybrid ones have a unit for each kind of core."""
+    return any((root / PERF_DEVICES).glob("cpu*/type"))
 
 
 def distribution(root: Path) -> str | None:

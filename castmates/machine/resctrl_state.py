@@ -17,8 +17,10 @@ MOUNTED = "mounted"
 ALSO = " | "
 ANYTHING = "whatever was written since"  # of schemata that another user may write
 FSTYPE = "resctrl"
+POINT = Path("/sys/fs/resctrl")  # where it is mounted, usually
 OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # those that change what resctrl shows
 NO_GROUPS = {"info", "mon_data", "mon_groups"}  # folders of the default group
+CLUSTER = "mon_sub_"  # begins the name of the folder of a cluster, in that of the cache that it is a part of
 # "No throttle" with mba_MBps. The kernel shows 2^32 - 1, but before 2b5648416e47 (6.12) it rounds what is written up to
 # the step of per cent and cuts that to 32 bits, which makes it 4; this is read for it and written, and survives.
 UNTHROTTLED_MIBPS = 2**32 - 96

@@ -10,6 +10,8 @@ from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
 from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
+from tests.unit import test_distances as distances
+from tests.unit import test_mitigations as mitigations
 from tests.unit import test_steptimes as steptimes
 from tests.unit import topdown_maker
 from tests.unit.partition_maker import atoms
@@ -56,6 +58,8 @@ MADE = {
     "phases": with_phases_of,
     **dict.fromkeys(("phase_counts", "topdown_phases"), lambda folder, blocks: by_phase.made(folder, blocks=blocks)),
     "counters_evolution": rounds.study,
+    "distances": lambda _, blocks: distances.results(blocks),
+    "mitigations": lambda _, blocks: mitigations.results(blocks),
 }
 
 

@@ -65,7 +65,7 @@ def test_what_members_used(blocks):
     shares, _ = studies.values(0.04)
     windows = studies.windows
     held = windows[["company", "block", "window"]].assign(
-        t_ns=1, source="resctrl", subject=windows["member"], metric="llc_occupancy", value=1e6 * np.exp(logs)
+        t_ns=1, source="resctrl", subject=windows["member"], metric="llc_occupancy", value=1e6 * np.exp(logs), note=""
     )
     slots = studies.rows(dict(TOPDOWN), metric="Backend_Bound", value=0.3 + shares)
     read = {name: frame([], BLOCK_TABLES[name])[columns] for name, columns in NEEDED.items()}

@@ -43,6 +43,8 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
         "latency",
         "resources",
         "margins",
+        "mitigations",
+        "distances",
         "blocks",
         "stamps",
         "windows",

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from castmates.linux.kernel_files import CPU_DIR as CPU
 from castmates.linux.kernel_files import below, mounts
+from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine.capture.keepers import (
     COUNT,
     CPUS,
     MASKS,
     NUMBER,
-    POINT,
     SIZE,
     TERMS,
     WORDS,
@@ -27,12 +28,11 @@ from castmates.machine.capture.keepers import (
     release,
     whole,
 )
-from castmates.machine.resctrl_state import FSTYPE, NO_GROUPS
+from castmates.machine.resctrl_state import FSTYPE, NO_GROUPS, POINT
 
-CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
-SOURCES = "sys/bus/event_source/devices/*"  # of perf
-RESCTRL = POINT.lstrip("/")
+SOURCES = f"{PERF_DEVICES}/*"  # of perf
+RESCTRL = str(POINT).lstrip("/")
 UNCORE = f"{CPU}/intel_uncore_frequency/*"
 GROUP = "group#"  # what a group of resctrl is called in a capture: its name may be a user's
 
@@ -58,7 +58,7 @@ OF_MACHINE: dict[str, Keeper] = {
         for name in ("cpuinfo_min_freq", "cpuinfo_max_freq", "base_frequency")
     },
     **{f"{CPU}/cpu#/cpuidle/state#/{name}": whole(TERMS) for name in ("name", "latency", "disable")},
-    f"{CPU}/cpuidle/current_driver": whole(WORDS),
+    **{f"{CPU}/cpuidle/{name}": whole(WORDS) for name in ("current_driver", "current_governor", "current_governor_ro")},
     f"{CPU}/intel_pstate/no_turbo": whole(NUMBER),
     f"{CPU}/intel_pstate/status": whole(WORDS),
     f"{CPU}/amd_pstate/status": whole(WORDS),

@@ -18,7 +18,7 @@ from typing import get_args
 from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.kernel_files import Mount, below
-from castmates.machine.resctrl_state import options_of
+from castmates.machine.resctrl_state import CLUSTER, options_of
 from castmates.machine.topology import read_topology
 from castmates.rdt.fake.controls import EXCLUSIVE
 from castmates.rdt.fake.group import Group
@@ -27,7 +27,7 @@ from castmates.rdt.fake.monitors import Failure
 from castmates.rdt.fake.recorded_shape import names_of, shape_of, shown_nodes
 from castmates.rdt.fake.resctrl import FakeResctrl
 from castmates.rdt.fake.shape import EVENTS, Shape
-from castmates.rdt.resctrl.capabilities import CLUSTER, find_mount, monitored_domains
+from castmates.rdt.resctrl.capabilities import find_mount, monitored_domains
 from castmates.rdt.resctrl.foreign import control_groups, monitoring_groups
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from castmates.linux import host
-from castmates.machine.resctrl_state import settings
-from castmates.machine.topology import CacheDomain, Topology, caches_of_level, clusters_of, read_topology
+from castmates.machine.resctrl_state import CLUSTER, settings
+from castmates.machine.topology import CacheDomain, Topology, caches_of_level, read_topology
 from castmates.rdt.fake.shape import EVENTS, Shape, Throttle, Ways
-from castmates.rdt.resctrl.capabilities import AMD_MOST, CLUSTER, monitored_domains
+from castmates.rdt.resctrl.capabilities import AMD_MOST, monitored_domains
 from castmates.rdt.resctrl.schemata import Schemata, parse
 from castmates.rdt.resctrl.tree import Tree
+from castmates.study.placement.clusters import clusters_of
 
 SLOW = "SMBA"
 OF_LAST_LEVEL = ("L3", "L3DATA", "L3CODE", "MB", SLOW)  # lines whose domains are last-level caches
@@ -83,7 +84,7 @@ def nodes_of(topology: Topology, tree: Tree) -> dict[int, tuple[int, ...]]:
     if not (monitored := monitored_domains(names_of(tree, "mon_data"))):
         return {}
     divided = {
-        llc.id: tuple(node.id for node in clusters_of(llc.cpus, topology.nodes))
+        llc.id: tuple(clusters_of(llc.cpus, {node.id: node.cpus for node in topology.nodes}))
         for llc in topology.llcs
         if llc.clusters > 1
     }

@@ -101,7 +101,8 @@ class ResctrlAllocator:
     def processor(self) -> ProcessorReadings:
         """Return what the registers held under each set of shares so far."""
         how = self._registers.about() if self._registers is not None else ""
-        return ProcessorReadings(how, dict(self._held_otherwise))
+        caches = {name: sorted(domains) for name, domains in self._domains.items()}
+        return ProcessorReadings(how, dict(self._held_otherwise), caches)
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""

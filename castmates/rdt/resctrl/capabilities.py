@@ -11,7 +11,7 @@ from pathlib import Path
 from castmates.linux.host import cpuinfo
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
-from castmates.machine.resctrl_state import FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
+from castmates.machine.resctrl_state import CLUSTER, FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
 from castmates.machine.throttle_steps import equal_steps
 from castmates.machine.topology import CacheDomain, one_last_level_cache
 from castmates.rdt.resctrl.foreign import control_groups
@@ -21,7 +21,6 @@ from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 AMD_MOST = 2048  # "no throttle" of the first AMD processors; later ones have more bits
-CLUSTER = "mon_sub_"  # begins the name of a cluster's folder
 _MONITORED = re.compile(r"mon_L3_(\d+)")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.linux.kernel_files import NOT_PERMITTED
 from castmates.linux.owned_names import delegated_number, delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import is_gone
 from castmates.protocols import Say
@@ -20,7 +21,6 @@ LIMBO_S = 30.0  # the kernel looks for clean monitoring ids once a second
 LIMBO_LOOK_S = 1.0
 PASSES = 100  # over a member's threads, until none is outside its group
 NOT_HERE = (errno.ENOENT, errno.ENODEV)
-NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def make(tree: Tree, journal: ResctrlJournal, path: str, say: Say, limbo_s: float = LIMBO_S) -> None:

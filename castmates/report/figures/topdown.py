@@ -57,10 +57,15 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(drawn(tables(results)[0])):
         return ""
+    return (
+        uncounted(results) or f"No valid measurement of the study {results.name} has a Top-Down metric of its program."
+    )
+
+
+def uncounted(results: Results) -> str:
+    """Why Top-Down was not counted at all; "" where it was."""
     status, reason = why_none(results.block_parts("topdown", NEEDED, NAMES), results.windows)
-    if status:
-        return f"Top-Down is {status} here: {reason}."
-    return f"No valid measurement of the study {results.name} has a Top-Down metric of its program."
+    return f"Top-Down is {status} here: {reason}." if status else ""
 
 
 def _panels(table: pd.DataFrame) -> list[Panel]:

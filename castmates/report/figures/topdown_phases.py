@@ -39,11 +39,8 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_outermost(of_phases(results)[0])):
         return ""
-    whole = topdown.lacking(results)
-    return whole or (
-        f"No phase in the study {results.name} has Top-Down shares: its intervals show too little of any phase "
-        "(docs/topdown.md)."
-    )
+    few = "" if topdown.lacking(results) else ": its intervals show too little of any phase (docs/topdown.md)"
+    return topdown.uncounted(results) or f"No phase in the study {results.name} has Top-Down shares{few}."
 
 
 def _outermost(table: pd.DataFrame) -> pd.DataFrame:

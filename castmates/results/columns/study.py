@@ -307,11 +307,11 @@ DISTANCES: Columns = {
     "lead": "str",
     "antagonists": "str",  # those that are there `count` times, joined by "+"
     "distance": "str",  # cpu (the lead's own), smt, core, llc, socket, other-socket; "" where placement chose
-    "count": "int64",
+    "count": "int64",  # antagonists
     "slowdown": "float64",  # against solo, as in effects
     "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
     "slowdown_high": "float64",
-    "degradation_pct": "float64",
+    "degradation_pct": "float64",  # loss of the lead's rate, as in effects
     "degradation_low": "float64",
     "degradation_high": "float64",
     "blocks": "int64",
@@ -321,8 +321,9 @@ DISTANCES: Columns = {
     "gain_pct": "float64",  # by how much the lead's rate is above that at the nearer one, inside rounds
     "gain_low": "float64",  # 95 % between launches
     "gain_high": "float64",
-    "gain_blocks": "int64",
+    "gain_blocks": "int64",  # in which both distances were measured
     "platform": "str",
+    "reason": "str",  # why it was not measured: what it needs of the machine, and what there is
 }
 
 # What estimate_effects leaves.

@@ -11,6 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.inside import papi
 from castmates.inside.papi import PapiCounters
 from castmates.inside.readings import Reading, difference
+from castmates.linux.processes import threads_of
 from castmates.protocols import Count, Held
 from castmates.trials.counters import methods
 from castmates.trials.counters.tasks import Scope, Trial
@@ -29,8 +30,8 @@ class PapiEdges:
 
     def attach(self, members: dict[str, Held]) -> None:
         """Open the counter on every thread of the member."""
-        tasks = Path(f"/proc/{members[methods.MEMBER].pid}/task")
-        self._counters = PapiCounters([self._event], lambda: sorted(int(thread.name) for thread in tasks.iterdir()))
+        pid = members[methods.MEMBER].pid
+        self._counters = PapiCounters([self._event], lambda: sorted(threads_of(pid)))
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002 (there is one)
         """Read the opening edge."""

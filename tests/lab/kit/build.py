@@ -4,19 +4,16 @@ A product's folder carries a digest of the files that decide what it is, so that
 edited test does not.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.kit import debian, kernels, programs, qemu
-from tests.lab.kit.common import LONGEST, NoLab, Say
+from tests.lab.kit.alone import alone
+from tests.lab.kit.common import NoLab, Say
 
 PROJECT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
@@ -70,7 +67,7 @@ def build(say: Say) -> Lab:
         return lab
     if reason := debian.unfit():
         raise NoLab(reason)
-    with _alone(say):
+    with alone(cache(), say):
         _build_missing(say)
     lab = built()
     assert lab is not None
@@ -110,30 +107,6 @@ def _digest(*files: Path) -> str:
     for file in (*COMMON, *files):
         content.update(hashlib.sha256(file.read_bytes()).digest())
     return content.hexdigest()[:12]
-
-
-@contextmanager
-def _alone(say: Say) -> Iterator[None]:
-    """Wait until nobody else builds here."""
-    try:
-        cache().mkdir(parents=True, exist_ok=True)
-        file = (cache() / "lock").open("w")
-    except OSError as problem:
-        raise NoLab(f"{cache()} cannot be written ({problem.strerror})") from None
-    with file:
-        until, told = time.monotonic() + LONGEST, False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise NoLab(f"another process has been building in {cache()} for {LONGEST} seconds") from None
-                if not told:
-                    say("Waiting for another process that builds the lab")
-                    told = True
-                time.sleep(1)
-        yield
 
 
 if __name__ == "__main__":

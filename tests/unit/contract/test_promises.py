@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from castmates.runner.rounds.stage import LEAVE
 from castmates.study.model import Workload
 from castmates.trials.workloads import check, promises
 from castmates.trials.workloads.alone import Ended, Seen, Stood
@@ -45,7 +46,7 @@ def workload(**keys: object) -> Workload:
         (promises.pinned(seen(cpus=(0, 1, 2)), (1,)), "may run on CPU 0,2, which it was not given"),
         (promises.threads(seen(busy=5), workload()), "5 threads are busy on 1 CPUs"),
         (promises.memory(seen(memory=1_200_000_000), workload()), "took 1.20 GB, and the catalogue states 1 GB"),
-        (promises.ends(Ended(None, False, "")), "had not ended 2 s after SIGTERM"),
+        (promises.ends(Ended(None, False, "")), f"had not ended {LEAVE:g} s after SIGTERM"),
         (promises.ends(Ended(0.1, True, "sum differs")), 'found its own result to be wrong: "sum differs"'),
     ],
 )
@@ -115,7 +116,7 @@ def test_the_table_shows_every_promise_and_tells_what_is_wrong():
     text = printed(results_table(results))
     for name in promises.NAMES:
         assert name in text
-    assert "bad: it had not ended 2 s after SIGTERM" in text
+    assert f"bad: it had not ended {LEAVE:g} s after SIGTERM" in text
     assert "far: there is no program 'x'; apt-get install x" in text
     assert "1 kept, 1 broken, 1 not here" in text
 

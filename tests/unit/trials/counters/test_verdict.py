@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from castmates.machine.topology import CacheDomain, Topology
 from castmates.trials.counters import methods
-from castmates.trials.counters.check import record_of, wrong
+from castmates.trials.counters.check import Outcome, record_of, wrong
 from castmates.trials.counters.table import summary
 from castmates.trials.counters.tasks import BEYOND, SOFTWARE, too_large, trials
 from castmates.trials.counters.verdict import Judged, Portion, combined, judge
@@ -121,7 +121,7 @@ def test_an_event_is_verified_only_if_something_made_it_count(monkeypatch):
         (off, right, "wrong"),
         (right, off, "wrong"),
     ):
-        record = record_of([(zero, of_zero, None), (one, of_one, None)])
+        record = record_of([Outcome(zero, of_zero), Outcome(one, of_one)])
         assert record["events"] == {zero.event: verdict}
         assert wrong(record) == ([zero.event] if verdict == "wrong" else [])
         assert summary(record).startswith(f"{int(verdict == 'verified')} of 1 events are verified")
