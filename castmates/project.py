@@ -26,7 +26,7 @@ from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
 from castmates.results.records import measured_blocks
 from castmates.results.rounds import decided_rounds
-from castmates.study import catalogue, mixes, modelled, planning
+from castmates.study import catalogue, evictors, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.memory_peak import Peak, at_peak
@@ -94,7 +94,7 @@ class Project:
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
         needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
-        room = Room(self._memory(), needs, cache.groups if cache else None)
+        room = Room(self._memory(), needs, cache.groups if cache else None, self._cache_parts())
         study = self.study if self.elsewhere else with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
         return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
@@ -128,6 +128,13 @@ class Project:
             return None
         return self.elsewhere.memory_bytes if self.elsewhere else usable_memory()
 
+    def _cache_parts(self) -> list[evictors.Part]:
+        """What is emptied between partitions, as far as it is known how large it is."""
+        if self.modelled:
+            return []
+        parts = self._topology().cache_parts()
+        return [evictors.Part(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes]
+
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
 
@@ -147,13 +154,17 @@ class Project:
             *((lead,) for lead in self.study.leads),
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
-        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak), prepared, placebo)
+        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak, self._elsewhere()), prepared, placebo)
         host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout))
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
         return cast
+
+    def _elsewhere(self) -> str:
+        """Name the machine where it is not this one."""
+        return "a modelled machine" if self.modelled else "a captured machine" if self.elsewhere else ""
 
     def _no_quota(self) -> str:
         """Why CPU time cannot be given out; "" where it can."""

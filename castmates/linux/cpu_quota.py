@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.linux import cgroups
-from castmates.linux.group_folder import OWN
 from castmates.linux.kernel_files import read_text, write_kernel
 
 CONTROLLER = "cpu"
@@ -19,9 +18,8 @@ ON, OFF = "on", "off"
 NONE = "max"
 HANDED_DOWN = "cgroup.subtree_control"
 OF_VERSION_1 = "cpu.cfs_quota_us"
-# The kernel hands these down also from a group that has processes, as long as nobody is in the groups inside it.
-THREADED = {CONTROLLER, "cpuset", "perf_event", "pids"}
 GRANT = "`sudo castmates grant` gives it"
+AS_ROOT = "let root run the sweep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +35,27 @@ def lacking() -> str:
     """Why this process cannot bound the CPU time of what it starts, in a clause; "" where it can."""
     if places := cgroups.here(cgroups.cpu_of_version_1):
         return _lacking_in_version_1(places)
-    home = cgroups.find_home()
-    if home is None:
-        return f"there is no control group in which this user may stop and bound processes; {GRANT}"
-    return obstacle(home)
+    reasons = [obstacle(place) for place in _candidates()]
+    if not reasons:
+        return "no control groups are mounted here"
+    if all(reasons):
+        return reasons[0]
+    return "" if find_home() else "the control groups here refuse to stop processes"
+
+
+def find_home() -> Path | None:
+    """Find a group of version 2 in which ours can be made, and to which the controller can be handed down.
+
+    The kernel hands none down from a group that has processes. So where a login has put us into a group, as systemd
+    does, the next one above it is taken that has none.
+    """
+    return next((place for place in _candidates() if not obstacle(place) and cgroups.works(place)), None)
+
+
+def _candidates() -> list[Path]:
+    """Our group of version 2 and all above it, as far as they are shown here."""
+    places = cgroups.here(cgroups.unified)
+    return _from_the_top(places[0])[::-1] if places else []
 
 
 def _lacking_in_version_1(places: Sequence[Path]) -> str:
@@ -56,14 +71,13 @@ def obstacle(home: Path) -> str:
     chain = _from_the_top(home)
     if not chain or not _has_controller(chain[0]):
         return f"the controller '{CONTROLLER}' is not in {(chain or [home])[0] / 'cgroup.controllers'}"
+    if not os.access(home, os.W_OK):
+        return f"this user may make no group in {home}; {AS_ROOT}"
     for file in still_to_hand_down(home):
         if not os.access(file, os.W_OK):
-            return f"the controller '{CONTROLLER}' is not in {file}, which this user may not write; {GRANT}"
-        if _keeps_to_itself(file.parent):
-            return (
-                f"the kernel hands no controller down in {file.parent}, which holds processes and other groups; start "
-                "the sweep in a group of its own, such as `sudo systemd-run --scope -p Delegate=yes` makes"
-            )
+            return f"the controller '{CONTROLLER}' is not in {file}, which this user may not write; {AS_ROOT}"
+    if _keeps_to_itself(home):
+        return f"the kernel hands no controller down in {home}, because processes are in it; {AS_ROOT}"
     return ""
 
 
@@ -122,12 +136,5 @@ def _from_the_top(group: Path) -> list[Path]:
 
 
 def _keeps_to_itself(group: Path) -> bool:
-    """Check whether the kernel would refuse to hand the controller down, because of the processes in the group.
-
-    Groups of ours inside it do not count: they come and go, and are made after the controller was handed down.
-    """
-    if not (group / "cgroup.type").exists() or not (read_text(group / cgroups.PROCESSES) or ""):
-        return False  # the topmost group of a machine, or nobody is in it
-    handed_down = {*(read_text(group / HANDED_DOWN) or "").split()}
-    others = [path for path in group.iterdir() if path.is_dir() and not path.name.startswith(f"{OWN}.")]
-    return bool(handed_down - THREADED) or any(cgroups.is_populated(each) for each in others)
+    """Check for processes in the group itself; the topmost one of a machine may have some."""
+    return (group / "cgroup.type").exists() and bool(read_text(group / cgroups.PROCESSES))

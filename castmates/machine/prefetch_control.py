@@ -12,11 +12,13 @@ from castmates.study.cpus import format_cpu_list
 NAME = "prefetchers"
 TAKE_OUT = "or take 'off' out of 'cache.prefetchers'"  # of a study that switches them by scene
 # Intel's register and its four bits: L2 stream and adjacent line, L1 stream and by instruction. Of server processors
-# alone: on others the same bits mean something else (Intel, Disclosure of Hardware Prefetcher Control, 2014).
-PREFETCH_CONTROL, PREFETCH_BITS = 0x1A4, 0xF
-XEONS = frozenset(
-    {0x1A, 0x1E, 0x2E, 0x2C, 0x2F, 0x2D, 0x3E, 0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x8F, 0xCF, 0xAD, 0xAE}
-)
+# alone: on others the same bits mean something else (Intel, Disclosure of Hardware Prefetcher Control, 2014). From
+# Sapphire Rapids on a fifth one, L2's of several paths (AMP; Intel's manual of its processors, volume 4).
+PREFETCH_CONTROL, PREFETCH_BITS, AMP = 0x1A4, 0xF, 1 << 5
+XEONS = {
+    **dict.fromkeys((0x1A, 0x1E, 0x2E, 0x2C, 0x2F, 0x2D, 0x3E, 0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C), PREFETCH_BITS),
+    **dict.fromkeys((0x8F, 0xCF, 0xAD, 0xAE), PREFETCH_BITS | AMP),
+}
 # AMD's and its five: L1 stream, stride and region, L2 stream and up/down (AMD64 manual, volume 2, Prefetch Control).
 # Families of Zen 3 and later; a model that lacks the register refuses to read it.
 AMD_CONTROL, AMD_BITS = 0xC0000108, 0x2F
@@ -54,7 +56,7 @@ def control_of(root: Path, leave_out: str) -> Control:
     shown = host.cpuinfo(root)
     family, model = (int(text) if (text := shown.get(key, "")).isdecimal() else -1 for key in ("cpu family", "model"))
     if shown.get("vendor_id") == "GenuineIntel" and family == 6 and model in XEONS:
-        return Control(PREFETCH_CONTROL, PREFETCH_BITS)
+        return Control(PREFETCH_CONTROL, XEONS[model])
     if shown.get("vendor_id") == "AuthenticAMD" and family in AMD_FAMILIES:
         return Control(AMD_CONTROL, AMD_BITS)
     raise CastmatesError(

@@ -149,7 +149,8 @@ class BlockRecord:
     @property
     def prepared(self) -> dict[str, str]:
         """The knobs of the machine that were set for it."""
-        return {str(knob): value for knob, value in self._mapping("prepared").items() if isinstance(value, str)}
+        words = _mapping(self.design, "prepare")
+        return {str(knob): str(words[knob]) for knob in self._mapping("prepared") if words.get(knob) is not None}
 
     @property
     def allocation(self) -> str:
@@ -166,6 +167,16 @@ class BlockRecord:
         """What could not be read of the cache, in the monitor's words."""
         monitor = _mapping(self._mapping("hardware"), "monitor")
         return [str(monitor[name]) for name in UNREAD if monitor.get(name)]
+
+    @property
+    def monitored(self) -> str:
+        """The events that a monitor read of the cache, in its words."""
+        return str(_mapping(self._mapping("hardware"), "monitor").get("events") or "")
+
+    @property
+    def traffic_kinds(self) -> str:
+        """Which kinds of memory traffic its events counted, where that can be chosen."""
+        return str(_mapping(self._mapping("hardware"), "monitor").get("traffic counts") or "")
 
     @property
     def witnessed(self) -> str:

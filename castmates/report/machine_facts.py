@@ -73,12 +73,20 @@ class QuirkFacts(Facts):
     sources: tuple[str, ...] = ()
 
 
+class ProcessorFacts(Facts):
+    """Who made the processor: x86 names a vendor, Arm an implementer."""
+
+    vendor: str | None = None
+    implementer: str | None = None
+
+
 class MachineFacts(Facts):
     """The machine that measured; of a modelled one its model."""
 
     read_at: str | None = None
     hostname: str | None = None
     cpu_model: str | None = None
+    processor: ProcessorFacts = ProcessorFacts()
     kernel: str | None = None
     distribution: str | None = None
     topology: TopologyFacts = TopologyFacts()

@@ -2,10 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from castmates.errors import CastmatesError
 from castmates.machine import prepare, trial_records
@@ -21,8 +22,9 @@ from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded
+from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
-from castmates.runner.processes import prefetchers, starts
+from castmates.runner.processes import isolation, prefetchers, starts
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
@@ -35,16 +37,28 @@ from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Block
 from castmates.workloads.heartbeat import HeartbeatError
 
+NOT_KNOWN: Mapping[str, int] = MappingProxyType({})
 
-def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
-    """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
+
+def run_block(
+    block: Block,
+    logs: Path,
+    cache: Path,
+    say: Say,
+    check: Callable[[], None],
+    needs: Mapping[str, int] = MappingProxyType({}),
+) -> Outcome:
+    """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running.
+
+    `needs` has the bytes that each workload takes.
+    """
 
     def wait(words: str) -> None:
         say(words)
         progress.waiting(block, words)
 
     with machine_lock(_purpose(block), say=wait):
-        outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here())
+        outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
         begin = time.monotonic()
         try:
             _run(outcome, logs, cache, say, check)
@@ -57,6 +71,8 @@ def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[
 def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
     block = outcome.block
     refuse_hopeless(_cache_request(block))
+    if block.design.prepare.cpuset:
+        isolation.refuse_several_cpus(block.company)
     with (
         guarded() as warden,
         _knobs(block, warden, say) as outcome.prepared,
@@ -72,9 +88,11 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             stage.bound(block.company)
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
-            measure_rounds(outcome, stage, say)
-            outcome.processor = processor_record(stage.hardware.allocator, block)
-            measure_after_rounds(outcome, stage, say)
+            with stage.isolated(block.design.prepare.cpuset, _purpose(block), say) as partition:
+                outcome.prepared |= {isolation.KNOB: partition} if partition else {}
+                measure_rounds(outcome, stage, say)
+                outcome.processor = processor_record(stage.hardware.allocator, block)
+                measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
             if stage.hardware.counters:
@@ -90,6 +108,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     outcome.inputs = starts.inputs_used(company, cache)
     evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
+    refuse_too_little(company, outcome.needs, stage.evictors)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     profiling.offer(block, everyone[0], stage.scratch.channels)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}

@@ -6,6 +6,7 @@ equal identity, same measurement. Its seed is another, and its results lie in a 
 
 import hashlib
 from collections.abc import Mapping
+from typing import Literal
 
 import yaml
 
@@ -13,12 +14,13 @@ from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import Sweep
 from castmates.study.mitigations import sweeps
-from castmates.study.mix_keys import ArrangedMix
+from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Placement, Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.recommend_keys import RecommendKeys
-from castmates.study.spec import Member, Mix, Plan
+from castmates.study.spec import Member, Mix, Partition, Plan
+from castmates.study.wanted import overcommits
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches
 LONGEST_NAME = 64
@@ -62,8 +64,6 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
     """The study that measures this mix under its one partition again."""
     if blocks < FEWEST_BLOCKS:
         raise CastmatesError(f"{blocks} blocks cannot confirm anything; ask for at least {FEWEST_BLOCKS}.")
-    if plan.cache is None:
-        raise CastmatesError(f"the plan of the study '{study.name}' knows no cache; run its sweep again.")
     lead, *others = members_of(plan, mix)
     partition = mix.partitions[0].name
     name = name_of(study.name, mix)
@@ -74,13 +74,15 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "question": f"Does {partition} keep what the study {study.name} found for it?",
             "leads": [],
             "antagonists": [],
-            "mixes": [ArrangedMix(lead=lead.workload, antagonists=[member.workload for member in others])],
+            "mixes": [
+                ArrangedMix(
+                    lead=lead.workload, antagonists=[member.workload for member in others], share=_share_of(mix)
+                )
+            ],
             "mitigations": [],
-            "placement": _seats(study.placement, lead, others),
+            "placement": _seats(study.placement, lead, [] if overcommits(mix.name) else others),
             "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
-            "cache": study.cache.model_copy(
-                update={"sweeps": [_sweep_of(study, plan.cache, partition)], "only": [partition]}
-            ),
+            "cache": study.cache.model_copy(update=_cache_keys(study, plan, mix.partitions[0])),
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
@@ -96,9 +98,27 @@ def _without(study: Study, *keys: str) -> Mapping[str, object]:
 
 
 def _seats(placement: Placement, lead: Member, others: list[Member]) -> Placement:
-    """The CPUs that everybody had."""
+    """The CPUs that everybody had; those on the lead's CPUs need no list."""
     theirs = [cpu for member in others for cpu in member.cpus]
-    return placement.model_copy(update={"lead": _list(lead.cpus), "antagonists": _list(theirs)})
+    return placement.model_copy(update={"lead": _list(lead.cpus)} | ({"antagonists": _list(theirs)} if theirs else {}))
+
+
+def _share_of(mix: Mix) -> CpuShare:
+    """What the antagonists take of the CPUs."""
+    cpus: Literal["lead"] | None = "lead" if overcommits(mix.name) else None
+    for share in mix.partitions[0].shares:
+        if share.quota is not None:
+            return CpuShare.model_construct(cpus=cpus, quota=(share.quota,), period=share.period or PERIOD)
+    return CpuShare(cpus=cpus)
+
+
+def _cache_keys(study: Study, plan: Plan, partition: Partition) -> Mapping[str, object]:
+    """The one sweep that comes to the partition; none for a quota, which the mix itself has."""
+    if not partition.of_cache:
+        return {"sweeps": [], "only": []}
+    if plan.cache is None:
+        raise CastmatesError(f"the plan of the study '{study.name}' knows no cache; run its sweep again.")
+    return {"sweeps": [_sweep_of(study, plan.cache, partition.name)], "only": [partition.name]}
 
 
 def _list(cpus: tuple[int, ...] | list[int]) -> str:

@@ -9,7 +9,7 @@ from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
-from castmates.study.last_level import Place, fitted, last_level
+from castmates.study.last_level import Place, fitted, last_level, shortened
 from castmates.study.memory_peak import Peak
 from castmates.study.mitigations import Ground, Tried, of_mix, under_quota, without_prefetching
 from castmates.study.model import Prepare, Study, Workload
@@ -75,6 +75,7 @@ class _Seated:
     mix: Mix
     members: Sequence[Member]
     memory: Mapping[str, int]  # bytes that each of its workloads takes
+    shortened: tuple[str, ...] = ()  # whose size was cut, because memory is short
 
 
 @dataclass(frozen=True)
@@ -126,21 +127,25 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
 def _cautions(seated: Sequence[_Seated], programs: Programs, host: Host) -> tuple[str, ...]:
     members = [member for each in seated for member in each.members]
     saturating = {member.workload for member in members if programs.workloads[member.workload].saturate}
-    return cautions(members, lambda cpus: host.place(cpus).cache, host.peak, saturating)
+    known = cautions(members, lambda cpus: host.place(cpus).cache, host.peak, saturating)
+    return tuple(dict.fromkeys((*(sentence for each in seated for sentence in each.shortened), *known)))
 
 
 def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Host, conditions: _Conditions) -> _Seated:
     roles: list[Role] = ["lead", *["antagonist"] * len(wanted.antagonists)]  # type: ignore[list-item]
-    members, seen, memory = list[Member](), Counter[str](), dict[str, int]()
+    members, seen, memory, cut = list[Member](), Counter[str](), dict[str, int](), list[str]()
     for name, role, seat in zip(wanted.members, roles, seats, strict=True):
-        workload = fitted(programs.workloads[name], host.place(seat.cpus, seat.nodes))
+        where = host.place(seat.cpus, seat.nodes)
+        workload = fitted(programs.workloads[name], where)
         memory[name] = max(memory.get(name, 0), workload.memory_bytes)
         member = member_of(name, role, seat, workload, programs.prepared[name])
         seen[member.name] += 1
         if (number := seen[member.name]) > 1:  # on overcommitted CPUs one program may run several times
             member = member.model_copy(update={"name": f"{member.name}#{number}"})
         members.append(member)
-    return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory)
+        if why := shortened(programs.workloads[name], where):
+            cut.append(f"{name}: {why}")
+    return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory, tuple(cut))
 
 
 def _left_out(wanted: Wanted, why: str) -> LeftOut:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from castmates.study.budget_keys import Limits
 from castmates.study.cache import Cache
@@ -13,14 +13,14 @@ from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 7
+PROTOCOL = 8
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
-LATER_IN_PLANS = ("mitigations", "left_out")
+LATER_IN_PLANS = ("mitigations", "left_out", "memory")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -237,6 +237,7 @@ class Plan(Frozen):
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
+    memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
 
     @property
     def companies(self) -> list[Company]:

@@ -108,6 +108,11 @@ def place_of(mix: str) -> str:
     return mix.partition(BETWEEN)[2]
 
 
+def overcommits(mix: str) -> bool:
+    """Whether in a mix of this name the antagonists run on the lead's CPUs."""
+    return place_of(mix) == SAME_CPUS
+
+
 def with_place(antagonists: str, mix: str) -> str:
     """The antagonists of a mix, `stream+stream`, as they are named in tables: `stream+stream:smt`."""
     place = place_of(mix)

@@ -292,3 +292,28 @@ def test_pairs_that_only_the_baseline_lacks_are_counted_and_named(folders, tmp_p
     assert f"{sentence} `castmates compare` with another --baseline compares it." in done.output
     assert "pair that A lacks" not in compare(second, folders["b"], first).output
     assert "pair that A lacks" not in compare(folders["a"], folders["b"], second).output
+
+
+def test_masks_are_compared_as_the_processor_held_them(tmp_path):
+    """B's processor joined two ways: what was asked is the same in both, and what was held is not."""
+    asked = made(atoms(ways=(3, 4), caps=(), sensitivity=()), blocks=3)
+    rows = [("dlrm@0", 0x7, 0xF), ("stream@1", 0xFF8, 0xFF0), ("*", 0xFF8, 0xFF0)]
+    held = [
+        {"member": who, "line": "L3", "domain": 0, "asked": f"{was:x}", "held": f"{became:x}"}
+        for who, was, became in rows
+    ]
+    joined = {"registers": "read", "partitions": {"split-3": held, "split-4": []}}
+    one = study_folder.write(tmp_path / "one", asked, partitioned(asked))
+    two = study_folder.write(tmp_path / "two", asked, partitioned(asked), host="there", processor=joined)
+    done = compare(one, two, "--output", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert (
+        "1 partition of the same name gives something else in B: split-3 of dlrm+stream gives dlrm 0x7" in done.output
+    )
+    assert "dlrm 0xf (4 ways" in done.output
+    assert "split-3 and split-4 are one partition in B: the processor held the same under each." in done.output
+    page = (tmp_path / "out/index.html").read_text()
+    assert "split-3 and split-4 are one partition in B" in page
+    same = compare(one, study_folder.write(tmp_path / "three", asked, partitioned(asked), host="there"))
+    assert "something else" not in same.output
+    assert "are one partition" not in same.output

@@ -50,6 +50,45 @@ def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
     assert not fresh.notes
 
 
+AS_CLOUDS_DO = """
+name: clouds
+platform: modelled
+model: {sockets: 2, domains: 4, cores: 6, threads: 2}
+budget: {blocks: 3}
+controls: null
+cache: {sweeps: [{lead_ways: 2}, {antagonist_cap: 3}]}
+workloads:
+  x: {unit: step, cores: 2, model: {compute: 0.004}}
+  a: {unit: step, model: {compute: 0.004}}
+  b: {unit: step, cores: 2, model: {compute: 0.004}}
+"""
+RULES = {
+    "a quota": "mixes: [{lead: x, antagonists: [a, b], share: {quota: [25%, 50%], period: 20}}]",
+    "on the lead's CPUs": "mixes: [{lead: x, antagonists: [a], count: [1, 2], share: {cpus: lead}}]",
+    "a quota on the lead's CPUs": "mixes: [{lead: x, antagonists: [a, a], share: {cpus: lead, quota: 50%}}]",
+    "a quota at a distance": "mixes: [{lead: x, antagonists: [a], distance: [smt, socket], share: {quota: 30%}}]",
+    "tried against a loss": "mitigations: [{lead: x, antagonists: [a, a], distance: smt, ways: [3], period: 30}]",
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_quotas_overcommitted_cpus_and_mitigations_are_confirmed_too(rule, tmp_path):
+    (tmp_path / "clouds.yaml").write_text(AS_CLOUDS_DO + RULES[rule])
+    loaded = project.load(tmp_path / "clouds.yaml")
+    plan = loaded.plan()
+    partitioned = [mix for mix in plan.mixes if mix.partitions and mix.antagonists]
+    quotas = {part.name for mix in partitioned for part in mix.partitions if not part.of_cache}
+    assert bool(quotas) == (rule != "on the lead's CPUs")
+    for mix in partitioned:
+        (partition,) = mix.partitions
+        chosen = mix_under(plan, mix.name, partition.name)
+        study = read(Study, text_of(confirming(loaded.study, plan, chosen, 4), "clouds.yaml"), "confirm.yaml")
+        fresh = plan_of(study, loaded)
+        bare, again = fresh.mixes
+        assert (again.identity, again.partitions, bare.partitions) == (mix.identity, (partition,), ())
+        assert not fresh.notes
+
+
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_survives_being_written(file):
     study = project.load(file).study

@@ -21,7 +21,10 @@ ARRANGED = {
     "model": {"threads": 2, "sockets": 2},
     "leads": [],
     "antagonists": [],
-    "mixes": [{"lead": "chase", "antagonists": ["stream"], "distance": ["smt", "other-socket"], "count": [1, 2]}],
+    "mixes": [
+        {"lead": "chase", "antagonists": ["stream"], "distance": ["smt", "other-socket"], "count": [1, 2]},
+        {"lead": "chase", "antagonists": ["compute"], "share": {"cpus": "lead", "quota": "50%"}},
+    ],
     "mitigations": [{"lead": "chase", "antagonists": ["stream"], "distance": "smt", "kinds": ["core", "quota"]}],
     "budget": MODELLED["budget"],
 }

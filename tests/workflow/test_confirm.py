@@ -81,3 +81,19 @@ def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_trut
     assert record["spec"]["seed"] not in searched
     swept.assert_finished()
     assert "Confirmed: " in swept.castmates("recommend")
+
+
+def test_a_quota_on_overcommitted_cpus_is_confirmed_by_fresh_blocks_that_hold_the_truth(arranged, tmp_path):
+    swept = arranged.copy(tmp_path / "project")
+    mix, partition = "chase+compute:cpu", "quota-50"
+    swept.castmates("confirm", "--mix", mix, "--partition", partition, "--cores", "2")
+    (file,) = (swept.results / "confirm").glob("*.yaml")
+    pareto = pd.read_parquet(swept.results / "tables/pareto.parquet")
+    (row,) = pareto[pareto["stage"] == "confirmed"].to_dict("records")
+    assert (row["mix"], row["partition"], row["blocks"], row["refused"]) == (mix, partition, 3, 0)
+    record = json.loads(next((swept.folder / "results" / file.stem).glob("blocks/*/1/block.json")).read_text())
+    rates = {scene: {name: one["rate"] for name, one in them.items()} for scene, them in record["truth"].items()}
+    (under,) = [scene for scene in rates if scene.startswith("corun:") and scene.endswith(f"@{partition}")]
+    lead = record["spec"]["company"]["members"][0]["name"]
+    assert row["loss_pct"] == pytest.approx(100 * (1 - rates[under][lead] / rates["solo"][lead]), abs=3)
+    assert row["loss_pct"] > 5  # the lead has to give up part of its CPU's time

@@ -74,6 +74,8 @@ def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], 
         if share.bandwidth is not None:
             unit = plan.cache.bandwidth.unit if plan.cache and plan.cache.bandwidth else ""
             parts.append(f"bandwidth {share.bandwidth} {unit}".strip())
+        if share.quota is not None:
+            parts.append(f"{share.quota} % of its CPUs' time in each {share.period} ms")
         words[_who(mix, share.member, names)] = " ".join(parts)
     return tuple(sorted(words.items(), key=lambda pair: (pair[0] == "others", pair[0])))
 

@@ -11,6 +11,7 @@ from castmates.rdt.resctrl.monitoring_groups import MonitoringGroups
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.series import NO_RATE, OCCUPANCY, Look, Series
 from castmates.rdt.resctrl.traffic_counters import TrafficCounters
+from castmates.rdt.resctrl.traffic_kinds import traffic_kinds
 from castmates.sampler import Sampler
 
 RATE = 10.0  # looks a second: each read interrupts a CPU of the cache's domain
@@ -109,6 +110,8 @@ class ResctrlMonitor:
         if self.groups.missing:
             text["not watched"] = "; ".join(f"{name}: {why}" for name, why in self.groups.missing.items())
         text |= self._counters.about()
+        if chosen := traffic_kinds(self.tree, {series.event for series in self._series}):
+            text["traffic counts"] = chosen
         if self._unread:
             kinds = (f"{metric}: {kind} ({count})" for (metric, kind), count in sorted(self._unread.items()))
             text["looks without a value"] = "; ".join(kinds)

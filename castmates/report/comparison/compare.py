@@ -1,6 +1,6 @@
 """Studies on disk -> their comparison with the first of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -10,15 +10,19 @@ from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import Side, against
 from castmates.analysis.comparison.dependence import shared_blocks
 from castmates.analysis.comparison.means import geometric_means
+from castmates.analysis.partitions.held import Held, as_held, equal, held_by
 from castmates.errors import CastmatesError
 from castmates.report.block_record import BlockRecord
 from castmates.report.comparison.compared import Compared, Described, Several
 from castmates.report.comparison.differences import SetUp, differences, other_work
+from castmates.report.comparison.traffic import other_traffic
 from castmates.report.figures.neighbours import neighbours_of
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.text.slices import lengths
+from castmates.report.text.words import listed
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study
+from castmates.study.spec import Plan
 
 LETTERS = ascii_uppercase
 
@@ -32,7 +36,9 @@ def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
     for one, other in combinations(studies, 2):
         _refuse_shared_blocks((one, studies[one]), (other, studies[other]))
     chosen = margin if margin is not None else _margin(studies.values())
-    sides = {letter: Side(study.plan, study.windows) for letter, study in studies.items()}
+    held = {letter: held_by(study.records) for letter, study in studies.items()}
+    plans = {letter: as_held(study.plan, held[letter]) for letter, study in studies.items()}
+    sides = {letter: Side(plans[letter], study.windows) for letter, study in studies.items()}
     tables = against(sides["A"], {letter: side for letter, side in sides.items() if letter != "A"}, chosen)
     described = {letter: _described(letter, study) for letter, study in studies.items()}
     set_ups = {letter: _set_up(study) for letter, study in studies.items()}
@@ -47,7 +53,9 @@ def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
             margin=chosen,
             differences=differences([set_ups["A"], set_ups[letter]]),
             work=other_work([study.plan for study in both]),
-            masks=_other_masks(studies["A"], studies[letter], letter),
+            masks=_other_masks(plans["A"], plans[letter], letter),
+            equal=[words for name in ("A", letter) for words in _made_equal(studies[name].plan, held[name], name)],
+            traffic=list(other_traffic(set_ups["A"], set_ups[letter], letter)),
             neighbours=beside,
         )
         _refuse_nothing_in_common(pair, *both)
@@ -163,8 +171,13 @@ def _time(text: str) -> datetime | None:
     return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
 
 
-def _other_masks(a: Measured, b: Measured, letter: str) -> Sequence[str]:
-    ours, theirs = partitions.gifts(a.plan), partitions.gifts(b.plan)
+def _made_equal(plan: Plan, held: Held, letter: str) -> Iterator[str]:
+    for names in equal(plan, held):
+        yield f"{listed(names)} are one partition in {letter}: the processor held the same under each."
+
+
+def _other_masks(a: Plan, b: Plan, letter: str) -> Sequence[str]:
+    ours, theirs = partitions.gifts(a), partitions.gifts(b)
     return [
         f"{match.a} of {match.mix} gives {partitions.gift_words(ours[match.mix, match.a])} in A, "
         f"{partitions.gift_words(theirs[match.mix, match.b])} in {letter}"

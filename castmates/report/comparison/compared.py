@@ -54,6 +54,8 @@ class Compared:
     differences: Sequence[Difference]  # machines, versions, designs
     work: Sequence[Difference]  # commands, programs, CPUs
     masks: Sequence[str]  # where partitions of one name are not the same
+    equal: Sequence[str] = ()  # which partitions are one, because the processor held the same under each
+    traffic: Sequence[str] = ()  # why memory traffic is not the same quantity in both
     neighbours: Sequence[str] = ()  # in the order that gives each its colour
 
     @cached_property

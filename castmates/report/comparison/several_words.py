@@ -30,6 +30,7 @@ def sentences(several: Several) -> list[str]:
         *_without_baseline(several),
         *_adjusted(several),
         *_differing("Not the same programs, inputs or CPUs", several.work),
+        *dict.fromkeys(words for pair in several.pairs for words in (*pair.equal, *pair.traffic)),
         *_differing("Machines, versions or designs differ", several.differences),
     ]
 

@@ -35,6 +35,8 @@ def sentences(compared: Compared) -> list[str]:
         *_rates(compared),
         *_partitions(compared),
         *_masks(compared),
+        *compared.equal,
+        *compared.traffic,
         *_one_sided(compared),
     ]
 

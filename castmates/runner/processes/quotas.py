@@ -9,6 +9,7 @@ from castmates.linux import cgroups, cpu_quota
 from castmates.linux.cpu_quota import Throttling
 from castmates.linux.owned_names import group_name
 from castmates.machine.journal import Change, Journal
+from castmates.runner.processes.weights import even_out
 from castmates.study.spec import Company, Share
 
 KIND = "cpu-controller"  # of the journal
@@ -55,6 +56,7 @@ class Quotas:
             self._hierarchy = hierarchy
             guard(hierarchy)
             groups = {name: _moved(hierarchy, number, name, processes_of(name)) for number, name in enumerate(names)}
+            even_out({name: cpus[name] for name in names}, groups.get)
         else:
             groups = {name: group for name in names if (group := group_of(name)) is not None}
         self._groups = {name: Bounded(group, cpus[name]) for name, group in groups.items()}
@@ -111,7 +113,7 @@ def bounded_members(company: Company) -> list[str]:
 def room_for(company: Company, root: Path | None, purpose: str) -> Quotas:
     """Have the controller reach the groups that members will have in `root`, which is ours and has nobody in it yet.
 
-    Later the kernel would refuse it where we ourselves are in the group above. What is changed there is written down.
+    What is changed above it is written down.
     """
     if not bounded_members(company) or cgroups.here(cgroups.cpu_of_version_1):
         return Quotas.none()

@@ -104,3 +104,13 @@ def test_the_fake_answers_as_the_kernels_documentation_has_it():
     assert refused(fake.read, "a/mbm_L3_assignments") == "EINVAL"
     assert refused(fake.read, "info/L3_MON/available_mbm_cntrs") == "EINVAL"
     assert refused(fake.write, "info/L3_MON/mbm_assign_mode", "none\n") == "EINVAL"
+
+
+def test_what_events_count_is_recorded_where_it_can_be_chosen():
+    def recorded(shape):
+        bench = Bench(shape, V6_12, source=Steady())
+        bench.prepared()
+        return watching(bench).about().get("traffic counts", "")
+
+    assert recorded(replace(AMD_CHIPLETS, configurable=True)) == "mbm_local_bytes 0x15; mbm_total_bytes 0x7f"
+    assert recorded(replace(AMD_CHIPLETS, configurable=False)) == ""
