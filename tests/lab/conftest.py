@@ -25,10 +25,6 @@ UNIT = HERE.parent / "unit"
 GUESTS = pytest.StashKey[Guests]()
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "machines(*names): runs inside the lab, on each of these machines")
-
-
 def pytest_generate_tests(metafunc):
     if marker := metafunc.definition.get_closest_marker("machines"):
         metafunc.parametrize("machine", marker.args, indirect=True)

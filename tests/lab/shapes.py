@@ -2,7 +2,7 @@
 
 from tests.lab.kit.boot import Shape
 
-SKYLAKE_SP = "model=85,stepping=4"
+SKYLAKE_SP, SAPPHIRE_RAPIDS = "model=85,stepping=4", "model=143,stepping=8"
 TIED = "tied=0x600,steep=1"
 ALL_ON = "rdt=l3cat,cmt,mbmtotal,mbmlocal"
 
@@ -24,7 +24,8 @@ SHAPES = {
         # What Linux hides there, and what it shows when it is told to: ways that are tied, throttles that are rounded.
         Shape("skylake-sp", "6.1", "cbm=11,share=0x600", model=SKYLAKE_SP),
         Shape("skylake-sp-told", "6.12", f"cbm=11,share=0x600,{TIED}", model=SKYLAKE_SP, words=ALL_ON),
-        Shape("second-level", "7.2", "clos=15,mbaclos=15,l2=16,l2clos=8"),  # also masks of each core's own cache
+        # It also has masks of each core's own cache. The kernel would want more of its counters than there are.
+        Shape("sapphire-rapids", "7.2", "clos=15,mbaclos=15,l2=16,l2clos=8,pmu=0", model=SAPPHIRE_RAPIDS),
         Shape("small-cache", "6.1", "way=131072"),  # 1.5 MiB, which are soon evicted
     )
 }

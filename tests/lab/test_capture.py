@@ -17,7 +17,7 @@ def settled(files):
 
 
 KERNELS = ("linux-6.1", "linux-7.2")
-SPECIAL = ("two-sockets-sparse-7.2", "second-level", "cat-only", "monitoring-only", "sparse")
+SPECIAL = ("two-sockets-sparse-7.2", "sapphire-rapids", "cat-only", "monitoring-only", "sparse")
 
 
 @pytest.mark.machines(*KERNELS, *SPECIAL)

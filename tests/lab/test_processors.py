@@ -69,7 +69,7 @@ def test_what_the_processor_makes_of_masks_and_throttles_is_read_from_its_regist
     assert pair.processor().under[apart] == []
 
 
-@pytest.mark.machines("second-level")
+@pytest.mark.machines("sapphire-rapids")
 def test_masks_of_second_level_caches_bound_the_groups_and_are_left_alone(pair, resctrl):
     assert read_cache().groups == 7
     group = pair.groups[LEAD]

@@ -20,6 +20,7 @@ from castmates.study.spec import REST, Share
 from tests.unit.makers import prepared, study, workloads
 from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench
+from tests.unit.rdt.test_monitor import Steady, series, values, watching
 
 MIB = 1 << 20
 # Groups besides the default one, size of a way that a member can use, clusters of a cache, unit of bandwidth.
@@ -173,6 +174,35 @@ def test_code_and_data_apart(options):
     second = ("L2DATA", "L2CODE") if "cdpl2" in options else ("L2",)
     assert all(set(now[kind].values()) == {0xFFFF} for kind in second)
     assert allocator.cache.groups == {"cdp": 6, "cdpl2": 3, "cdp,cdpl2": 3}[options]
+
+
+@pytest.mark.parametrize("name", [name for name, one in owned.MACHINES.items() if one.shape.ways and one.shape.cdp])
+def test_code_and_data_apart_on_every_machine_that_has_it(name):
+    machine = owned.MACHINES[name]
+    bench = Bench(machine.shape, machine.kernel, "cdp", cpus=tuple(core[:1] for core in machine.cores[:2]))
+    allocator = bench.prepared()
+    allocator.apply([Share(member="lead@0", ways=0xF, code=0x30)])
+    now = parse(bench.fake.read(f"{allocator.groups['lead@0']}/schemata"))
+    domain = min(machine.shape.domains)
+    assert (now["L3DATA"][domain], now["L3CODE"][domain]) == (0xF, 0x30)
+    allocator.restore()
+    assert bench.groups() == []
+
+
+@pytest.mark.parametrize("name", [name for name, one in owned.MACHINES.items() if len(one.shape.events) > 1])
+def test_traffic_of_members_is_read_where_it_is_counted(name):
+    machine = owned.MACHINES[name]
+    bench = Bench(machine.shape, machine.kernel, cpus=tuple(core[:1] for core in machine.cores[:2]), source=Steady())
+    allocator = bench.prepared()
+    monitor = watching(bench)
+    samples = series(monitor)
+    for member in bench.held:
+        rates = values(samples, member, "mbm_total")
+        assert rates
+        assert None not in rates
+        assert max(rates) > 0
+    monitor.close()
+    allocator.restore()
 
 
 @pytest.mark.parametrize("name", WITH_MASKS)

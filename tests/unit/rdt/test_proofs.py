@@ -1,0 +1,131 @@
+"""The table of docs/rdt.md, of what was proved where: it follows the fake's machines, and its proofs exist."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.lab.conftest import AT_LANDINGS
+from tests.lab.shapes import SAPPHIRE_RAPIDS, SHAPES, SKYLAKE_SP
+from tests.unit.counters.processors import NAMES
+from tests.unit.rdt import owned
+
+PAGE = Path(__file__).parents[3] / "docs/rdt.md"
+COLUMNS = {
+    "Skylake-SP": "skylake-sp",
+    "Ice Lake": "ice-lake",
+    "Sapphire Rapids": "sapphire-rapids",
+    "Granite Rapids, SNC3": "granite-rapids-snc3",
+    "Rome": "rome",
+    "Genoa": "genoa",
+    "Turin": "turin",
+    "hybrid client": "hybrid-client",
+    "Arm, MPAM": "arm-mpam",
+}
+PERF_LISTS = {
+    "ice-lake": "ice-lake-sp",
+    "granite-rapids-snc3": "granite-rapids",
+    "rome": "zen2",
+    "genoa": "zen4",
+    "turin": "zen5",
+    "hybrid-client": "alder-lake",
+    "arm-mpam": "neoverse-v2",
+}
+# Which machines have a feature, by the words that its row begins with.
+HAS = {
+    "L3 CAT": lambda shape: bool(shape.ways),
+    "CDP": lambda shape: bool(shape.ways) and shape.cdp,
+    "L2 CAT": lambda shape: shape.second is not None,
+    "MBA": lambda shape: shape.throttle is not None,
+    "SMBA": lambda shape: shape.slow is not None,
+    "CMT": lambda shape: "llc_occupancy" in shape.events,
+    "MBM": lambda shape: "mbm_total_bytes" in shape.events,
+    "ABMC": lambda shape: bool(shape.mbm_counters),
+    "SNC": lambda shape: bool(shape.nodes),
+    "io_alloc": lambda shape: shape.io_alloc,
+    "what Linux hides": lambda shape: shape is owned.MACHINES["skylake-sp"].shape,
+    "registers": lambda shape: bool(shape.ways) and not shape.is_arm,
+    "tied I/O ways": lambda shape: bool(shape.tied),
+    "pqos": lambda shape: bool(shape.ways),
+    "event sets": bool,
+    "doctor's rows": bool,
+    "capture and replay": bool,
+}
+FAMILY_OF_MODEL = {
+    SHAPES["linux-6.1"].model: "ice-lake",
+    SKYLAKE_SP: "skylake-sp",
+    SAPPHIRE_RAPIDS: "sapphire-rapids",
+}
+
+
+def rows(heading):
+    """The rows of the table that follows a line, cell by cell."""
+    lines = PAGE.read_text().split(heading, 1)[1].splitlines()
+    table = []
+    for line in lines:
+        if line.startswith("|"):
+            table.append([cell.strip() for cell in line.strip("|").split("|")])
+        elif table:
+            break
+    return table[0], table[2:]
+
+
+HEADER, CELLS = rows("- `no`: the family has it")
+PROOFS = {row[0]: [re.findall(r"`(tests/[^`]+)`", cell) for cell in row[1:]] for row in rows("The proofs (")[1]}
+
+
+def feature_of(row):
+    return next(feature for feature in HAS if row[0].startswith(feature))
+
+
+def marks(node):
+    file, _, name = node.partition("::")
+    test = getattr(importlib.import_module(file.removesuffix(".py").replace("/", ".")), name)
+    return {mark.name: mark.args for mark in getattr(test, "pytestmark", ())}, test
+
+
+def families_in_lab(node):
+    return {FAMILY_OF_MODEL.get(SHAPES[machine].model) for machine in marks(node)[0]["machines"]}
+
+
+def tried_on(node, family):
+    """Whether a test on shapes or lists takes this machine: by its parameters, or by its words."""
+    found, test = marks(node)
+    _, values = found.get("parametrize", ("", ()))
+    names = {getattr(value, "values", [value])[0] for value in values}
+    if "tests/unit/counters" in node:
+        return PERF_LISTS.get(family, family) in NAMES
+    source = Path(test.__code__.co_filename).read_text().split(f"def {test.__name__}(")[1].split("\n\n\n")[0]
+    return family in names or family in source or family.replace("-", "_").upper() in source
+
+
+def test_every_machine_of_the_fake_has_a_column_and_every_feature_one_row_and_its_proofs():
+    assert ["feature", *COLUMNS] == HEADER
+    assert set(COLUMNS.values()) == set(owned.MACHINES)
+    assert sorted(map(feature_of, CELLS)) == sorted(HAS)
+    assert PROOFS.keys() - {"feature"} == HAS.keys()
+
+
+@pytest.mark.parametrize("row", CELLS, ids=lambda row: row[0].split(":")[0])
+def test_cells_follow_what_the_machines_have_and_the_tests_that_are_named(row):
+    feature = feature_of(row)
+    in_lab, on_shapes = PROOFS[feature]
+    for column, cell in zip(HEADER[1:], row[1:], strict=True):
+        family = COLUMNS[column]
+        assert (cell != "–") == HAS[feature](owned.MACHINES[family].shape), f"{feature}, {column}"
+        assert cell in ("lab", "shape", "list", "no", "–"), "nothing was proved on hardware"
+        if cell == "lab":
+            assert any(family in families_in_lab(node) for node in in_lab), f"{feature}, {column}"
+        if cell in ("shape", "list"):
+            assert any(tried_on(node, family) for node in on_shapes), f"{feature}, {column}"
+        if cell == "no":
+            assert not any(family in families_in_lab(node) for node in in_lab), f"{feature}, {column}: it is proved"
+
+
+def test_tests_in_the_lab_that_prove_something_run_at_landings():
+    """A proof must not wait for the longest hours: each has a machine that is not left out (tests/lab/conftest.py)."""
+    for node in {node for in_lab, _ in PROOFS.values() for node in in_lab}:
+        file = Path(node.partition("::")[0]).stem
+        machines = set(marks(node)[0]["machines"])
+        assert machines & set(AT_LANDINGS.get(file, machines)), node
