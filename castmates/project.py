@@ -11,9 +11,9 @@ from typing import TypeVar
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.linux.kernel_files import PERF_DEVICES
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
+from castmates.machine.prefetch_control import refusal
 from castmates.machine.topology import Topology, read_topology
 from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
@@ -26,7 +26,7 @@ from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
 from castmates.results.records import measured_blocks
 from castmates.results.rounds import decided_rounds
-from castmates.study import catalogue, mixes, modelled, planning
+from castmates.study import catalogue, evictors, mixes, modelled, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.memory_peak import Peak, at_peak
@@ -44,7 +44,6 @@ from castmates.workloads.native import build as native
 KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
-COUNTERS = f"{PERF_DEVICES}/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 
@@ -95,7 +94,7 @@ class Project:
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
         needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
-        room = Room(self._memory(), needs, cache.groups if cache else None)
+        room = Room(self._memory(), needs, cache.groups if cache else None, self._cache_parts())
         study = self.study if self.elsewhere else with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
         return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
@@ -129,6 +128,13 @@ class Project:
             return None
         return self.elsewhere.memory_bytes if self.elsewhere else usable_memory()
 
+    def _cache_parts(self) -> list[evictors.Part]:
+        """What is emptied between partitions, as far as it is known how large it is."""
+        if self.modelled:
+            return []
+        parts = self._topology().cache_parts()
+        return [evictors.Part(part.llc, part.node, frozenset(part.cpus), part.bytes) for part in parts if part.bytes]
+
     def _planned_cache(self) -> Cache | None:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
 
@@ -148,17 +154,27 @@ class Project:
             *((lead,) for lead in self.study.leads),
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
-        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak), prepared, placebo)
-        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota())
+        programs = mixes.Programs(at_peak(self.workloads, together, layout, peak, self._elsewhere()), prepared, placebo)
+        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout))
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
         return cast
 
+    def _elsewhere(self) -> str:
+        """Name the machine where it is not this one."""
+        return "a modelled machine" if self.modelled else "a captured machine" if self.elsewhere else ""
+
     def _no_quota(self) -> str:
         """Why CPU time cannot be given out; "" where it can."""
         return "" if self.modelled or self.elsewhere else no_quota()
+
+    def _no_prefetching(self, layout: Layout) -> str:
+        """Why prefetchers cannot be switched, where the study asks for that; "" where they can."""
+        if self.modelled or self.elsewhere or "off" not in self.study.cache.prefetchers:
+            return ""
+        return refusal(Path("/"), layout.usable[:1])
 
     @cached_property
     def _keys(self) -> dict[str, str]:
@@ -213,7 +229,7 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
 def on_captured_machine(project: Project, file: Path) -> Project:
     """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
     from castmates.machine.capture.capture import opened, topology_of
-    from castmates.machine.facts import cpu_model  # a Snakefile is parsed without all this
+    from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
 
     if project.modelled:
         raise CastmatesError(
@@ -227,7 +243,7 @@ def on_captured_machine(project: Project, file: Path) -> Project:
             topology=topology_of(root, file),
             cache=read_cache(root),
             memory_bytes=usable_memory(root),
-            has_counters=any(root.glob(COUNTERS)),
+            has_counters=has_counters(root),
         )
     return replace(project, elsewhere=elsewhere)
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from castmates.errors import CastmatesError
 from castmates.linux.event_names import IN_KERNEL, TABLE
-from castmates.linux.kernel_files import PERF_DEVICES
-from castmates.linux.perf_event import EXCLUDE_KERNEL, EXCLUDE_USER, RAW, Attr
+from castmates.linux.perf_event import EXCLUDE_KERNEL, EXCLUDE_USER, PERF_DEVICES, RAW, Attr
 
 
 class Event(NamedTuple):

@@ -14,7 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.inside.events import event_of
 from castmates.inside.readings import Reading, Refusal
 from castmates.inside.threads import for_every_thread, own_threads
-from castmates.linux.perf_event import SOFTWARE
+from castmates.linux.perf_event import SOFTWARE, paranoid
 
 COMPONENT = b"perf_event"
 VERSIONS = tuple(major << 24 | minor << 16 for major in (7, 6, 5) for minor in (3, 2, 1, 0))
@@ -22,6 +22,7 @@ _INHERIT = 28  # an option of PAPI_set_opt
 _OPTION = 256  # words, more than any option has
 _USER, _KERNEL = 1, 2  # domains
 _NO_RIGHT = -15  # PAPI_EPERM
+MOST_PARANOID = 2  # kernel.perf_event_paranoid; PAPI takes 3 for a kernel without counters
 _PRESETS = {
     "instructions": "PAPI_TOT_INS",
     "cycles": "PAPI_TOT_CYC",
@@ -178,6 +179,12 @@ def _disabled(papi: ctypes.CDLL) -> str:
         return "was built without counters of the processor"
     if papi.PAPI_query_named_event(b"perf::TASK-CLOCK") == 0 or papi.PAPI_query_named_event(b"PAPI_TOT_INS") == 0:
         return ""
+    level = paranoid()
+    if level.isdecimal() and int(level) > MOST_PARANOID:
+        return (
+            f"gives up where kernel.perf_event_paranoid is {level}, which is Debian's default, and for root too: "
+            f"sudo sysctl kernel.perf_event_paranoid={MOST_PARANOID}"
+        )
     return "does not know this processor, so that it counts nothing on it"
 
 

@@ -9,11 +9,11 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import below, mounts, mounts_in, read_int, read_kernel, read_text, write_kernel
+from castmates.linux.kernel_files import below, mounts, mounts_in, read_kernel, read_text, write_kernel
 from castmates.linux.marks import in_child
 from castmates.linux.owned_names import group_name
 from castmates.linux.processes import send
@@ -81,24 +81,6 @@ def layout(root: Path = Path("/")) -> tuple[str | None, Path | None]:
     inside = own.removeprefix(second.subtree) if second.subtree != "/" else own
     folder = below(root, second.point) / inside.lstrip("/")
     return name, folder if folder.is_dir() and ".." not in folder.parts else None
-
-
-def memory_limits(root: Path = Path("/")) -> Iterator[int]:
-    """Yield the limits, in bytes, of our groups and of all above them; a container sees its own as the topmost one."""
-    for controller, path in memberships(root=root).items():
-        if controller == "":
-            top, file = root / "sys/fs/cgroup", "memory.max"
-        elif controller == "memory":
-            top, file = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = top / path.lstrip("/")
-        for folder in (group, *group.parents):
-            limit = read_int(folder / file)  # "max" is no number
-            if limit is not None:
-                yield limit
-            if folder == top:
-                break
 
 
 def group_of(pid: int, place: Callable[[str, str], list[Path]]) -> Path | None:

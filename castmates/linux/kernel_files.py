@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CPU_DIR = "sys/devices/system/cpu"
-PERF_DEVICES = "sys/bus/event_source/devices"  # the counting units (PMUs) that perf knows
 NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.linux import cgroups, host
+from castmates.linux import cgroups, cpuset_partition, host
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
 from castmates.linux.owner import is_in_container
+from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
+from castmates.machine.memory import limited_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
 
@@ -33,6 +35,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "container_hints": container_hints,
         "topology": lambda root: topology_summary(topology or read_topology(root)),
         "memory_bytes": lambda root: host.memory_bytes("MemTotal", root),
+        "memory_limit": limited_memory,
         "swap": swap,
         "mitigations": mitigations,
         "transparent_hugepages": transparent_hugepages,
@@ -50,6 +53,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "rdt_flags": facts_rdt.rdt_flags,
         "resctrl": facts_rdt.resctrl,
         "cgroup": cgroup,
+        "no_cpuset_partition": lambda root: cpuset_partition.lacking() if root == Path("/") else None,
         "tracefs": tracefs,
         "load_average": host.load_average,
         "steal_share": steal_share,
@@ -89,6 +93,11 @@ def cpu_model(root: Path) -> str | None:
     return pairs.get("model name")
 
 
+def has_counters(root: Path) -> bool:
+    """Whether perf knows counters of the processor; hybrid ones have a unit for each kind of core."""
+    return any((root / PERF_DEVICES).glob("cpu*/type"))
+
+
 def distribution(root: Path) -> str | None:
     """Return the distribution's own name."""
     match = re.search(r'^PRETTY_NAME="?([^"\n]*)', read_text(root / "etc/os-release") or "", re.MULTILINE)
@@ -124,6 +133,7 @@ def topology_summary(topology: Topology) -> dict[str, Any]:
         "cpus": format_cpu_list(cpu.id for cpu in topology.cpus),
         "online": format_cpu_list(cpu.id for cpu in online),
         "allowed": format_cpu_list(topology.allowed),
+        "memory": format_cpu_list(topology.memory),
         "cores": len({cpu.core for cpu in online if cpu.core is not None}) or None,
         "packages": len({cpu.package for cpu in online if cpu.package is not None}) or None,
         "siblings": sorted({format_cpu_list(cpu.siblings) for cpu in online if len(cpu.siblings) > 1}),

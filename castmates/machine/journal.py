@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.linux import cpu_quota, group_folder, msr, ownership
+from castmates.linux import cpu_quota, cpuset_partition, governor, group_folder, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import pqos_state, resctrl_state
@@ -41,8 +41,10 @@ KINDS: dict[str, Kind] = {
     "file": Kind(read_setting, write_setting),
     "group": Kind(group_folder.read, group_folder.write),
     "owner": Kind(ownership.read, ownership.write),
+    governor.KIND: Kind(governor.read, governor.write, governor.same),
     msr.KIND: Kind(msr.read, msr.write),
     "cpu-controller": Kind(cpu_quota.read_controller, cpu_quota.write_controller),
+    "cpuset-controller": Kind(cpuset_partition.read_controller, cpuset_partition.write_controller),
     pqos_state.KIND: Kind(pqos_state.read, pqos_state.write, pqos_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
     "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),
@@ -265,7 +267,7 @@ def _make(change: Change) -> None:
     """Make a change, all of it or none."""
     kind, target = KINDS[change.kind], Path(change.target)
     kind.write(target, change.new)
-    if (value := kind.read(target)) != change.new:
+    if not kind.same(value := kind.read(target), change.new):
         kind.write(target, change.former)
         raise OSError(errno.EINVAL, f"the kernel took '{change.new}' but reports '{value}'")
 

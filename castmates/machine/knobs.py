@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux import host
+from castmates.linux import governor, host
 from castmates.linux.host import SYSCTL
 from castmates.linux.kernel_files import CPU_DIR, read_text
 from castmates.machine import quieting
@@ -18,7 +18,8 @@ OFFERS = {
     "scaling_governor": "scaling_available_governors",
     "energy_performance_preference": "energy_performance_available_preferences",
 }
-# Before all others, and so put back last: no other preference can be written under the governor `performance`.
+# Before all others, and so put back last: no other preference can be written under the governor `performance`, and
+# the governor puts back the one that it found.
 FIRST = ("epp",)
 
 
@@ -55,7 +56,7 @@ class Knob:
                     f"{self.name} cannot be '{word}' here: {file} offers only {', '.join(offered)}; take one of them, "
                     f"{LEAVE_OUT}."
                 )
-        return [Change(self.name, "file", str(file), was, wanted) for file, was in values.items() if was != wanted]
+        return [_change(self.name, file, was, wanted) for file, was in values.items() if was != wanted]
 
     def _read(self, root: Path) -> tuple[Switch | None, dict[Path, str]]:
         for switch in self.switches:
@@ -69,7 +70,7 @@ KNOBS = {
     knob.name: knob
     for knob in (
         Knob(
-            "governor",
+            governor.KIND,
             (Switch(f"{CPU_DIR}/cpufreq/policy*/scaling_governor"),),
             "the kernel does not control the frequency (the host does, of a guest), so set it on the host or in the "
             "firmware",
@@ -122,6 +123,14 @@ def changes_of(knob: str, root: Path, word: str, cpus: Collection[int]) -> list[
 def balancer(root: Path) -> str | None:
     """Name the program that moves interrupts about by itself, if it runs."""
     return BALANCER if host.is_running(BALANCER, root) else None
+
+
+def _change(knob: str, file: Path, was: str, wanted: str) -> Change:
+    """A governor is kept together with the energy preference, which changes with it."""
+    if knob != governor.KIND:
+        return Change(knob, "file", str(file), was, wanted)
+    former = governor.read(file)
+    return Change(knob, governor.KIND, str(file), former, governor.with_any(wanted, former))
 
 
 def _offered(file: Path) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.linux import governor
 from castmates.linux.host import DEFAULT_AFFINITY
 from castmates.linux.kernel_files import NOT_PERMITTED
 from castmates.machine import knobs, latency_hold
@@ -15,6 +16,8 @@ from castmates.machine.journal import Change, Journal
 from castmates.machine.quieting import IRQ_AFFINITY, LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.model import Prepare
+
+AFTER_LAUNCH = "cpuset"  # the runner sets it by itself, when everybody is in the group that it is set for
 
 Record = dict[str, dict[str, Any]]  # knob -> what each of its files was before, and what it was set to
 
@@ -32,11 +35,13 @@ class Preparing:
         """Set a knob in all its files or registers; a refusal is an error."""
         changes = knobs.changes_of(knob, self.root, word, cpus)
         # Of a knob that is the same everywhere, the record also has the files that were as wanted already.
-        read = knobs.KNOBS[knob].read(self.root).items() if knob in knobs.KNOBS else ()
-        before = {str(file): value for file, value in read} | {change.target: change.former for change in changes}
+        read = knobs.KNOBS[knob].read(self.root) if knob in knobs.KNOBS else {}
+        known = {str(file): value for file, value in read.items()}
+        before = {change.target: change.former for change in changes} | known
         for target, error in self.journal.apply(changes, self.purpose).items():
             raise _refusal(knob, target, error)
-        return {"before": before, "set": before | _new(changes)}
+        new = {target: governor.plain(value) for target, value in _new(changes).items()}
+        return {"before": before, "set": before | new}
 
     def send_away(self, cpus: Collection[int]) -> dict[str, Any]:
         """Move interrupts off these CPUs; count those that the kernel holds in place (EIO or, from root, EPERM)."""
@@ -69,6 +74,8 @@ def prepared(choices: Prepare, cpus: Collection[int], preparing: Preparing) -> I
     try:
         for knob in sorted(choices.words, key=lambda knob: knob not in knobs.FIRST):
             word = choices.words[knob]
+            if knob == AFTER_LAUNCH:
+                continue
             if knob == IRQ_AFFINITY:
                 record[knob] = preparing.send_away(cpus)
             elif knob == latency_hold.KNOB:

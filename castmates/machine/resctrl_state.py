@@ -25,6 +25,7 @@ CLUSTER = "mon_sub_"  # begins the name of the folder of a cluster, in that of t
 # the step of per cent and cuts that to 32 bits, which makes it 4; this is read for it and written, and survives.
 UNTHROTTLED_MIBPS = 2**32 - 96
 THROTTLE = "MB"
+LARGEST_SHARE = 100  # per cent; other units are kept as they are written
 
 _PADDED = re.compile(r"([=:;])[ \t]+")
 
@@ -65,6 +66,15 @@ def write_schemata(path: Path, text: str) -> None:
     there = settings(path.read_text())
     wanted = {key: value for key, value in settings(text).items() if key in there}
     write_kernel(path, "".join(f"{line}\n" for line in as_lines(wanted)))
+    shown = settings(path.read_text())
+    # Arm shows the fraction that it keeps of a throttle, and rounds up what is written: then the step below is meant.
+    above = {
+        key: str(2 * int(value) - int(shown[key]))
+        for key, value in wanted.items()
+        if key[0] == THROTTLE and int(value) < int(shown[key]) <= LARGEST_SHARE
+    }
+    if above:
+        write_kernel(path, "".join(f"{line}\n" for line in as_lines(above)))
 
 
 def same_schemata(current: str, meant: str) -> bool:

@@ -176,6 +176,13 @@ def one_last_level_cache(root: Path = Path("/")) -> CacheDomain | None:
     return _divided(whole, _nodes(root / "sys/devices/system/node"))
 
 
+def caches_of_level(level: int, root: Path = Path("/")) -> tuple[CacheDomain, ...]:
+    """Read the unified caches of one level, with the online CPUs that share each."""
+    base = root / CPU_DIR
+    caches = {cpu: _unified_caches(base / f"cpu{cpu}/cache") for cpu in _online(base, _numbered(base, "cpu"))}
+    return _last_level({cpu: {level: found[level]} for cpu, found in sorted(caches.items()) if level in found})
+
+
 def _divided(llc: CacheDomain, nodes: Sequence[NumaNode]) -> CacheDomain:
     return replace(llc, clusters=len(_clusters(llc.cpus, nodes)) or 1)
 

@@ -10,6 +10,7 @@ from typing import Any
 from castmates.files import replace_text
 from castmates.linux import host
 from castmates.machine import facts, facts_rdt
+from castmates.machine.topology import read_topology
 
 TELLING_OPTIONS = ("cdp", "cdpl2", "mba_MBps")  # of a mount: what masks and throttles mean depends on them
 
@@ -23,6 +24,7 @@ class TrialRecords:
 
     folder: str  # below the cache
     depends_on_mount: bool  # another kind of mount may behave differently
+    depends_on_place: bool = False  # other CPUs, or other memory, may give more or less
 
     def identity(self, root: Path = Path("/")) -> Identity:
         """Return what a trial holds for: another processor, microcode or kernel may behave differently."""
@@ -31,11 +33,15 @@ class TrialRecords:
             "microcode": host.cpuinfo(root).get("microcode"),
             "kernel": host.release(root),
         }
-        return self.identity_of(machine | ({"resctrl": facts_rdt.resctrl(root)} if self.depends_on_mount else {}))
+        machine |= {"resctrl": facts_rdt.resctrl(root)} if self.depends_on_mount else {}
+        machine |= {"topology": facts.topology_summary(read_topology(root))} if self.depends_on_place else {}
+        return self.identity_of(machine)
 
     def identity_of(self, machine: Mapping[str, Any]) -> Identity:
         """Return the identity of a machine whose facts were recorded."""
         identity: Identity = {key: machine.get(key) for key in ("cpu_model", "microcode", "kernel")}
+        if self.depends_on_place:
+            identity |= _place(machine.get("topology") or {})
         if not self.depends_on_mount:
             return identity
         options = ((machine.get("resctrl") or {}).get("options") or "").split(",")
@@ -60,7 +66,7 @@ class TrialRecords:
 
 WAY_MASKS = TrialRecords("way-masks", depends_on_mount=True)
 COUNTERS = TrialRecords("counters", depends_on_mount=False)
-MEMORY_PEAK = TrialRecords("memory-peak", depends_on_mount=False)
+MEMORY_PEAK = TrialRecords("memory-peak", depends_on_mount=False, depends_on_place=True)
 
 
 def counters_verified(cache: Path, root: Path = Path("/")) -> dict[str, str]:
@@ -83,6 +89,12 @@ def known(cache: Path, machine_file: Path, root: Path = Path("/"), fact: str = "
     if noted and (record is None or trial.identity_of(noted) != trial.identity(root)):
         record = noted.get(fact)
     return _digest(record) if record else ""
+
+
+def _place(topology: Mapping[str, Any]) -> Identity:
+    """Which CPUs may be used, and which memory nodes; sizes of nodes change a little with each kernel."""
+    nodes = [f"{node['id']} of {node['cpus'] or 'no CPUs'}" for node in topology.get("nodes") or ()]
+    return {"cpus": topology.get("allowed"), "nodes": ", ".join(nodes), "memory": topology.get("memory")}
 
 
 def _json(file: Path) -> Record:

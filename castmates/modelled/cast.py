@@ -9,7 +9,8 @@ from castmates.modelled.world import Process
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Running, Start
 from castmates.runner.processes.starts import placebo_member
-from castmates.runner.rounds.eviction import MIB, TIMES, has_masks
+from castmates.runner.rounds.eviction import MIB, has_masks
+from castmates.study.evictors import TIMES
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
 from castmates.study.spec import Company
 from castmates.workloads import heartbeat

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -33,7 +34,7 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
     error.
     """
     block = _find(plan, name)
-    run_block = _runner_of(block)
+    run_block = _runner_of(plan, block)
     logs = folder / "logs"
     make_folder(logs)
     say = _printer(f"block {name}")
@@ -55,12 +56,12 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
 
 
-def _runner_of(block: Block) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
+def _runner_of(plan: Plan, block: Block) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
     """Import what measures the block, or what plays it; a launch need not wait for both."""
     if block.design.model is None:
         from castmates.runner import block as real
 
-        return real.run_block
+        return partial(real.run_block, needs=plan.memory)
     from castmates.modelled import block as modelled
 
     return modelled.run_block

@@ -78,7 +78,8 @@ def _words(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, st
     size = masks.size_words(cache.full if mask is None else mask, cache)
     mark = " or more" if cut_by_any((share.ways, share.code), cache) else ""
     quota = f" CPU:{share.quota}% of each {share.period} ms" if share.quota else ""
-    return schemata_of(share, places, cache) + quota, f"{size}{mark}"
+    prefetching = f" prefetchers:{share.prefetchers}" if share.prefetchers else ""
+    return schemata_of(share, places, cache) + quota + prefetching, f"{size}{mark}"
 
 
 def _domains(company: Company, layout: Layout) -> tuple[int, ...]:

@@ -149,7 +149,8 @@ class BlockRecord:
     @property
     def prepared(self) -> dict[str, str]:
         """The knobs of the machine that were set for it."""
-        return {str(knob): value for knob, value in self._mapping("prepared").items() if isinstance(value, str)}
+        words = _mapping(self.design, "prepare")
+        return {str(knob): str(words[knob]) for knob in self._mapping("prepared") if words.get(knob) is not None}
 
     @property
     def allocation(self) -> str:

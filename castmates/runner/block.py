@@ -2,10 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from castmates.errors import CastmatesError
 from castmates.machine import prepare, trial_records
@@ -21,12 +22,14 @@ from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded
+from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
-from castmates.runner.processes import starts
+from castmates.runner.processes import isolation, prefetchers, starts
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.prefetch_witness import PrefetchWitness
 from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
@@ -34,16 +37,28 @@ from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import Block
 from castmates.workloads.heartbeat import HeartbeatError
 
+NOT_KNOWN: Mapping[str, int] = MappingProxyType({})
 
-def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
-    """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running."""
+
+def run_block(
+    block: Block,
+    logs: Path,
+    cache: Path,
+    say: Say,
+    check: Callable[[], None],
+    needs: Mapping[str, int] = MappingProxyType({}),
+) -> Outcome:
+    """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running.
+
+    `needs` has the bytes that each workload takes.
+    """
 
     def wait(words: str) -> None:
         say(words)
         progress.waiting(block, words)
 
     with machine_lock(_purpose(block), say=wait):
-        outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here())
+        outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
         begin = time.monotonic()
         try:
             _run(outcome, logs, cache, say, check)
@@ -56,23 +71,28 @@ def run_block(block: Block, logs: Path, cache: Path, say: Say, check: Callable[[
 def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
     block = outcome.block
     refuse_hopeless(_cache_request(block))
+    if block.design.prepare.cpuset:
+        isolation.refuse_several_cpus(block.company)
     with (
         guarded() as warden,
         _knobs(block, warden, say) as outcome.prepared,
+        prefetchers.switched(block.company, _purpose(block), Journal(), say) as switches,
         _aside(block) as outcome.runner_cpus,
         on_stage(block.company.lead.workload, warden, check) as stage,
     ):
-        begin = time.monotonic()
+        begin, stage.prefetchers = time.monotonic(), switches
         _launch(outcome, stage, logs, cache, say)
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
             stage.await_ready()
-            stage.bound(block.company, _purpose(block))
+            stage.bound(block.company)
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
-            measure_rounds(outcome, stage, say)
-            outcome.processor = processor_record(stage.hardware.allocator, block)
-            measure_after_rounds(outcome, stage, say)
+            with stage.isolated(block.design.prepare.cpuset, _purpose(block), say) as partition:
+                outcome.prepared |= {isolation.KNOB: partition} if partition else {}
+                measure_rounds(outcome, stage, say)
+                outcome.processor = processor_record(stage.hardware.allocator, block)
+                measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
             if stage.hardware.counters:
@@ -88,11 +108,13 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     outcome.inputs = starts.inputs_used(company, cache)
     evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
+    refuse_too_little(company, outcome.needs, stage.evictors)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     profiling.offer(block, everyone[0], stage.scratch.channels)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(block)
+    stage.make_room_for_quotas(company, _purpose(block))
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()
@@ -106,6 +128,8 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (block.number - 1) * block.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(block), say, block.design.counters, rounds_before)
+    if prefetchers.wanted(block.company):
+        hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
     if any(share.quota for scene in block.company.scenes for share in scene.shares):
         hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
     return stage.watched(hardware, [member.name for member in block.company.members])

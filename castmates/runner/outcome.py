@@ -1,5 +1,6 @@
 """What a block comes to, collected while it runs; `record` writes it down."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +20,7 @@ class Outcome:
     """What a block comes to."""
 
     block: Block
+    needs: Mapping[str, int] = field(default_factory=dict)  # workload -> the bytes that it takes
     status: str = "measured"
     reason: str = ""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))

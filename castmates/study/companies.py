@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from castmates.errors import CastmatesError
+from castmates.study import evictors
 from castmates.study.budget_keys import Budget
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import turns_of
@@ -24,6 +25,7 @@ class Room:
     bytes: int | None = None  # None where it is not known: everything fits
     needs: Mapping[str, int] = field(default_factory=dict)  # by workload
     groups: int | None = None  # a member under partitions takes one; None where there is no end of them
+    caches: Sequence[evictors.Part] = ()  # which are emptied under way masks
 
 
 def companies(
@@ -88,7 +90,13 @@ def _fits(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> bo
 
 
 def _memory(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
-    return sum(room.needs.get(member.workload, 0) for member in _members_of(mixes, members))
+    needed = sum(room.needs.get(member.workload, 0) for member in _members_of(mixes, members))
+    return needed + _memory_of_evictors(mixes, members, room)
+
+
+def _memory_of_evictors(mixes: Sequence[Mix], members: Mapping[str, Member], room: Room) -> int:
+    shares = (share for mix in mixes for partition in mix.partitions for share in partition.shares)
+    return evictors.memory(room.caches, _members_of(mixes, members)) if evictors.are_needed(shares) else 0
 
 
 def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
@@ -97,8 +105,10 @@ def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
     parts = " + ".join(
         f"{member.workload} {room.needs.get(member.workload, 0) / 1e9:.1f}" for member in _members_of([mix], members)
     )
+    if emptying := _memory_of_evictors([mix], members, room):
+        parts += f" + {emptying / 1e9:.1f} to empty its caches between partitions"
     raise CastmatesError(
         f"the mix {mix.name} takes {_memory([mix], members, room) / 1e9:.1f} GB ({parts}), but {MEMORY_SHARE:.0%} of "
-        f"this machine's memory are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB; take out the mix, use a smaller size of "
-        "its workloads, or correct their 'memory' in the catalogue."
+        f"the memory that may be used here are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB; take out the mix, use a "
+        "smaller size of its workloads, or correct their 'memory' in the catalogue."
     )

@@ -7,13 +7,14 @@ command has bytes; a kernel that is run by hand resolves them itself by what sys
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Layout
 
 NATIVE = "native"  # the environment of the programs that know these sizes
 GRAIN = 4096
+MIB = 1 << 20
 # Of a set that is to be larger than the cache: a hypervisor may show a smaller cache than there is, and each thread's
 # part must not fit into its own second level.
 LEAST, LEAST_OF_A_CPU = 64 << 20, 8 << 20
@@ -85,6 +86,25 @@ def fitted(workload: Workload, place: Place) -> Workload:
         return workload
     memory = f"{(workload.memory_bytes + STARTING * sum(sizes)) / 1e6:.0f} MB"
     return workload.model_copy(update={"command": words, "options": {}, "memory": memory})
+
+
+def shortened(workload: Workload, place: Place) -> str:
+    """What a size that was to be larger than the cache is cut to, because memory is short; "" where nothing is cut.
+
+    Where memory is limited by a control group, another limit makes another size, so this has to be told.
+    """
+    if workload.environment != NATIVE or place.memory is None:
+        return ""
+    whole = replace(place, memory=None)
+    for word in workload.words:
+        size, wanted = _resolved(word, place), _resolved(word, whole)
+        if size is not None and wanted is not None and size < wanted:
+            return (
+                f"its {word.rpartition(':')[2]} would be {wanted / MIB:.4g} MiB, and it takes {size / MIB:.4g} MiB, "
+                f"because only {place.memory / MIB:.4g} MiB of memory may be used here; with more it takes more, and "
+                "is measured anew."
+            )
+    return ""
 
 
 def _resolved(word: str, place: Place) -> int | None:

@@ -68,13 +68,20 @@ def needs_peak(workload: Workload) -> str:
 
 
 def at_peak(
-    workloads: Workloads, mixes: Sequence[Sequence[str]], layout: Layout, peak: Peak | None
+    workloads: Workloads, mixes: Sequence[Sequence[str]], layout: Layout, peak: Peak | None, elsewhere: str = ""
 ) -> dict[str, Workload]:
-    """The workloads with CPUs and rates as the peak gives them; those that no mix names are left as they are."""
+    """The workloads with CPUs and rates as the peak gives them; those that no mix names are left as they are.
+
+    `elsewhere` names the machine where it is one on which nothing can be measured.
+    """
     fitted = dict(workloads)
     for name in dict.fromkeys(name for mix in mixes for name in mix):
         if not (why := needs_peak(workloads[name])):
             continue
+        if peak is None and elsewhere:
+            raise CastmatesError(
+                f"the workload '{name}' {why}, which is not known of {elsewhere}: give it a rate in GB/s, or 'cores'."
+            )
         if peak is None:
             raise CastmatesError(
                 f"the workload '{name}' {why}, which was not measured here yet: run `{COMMAND}` (a minute) and then "

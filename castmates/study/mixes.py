@@ -9,9 +9,9 @@ from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
-from castmates.study.last_level import Place, fitted, last_level
+from castmates.study.last_level import Place, fitted, last_level, shortened
 from castmates.study.memory_peak import Peak
-from castmates.study.mitigations import Ground, Tried, of_mix, under_quota
+from castmates.study.mitigations import Ground, Tried, of_mix, under_quota, without_prefetching
 from castmates.study.model import Prepare, Study, Workload
 from castmates.study.named_for import cautions
 from castmates.study.partitions.amounts import Notes
@@ -59,6 +59,7 @@ class Host:
     memory: int | None = None  # bytes; None where that does not matter
     peak: Peak | None = None  # of its memory bandwidth; None where that was not measured
     no_quota: str = ""  # why CPU time cannot be given out; "" where it can
+    no_prefetching: str = ""  # why prefetchers cannot be switched, in a sentence; "" where they can
 
     def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> Place:
         """What a program on these CPUs, with its memory on these nodes, finds here."""
@@ -74,6 +75,7 @@ class _Seated:
     mix: Mix
     members: Sequence[Member]
     memory: Mapping[str, int]  # bytes that each of its workloads takes
+    shortened: tuple[str, ...] = ()  # whose size was cut, because memory is short
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,10 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     ours = seated[: len(there)]
     _note_twins(ours, tried.notes)
     against = _against(study, ours, host, study_file, tried.notes)
-    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions))
+    unfetched = "off" in study.cache.prefetchers
+    if unfetched and host.no_prefetching:
+        tried.notes.add(f"cache.prefetchers: no launch will begin here: {host.no_prefetching}")
+    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions, unfetched))
     if not mixes:
         raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
     kinds = [kind for kind, _ in study.control_rules]
@@ -122,21 +127,25 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
 def _cautions(seated: Sequence[_Seated], programs: Programs, host: Host) -> tuple[str, ...]:
     members = [member for each in seated for member in each.members]
     saturating = {member.workload for member in members if programs.workloads[member.workload].saturate}
-    return cautions(members, lambda cpus: host.place(cpus).cache, host.peak, saturating)
+    known = cautions(members, lambda cpus: host.place(cpus).cache, host.peak, saturating)
+    return tuple(dict.fromkeys((*(sentence for each in seated for sentence in each.shortened), *known)))
 
 
 def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Host, conditions: _Conditions) -> _Seated:
     roles: list[Role] = ["lead", *["antagonist"] * len(wanted.antagonists)]  # type: ignore[list-item]
-    members, seen, memory = list[Member](), Counter[str](), dict[str, int]()
+    members, seen, memory, cut = list[Member](), Counter[str](), dict[str, int](), list[str]()
     for name, role, seat in zip(wanted.members, roles, seats, strict=True):
-        workload = fitted(programs.workloads[name], host.place(seat.cpus, seat.nodes))
+        where = host.place(seat.cpus, seat.nodes)
+        workload = fitted(programs.workloads[name], where)
         memory[name] = max(memory.get(name, 0), workload.memory_bytes)
         member = member_of(name, role, seat, workload, programs.prepared[name])
         seen[member.name] += 1
         if (number := seen[member.name]) > 1:  # on overcommitted CPUs one program may run several times
             member = member.model_copy(update={"name": f"{member.name}#{number}"})
         members.append(member)
-    return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory)
+        if why := shortened(programs.workloads[name], where):
+            cut.append(f"{name}: {why}")
+    return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory, tuple(cut))
 
 
 def _left_out(wanted: Wanted, why: str) -> LeftOut:
@@ -201,6 +210,7 @@ def _with_partitions(
     against: Sequence[Tried],
     no_quota: str,
     conditions: _Conditions,
+    unfetched: bool,
 ) -> Iterator[Mix]:
     """Each mix, and beside it each of its partitions as a separate mix: adding one measures nothing again."""
     alone: set[str] = set()  # leads whose partitions without antagonists are made
@@ -212,6 +222,7 @@ def _with_partitions(
             under = [
                 *tried.of(lead, antagonists),
                 *quotas,
+                *([without_prefetching(members)] if unfetched else []),
                 *(part for tries in against for part in tries.on(each.mix.name)),
             ]
             for partition in {partition.canonical(): partition for partition in under}.values():

@@ -104,7 +104,15 @@ def extend(
         cautions=placed.cautions,
         mitigations=placed.mitigations,
         left_out=placed.left_out,
+        memory=_memory(placed, room or Room()),
     )
+
+
+def _memory(placed: Mixes, room: Room) -> dict[str, int]:
+    """What each workload of the plan takes; nothing where memory does not matter."""
+    if room.bytes is None:
+        return {}
+    return {member.workload: room.needs.get(member.workload, 0) for member in placed.members.values()}
 
 
 def _request(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from castmates.study.budget_keys import Limits
 from castmates.study.cache import Cache
@@ -13,14 +13,16 @@ from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 7
+PROTOCOL = 8
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
-LATER_IN_PLANS = ("mitigations", "left_out")
+LATER_IN_PLANS = ("mitigations", "left_out", "memory")
+# Fields of Share that did.
+LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -63,7 +65,7 @@ class Member(Frozen):
 
 
 class Share(Frozen):
-    """What a member may take of its last-level caches, memory bandwidth and CPU time; None is all there is."""
+    """What a member may take of caches, memory bandwidth and CPU time, and its prefetchers; None is all there is."""
 
     member: str  # or REST
     ways: int | None = None  # way mask; of data only, where `code` is given
@@ -71,11 +73,14 @@ class Share(Frozen):
     bandwidth: int | None = None  # in the machine's unit
     quota: int | None = None  # per cent of the time of its CPUs
     period: int | None = None  # milliseconds after which that time is renewed
+    # What the processor held, where it was not the same on all of the member's caches: cache and ways, code's too.
+    by_cache: tuple[tuple[int, int], ...] = ()
+    prefetchers: Literal["off"] | None = None  # of the cores of all members
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: shares from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in ("quota", "period") or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_SHARES or value}
 
     @property
     def of_cache(self) -> bool:
@@ -232,6 +237,7 @@ class Plan(Frozen):
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
+    memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
 
     @property
     def companies(self) -> list[Company]:

@@ -95,9 +95,12 @@ def reason_against(rule: Mitigated, place: str) -> str:
     return "its neighbours are that far away already" if NEAREST_FIRST.index(place) <= now else ""
 
 
-def is_quota(partition: str) -> bool:
-    """Whether a partition of this name limits CPU time and nothing else."""
-    return re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
+PREFETCHERS_OFF = "prefetchers-off"  # the partition under which nobody's cores prefetch
+
+
+def leaves_cache(partition: str) -> bool:
+    """Whether a partition of this name limits CPU time or prefetching, and nothing of the cache."""
+    return partition == PREFETCHERS_OFF or re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
 
 
 def place_of(mix: str) -> str:

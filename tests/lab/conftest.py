@@ -7,13 +7,14 @@ They run where CASTMATES_LAB is set: with `all` every test, else without some th
 
 import functools
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from castmates.rdt.resctrl.tree import KernelTree
 from tests.lab import guest
-from tests.lab.inside import INSIDE, Guests, Remote, write_report
+from tests.lab.inside import INSIDE, PROGRAMS, Guests, Remote, write_report
 from tests.lab.kit import build
 from tests.lab.kit.common import NoLab
 from tests.lab.kit.transcript import ROOT
@@ -40,7 +41,8 @@ def _turn(item):
 
 # Machines at landings, of the tests that would run on more of them; all others run on each of theirs.
 AT_LANDINGS = {
-    "test_fake_beside_kernel": ("linux-6.12",),
+    "test_fake_beside_kernel": ("linux-6.12", "linux-7.2", "two-sockets-sparse-7.2"),
+    "test_crashes": ("linux-6.1",),
     "test_grant": ("linux-6.1", "few-groups"),
     "test_verify_counters": ("linux-6.1",),
     "test_verify_cat": ("no-rdt", "monitoring-only"),
@@ -50,8 +52,8 @@ AT_LANDINGS = {
 def _is_extra(item):
     """Whether a test runs only with CASTMATES_LAB=all: what others show at each landing, on another machine.
 
-    What is asked of both kernels is asked of the older one. The younger one runs in the whole sweep, beside the fake,
-    and on the machines with two sockets and with sparse masks.
+    What is asked of all kernels is asked of the oldest and the youngest. The one between them runs in the whole sweep,
+    beside the fake, and on the machines with two sockets and with sparse masks.
     """
     file, params = item.path.stem, getattr(getattr(item, "callspec", None), "params", {})
     machine = str(params.get("machine", ""))
@@ -104,6 +106,13 @@ def resctrl(state):
     guest.mount()
     yield KernelTree(ROOT)
     guest.unmount()
+
+
+@pytest.fixture(scope="session")
+def programs():
+    """In a guest: Debian's pqos and PAPI, installed as its packages install them."""
+    subprocess.run(["cp", "-a", f"{os.environ[PROGRAMS]}/.", "/"], check=True)
+    subprocess.run(["ldconfig"], check=True)
 
 
 @pytest.fixture

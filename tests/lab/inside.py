@@ -18,6 +18,7 @@ from tests.lab.kit.build import PROJECT
 from tests.lab.shapes import SHAPES
 
 INSIDE = "CASTMATES_INSIDE_LAB"  # set in a guest
+PROGRAMS = "CASTMATES_LAB_PROGRAMS"  # set in a guest: where those are that it may install
 AT_ONCE = 2  # guests: each has one busy CPU most of the time
 REPORTS = Path("/share/reports")
 BOOTS = 3  # of one machine, at most
@@ -109,6 +110,7 @@ def _is_over(reports):
 def _boot_once(lab, machine, tests):
     variables = {
         INSIDE: machine,
+        PROGRAMS: str(lab.programs),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),

@@ -2,18 +2,29 @@
 
 from tests.lab.kit.boot import Shape
 
+SKYLAKE_SP = "model=85,stepping=4"
+TIED = "tied=0x600,steep=1"
+ALL_ON = "rdt=l3cat,cmt,mbmtotal,mbmlocal"
+
 SHAPES = {
     shape.name: shape
     for shape in (
         Shape("linux-6.1", "6.1"),
         Shape("linux-6.12", "6.12"),
+        Shape("linux-7.2", "7.2"),
         Shape("two-sockets", "6.12", sockets=2),
         Shape("two-sockets-6.1", "6.1", sockets=2),
         Shape("cat-only", "6.1", "cbm=11,share=0x600,way=1572864,mba=0,cmt=0,mbm=0,cdp=0,pmu=0"),
         Shape("monitoring-only", "6.1", "cat=0,mba=0,cdp=0"),
         Shape("sparse", "6.12", "noncont=1"),  # masks may have holes
+        Shape("two-sockets-sparse-7.2", "7.2", "noncont=1", sockets=2),
         Shape("few-groups", "6.1", "clos=4,mbaclos=4,rmid=8"),  # 3 besides the default one
         Shape("no-rdt", "6.1", None),
+        Shape("skylake", "6.1", model="model=94,stepping=3"),  # a client's: PAPI 6.0 knows it
+        # What Linux hides there, and what it shows when it is told to: ways that are tied, throttles that are rounded.
+        Shape("skylake-sp", "6.1", "cbm=11,share=0x600", model=SKYLAKE_SP),
+        Shape("skylake-sp-told", "6.12", f"cbm=11,share=0x600,{TIED}", model=SKYLAKE_SP, words=ALL_ON),
+        Shape("second-level", "7.2", "clos=15,mbaclos=15,l2=16,l2clos=8"),  # also masks of each core's own cache
         Shape("small-cache", "6.1", "way=131072"),  # 1.5 MiB, which are soon evicted
     )
 }

@@ -14,7 +14,8 @@ from castmates.rdt.resctrl.schemata import parse
 from castmates.study.spec import REST, Share
 from tests.lab import guest
 
-ALLOCATING = ("linux-6.1", "linux-6.12", "two-sockets", "cat-only", "sparse", "few-groups")
+KERNELS = ("linux-6.1", "linux-6.12", "linux-7.2")
+ALLOCATING = (*KERNELS, "two-sockets", "two-sockets-sparse-7.2", "cat-only", "sparse", "few-groups")
 LEAD, OTHER = "lead@0", "other@1"
 
 
@@ -77,7 +78,7 @@ def test_mask_holds_on_the_members_own_cache_alone(pair, resctrl):
     assert masks(resctrl, "") == {own: 0xFFF, others: 0xFFF}
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_threads_and_children_that_come_later_are_in_the_group(pair):
     allocator, lead, _ = pair
     lead.grow()
@@ -86,7 +87,7 @@ def test_threads_and_children_that_come_later_are_in_the_group(pair):
     assert allocator.misplaced() == []
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_thread_that_somebody_moves_is_named(pair, resctrl):
     allocator, lead, _ = pair
     lead.grow()
@@ -112,14 +113,14 @@ def test_throttle_that_the_processor_lacks_is_told(pair):
         allocator.apply([share(LEAD, bandwidth=50)])
 
 
-@pytest.mark.machines("sparse")
+@pytest.mark.machines("sparse", "two-sockets-sparse-7.2")
 def test_masks_may_have_holes_where_the_processor_allows_it(pair, resctrl):
     allocator, *_ = pair
     allocator.apply([share(LEAD, ways=0x505)])
     assert 0x505 in masks(resctrl, allocator.groups[LEAD]).values()
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_refused_mask_is_told_in_the_kernels_words(pair, resctrl):
     allocator, *_ = pair
     with pytest.raises(CastmatesError, match=r"EINVAL.*non-consecutive 1-bits"):
@@ -127,7 +128,7 @@ def test_refused_mask_is_told_in_the_kernels_words(pair, resctrl):
     assert set(masks(resctrl, allocator.groups[LEAD]).values()) == {full_mask(resctrl)}
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_overlap_with_an_exclusive_group_of_others_is_told(pair, resctrl):
     allocator, *_ = pair
     allocator.apply([share(LEAD, ways=0x0F0), share(OTHER, ways=0x0F0), share(REST, ways=0xFF0)])
@@ -163,7 +164,7 @@ def test_groups_of_others_are_named_where_classes_are_short(resctrl, crowd):
     assert sorted(guest.groups()) == ["", "COS1", "COS2"]
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12", "cat-only")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "cat-only")
 def test_groups_of_others_are_named_and_left_alone(resctrl, crowd):
     theirs = crowd()
     resctrl.make("COS1")
@@ -185,7 +186,7 @@ def test_groups_of_others_are_named_and_left_alone(resctrl, crowd):
     assert guest.group_of(theirs.pid) == "COS1"
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12", "two-sockets")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "two-sockets")
 def test_everything_is_put_back_as_it_was_found(resctrl, crowd):
     resctrl.write("schemata", "MB:0=70\nL3:0=7f0\n")
     before = guest.groups()
@@ -216,7 +217,7 @@ def test_group_that_somebody_removes_is_told(pair, resctrl):
     assert allocator.misplaced() != []
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_code_and_data_have_masks_of_their_own(state, crowd):
     guest.mount("cdp")
     allocator = choose_allocator(shares=True)

@@ -28,10 +28,12 @@ NO_MASKS = {"ways": 0, "way_bytes": None, "shareable": 0, "groups": 0, "bandwidt
 EXPECTED = {
     "linux-6.1": ALL,
     "linux-6.12": ALL,
+    "linux-7.2": ALL,
     "two-sockets": ALL.model_copy(update={"domains": (0, 1)}),
     "two-sockets-6.1": ALL.model_copy(update={"domains": (0, 1)}),
     "cat-only": ALL.model_copy(update={"ways": 11, "shareable": 0x600, "groups": 15, "bandwidth": None, **NO_EVENTS}),
     "monitoring-only": ALL.model_copy(update=NO_MASKS),
+    "two-sockets-sparse-7.2": ALL.model_copy(update={"domains": (0, 1), "sparse": True}),
     "sparse": ALL.model_copy(update={"sparse": True}),
     "few-groups": ALL.model_copy(update={"groups": 3, "monitored_groups": 7}),
 }
@@ -42,7 +44,7 @@ def test_capabilities_are_those_of_the_processor(machine, resctrl):
     assert read_cache() == EXPECTED[machine.name]
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_code_and_data_masks_halve_the_classes_of_the_cache(state):
     guest.mount("cdp")
     try:
@@ -51,7 +53,7 @@ def test_code_and_data_masks_halve_the_classes_of_the_cache(state):
         guest.unmount()
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_masks_of_the_default_group_do_not_change_what_a_way_holds(resctrl):
     resctrl.write("schemata", "L3:0=7\nMB:0=30\n")
     assert read_cache() == ALL

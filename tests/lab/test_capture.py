@@ -16,7 +16,11 @@ def settled(files):
     return {name: text for name, text in files.items() if "mon_data" not in name}
 
 
-@pytest.mark.machines("linux-6.1", "two-sockets", "cat-only", "monitoring-only", "sparse")
+KERNELS = ("linux-6.1", "linux-7.2")
+SPECIAL = ("two-sockets-sparse-7.2", "second-level", "cat-only", "monitoring-only", "sparse")
+
+
+@pytest.mark.machines(*KERNELS, *SPECIAL)
 def test_a_kernels_resctrl_is_replayed_as_it_was(machine, resctrl, tmp_path):
     offered = capabilities(resctrl)
     if offered.ways:

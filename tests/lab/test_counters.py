@@ -63,7 +63,7 @@ def windows(counters, lead, rounds, seconds=0.3):
     return found, about
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 @pytest.mark.parametrize("how", ["cgroup", "thread", "cpu"])
 def test_the_fixed_counters_come_through_whole(lead, how):
     events = resolve([("basic", (*TICKS, "task-clock"))])
@@ -80,7 +80,7 @@ def test_the_fixed_counters_come_through_whole(lead, how):
     assert about["NMI watchdog"].startswith("off")
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_what_does_not_fit_takes_turns_and_nothing_is_multiplexed(lead):
     events = resolve([("many", EVENTS)])
     budget = probe(events, [1])

@@ -31,7 +31,7 @@ def members(crowd):
     return {f"member@{cpu}": Held(crowd().pid, [cpu]) for cpu in range(2)}
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_masks_groups_and_default_group_are_put_back(resctrl, members):
     resctrl.make("COS1")
     resctrl.write("COS1/schemata", "L3:0=3\n")
@@ -47,7 +47,7 @@ def test_masks_groups_and_default_group_are_put_back(resctrl, members):
     assert sum(changed) >= KILLS / 4
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_mount_that_was_not_there_is_undone(state, members):
     course, changed = chance("crashes"), []
     for _ in kills(changed):

@@ -17,6 +17,7 @@ from castmates.rdt.fake import (
     LAB_TWO_SOCKETS,
     V6_1,
     V6_12,
+    V7_2,
     FakeResctrl,
     Throttle,
 )
@@ -28,6 +29,8 @@ from tests.unit.rdt.stories import CONTROLS, GROUPS, Story, below, take
 FAKES = {
     "linux-6.1": (LAB, V6_1),
     "linux-6.12": (LAB, V6_12),
+    "linux-7.2": (LAB, V7_2),
+    "two-sockets-sparse-7.2": (replace(LAB_TWO_SOCKETS, sparse=True), V7_2),
     "two-sockets": (LAB_TWO_SOCKETS, V6_12),
     "two-sockets-6.1": (LAB_TWO_SOCKETS, V6_1),
     "cat-only": (LAB_ALLOCATION_ONLY, V6_1),
@@ -66,7 +69,7 @@ def test_fake_answers_random_things_as_the_kernel_does(machine, option, sleepers
         guest.unmount()
 
 
-@pytest.mark.machines("two-sockets", "two-sockets-6.1")
+@pytest.mark.machines("two-sockets", "two-sockets-6.1", "two-sockets-sparse-7.2")
 def test_fake_loses_and_regains_cpus_as_the_kernel_does(machine, resctrl):
     compare_hotplug(FakeResctrl(*FAKES[machine.name]), resctrl)
 

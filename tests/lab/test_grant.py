@@ -91,7 +91,7 @@ def refusal(attempt):
     return "was not refused"
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12", "two-sockets")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "two-sockets")
 @pytest.mark.parametrize("default_group", [False, True])
 def test_a_plain_user_partitions_and_can_do_nothing_else(state, default_group):
     assert not guest.is_mounted()

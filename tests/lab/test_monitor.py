@@ -38,7 +38,7 @@ def values(samples, member, metric):
     return [one.value for one in samples if (one.subject, one.metric) == (member, metric)]
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12", "monitoring-only", "two-sockets")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "monitoring-only", "two-sockets")
 def test_series_tell_who_uses_the_cache(watched):
     samples = series(watched, 1.5)
     assert {one.metric for one in samples} == METRICS
@@ -49,7 +49,7 @@ def test_series_tell_who_uses_the_cache(watched):
     assert [one.t_ns for one in samples] == sorted(one.t_ns for one in samples)
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_member_with_a_group_of_its_own_is_watched_there_and_held_by_its_mask(resctrl):
     allocator, monitor = choose_allocator(shares=True), choose_monitor()
     with guest.busy(cpu=1) as pid:
@@ -65,7 +65,7 @@ def test_member_with_a_group_of_its_own_is_watched_there_and_held_by_its_mask(re
     assert sorted(guest.groups()) == [""]
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12", "monitoring-only")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "monitoring-only")
 @pytest.mark.parametrize(("fault", "word"), [(UNAVAILABLE, "Unavailable"), (ERROR, "Error")])
 def test_reading_that_the_hardware_refuses_is_missing_with_the_reason(watched, fault, word):
     for event in EVENTS:

@@ -11,7 +11,7 @@ from castmates.study.spec import Share
 from tests.lab import guest
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12", "cat-only", "monitoring-only")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "cat-only", "monitoring-only")
 def test_what_we_mounted_is_unmounted_by_the_last_user(state):
     first, second = lease(), lease()
     assert guest.is_mounted()
@@ -22,14 +22,14 @@ def test_what_we_mounted_is_unmounted_by_the_last_user(state):
     assert [entry for journal in journals() for entry in journal.entries()] == []
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_what_was_mounted_before_stays_mounted(resctrl):
     one = lease()
     one.release()
     assert guest.is_mounted()
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
 def test_options_of_a_mount_that_is_not_ours_are_kept(state):
     guest.mount("cdp")
     try:
@@ -72,7 +72,7 @@ def test_options_that_the_processor_lacks_are_told(state):
         lease(cdp=True)
 
 
-@pytest.mark.machines("linux-6.1", "linux-6.12", "two-sockets")
+@pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2", "two-sockets")
 def test_whole_life_of_a_block_leaves_nothing(state, crowd):
     allocator, monitor = choose_allocator(shares=True), choose_monitor()
     held = {"lead@0": Held(crowd().pid, [0]), "other@1": Held(crowd().pid, [1])}

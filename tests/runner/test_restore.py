@@ -28,6 +28,7 @@ from tests.runner.test_warden import alive
 from tests.waiting import PATIENCE, wait_for
 
 FILE = Path("/proc/sys/kernel/numa_balancing")
+PAGES = "sys/kernel/mm/transparent_hugepage/enabled"
 KERNEL = pytest.mark.skipif(not FILE.exists(), reason="a kernel without NUMA balancing")
 
 
@@ -194,6 +195,62 @@ def test_the_kernels_work_is_really_moved_and_comes_back(state):
         assert int(read_setting(mask).replace(",", ""), 16) & 1 == 0
         assert record["workqueues"]["before"] == {str(mask): before}
     assert read_setting(mask) == before
+
+
+HALF_WAY = """
+import os, signal, sys
+from castmates.machine.journal import KINDS, Kind
+from castmates.machine.prepare import Preparing, prepared
+from castmates.study.model import Prepare
+left = int(sys.argv[1])
+real = KINDS["file"]
+def write(path, value):
+    global left
+    real.write(path, value)
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+KINDS["file"] = Kind(real.read, write)
+wish = Prepare.model_validate_json(sys.argv[2])
+with prepared(wish, [0], Preparing("a test", lambda text: None)):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+OTHER_PAGES = {"always": "never", "madvise": "never", "never": "madvise"}
+
+
+def settings():
+    """Every knob of this machine that a block may set, as it is now."""
+    files = [Path("/", name) for name in (quieting.WORKQUEUE_MASK, PAGES, "proc/irq/default_smp_affinity")]
+    files += [FILE, Path("/proc/sys/kernel/nmi_watchdog"), *Path("/proc/irq").glob("[0-9]*/smp_affinity_list")]
+    return {str(file): read_setting(file) for file in files if file.exists()}
+
+
+@pytest.mark.needs("root", "two-cpus")
+@pytest.mark.parametrize("writes", [1, 2, 3, 5, 1000])
+def test_knobs_of_a_run_that_was_killed_half_way_are_put_back(state, writes):
+    """It sets each knob that this machine has, and is killed after so many writes, or when all are made."""
+    before = settings()
+    here = {
+        "thp": OTHER_PAGES.get(before.get(f"/{PAGES}", "")),
+        "numa_balancing": {"0": "on"}.get(before.get(str(FILE), ""), "off") if FILE.exists() else None,
+        "workqueues": "away" if Path("/", quieting.WORKQUEUE_MASK).exists() else None,
+        "irq_affinity": "away",
+        "cpu_dma_latency": 17 if Path("/dev/cpu_dma_latency").exists() else None,
+    }
+    wish = json.dumps({name: word for name, word in here.items() if word})
+    words = [sys.executable, "-c", HALF_WAY, str(writes), wish]
+    run = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        run.stdout.readline()  # "held", or nothing
+        assert settings() != before
+    finally:
+        kill(run)
+        run.stdin.close()
+    done = restore()
+    assert done.returncode == 0, done.stderr
+    assert settings() == before
+    assert left_changed() == []
 
 
 HOLDING = """

@@ -40,6 +40,7 @@ NOT_CAPTURED = {
         "steal_share",
         "left_changed",
         "swap",
+        "memory_limit",
         "read_at",
     ),
     *("read_at", "virtualisation", "freezing", "perf", "pqos", "compiler", "tensorflow_python", "git", "tracefs"),

@@ -39,7 +39,7 @@ def server(tmp_path):
     sysfs.write(root / "proc/cpuinfo", f"processor : 0\nmodel name : Xeon\nmicrocode : 0x5\nflags : {FLAGS}")
     sysfs.write(root / "proc/filesystems", "nodev\tsysfs\nnodev\tresctrl\nnodev\ttracefs\n\text4")
     sysfs.write(root / "proc/stat", "cpu  100 0 100 9800 0 0 0 0 0 0")
-    sysfs.write(root / "proc/meminfo", "MemTotal: 1000 kB\nSwapTotal: 10 kB\nSwapFree: 10 kB")
+    sysfs.write(root / "proc/meminfo", "MemTotal: 67108864 kB\nSwapTotal: 10 kB\nSwapFree: 10 kB")
     sysfs.write(root / "proc/sys/kernel/perf_event_paranoid", -1)
     sysfs.write(root / "sys/devices/system/cpu/intel_pstate/no_turbo", 1)
     sysfs.write(root / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never")
@@ -60,6 +60,7 @@ PERF = {
 TRIED = {
     "perf": PERF,
     "freezing": {"works": True, "why": None},
+    "no_cpuset_partition": "",
     "tracefs": {"kernel": True, "mounted": "/t", "readable": True},
     "left_changed": [],
     "compiler": "cc 12",
@@ -447,6 +448,20 @@ def test_plugins_are_listed_and_a_broken_one_is_a_no(server):
     ]
     assert row.state == "no"
     assert row.cost == "Sweeps stop at it: It cannot be loaded."
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "words"),
+    [
+        ({}, "yes", "68.7 GB"),
+        ({"memory_limit": 4 << 30}, "yes", "4.29 GB of 68.7 GB, which a control group allows"),
+        ({"memory_limit": 1 << 27}, "partly", "0.134 GB of 68.7 GB, which a control group allows"),
+        ({"memory_bytes": None}, "unknown", "the kernel does not show it"),
+    ],
+)
+def test_memory_that_a_limit_leaves_is_held_against_the_cache(server, facts, state, words):
+    row = rows(server, **facts)["memory"]
+    assert (row.state, row.finding) == (state, words)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from castmates.errors import CastmatesError
 from castmates.machine import knobs, quieting
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
+from castmates.report.block_record import BlockRecord
 from castmates.study.model import Prepare, Study
 from castmates.study.reading import read
 from tests.unit import makers, sysfs
@@ -208,6 +209,14 @@ def test_any_blocks_leave_the_machine_as_it_was(blocks):
                     raise ZeroDivisionError
         assert {knob: one.read(root) for knob, one in knobs.KNOBS.items()} == before
         assert contents(root)["proc/irq/10/smp_affinity_list"] == "0,4"
+
+
+def test_reports_have_what_was_set_in_the_words_of_the_study(root, journal):
+    wish = Prepare(thp="never", cpu_dma_latency=None, irq_affinity="away")
+    with prepared(wish, [0], Preparing("a block", str, journal, root)) as record:
+        block = {"prepared": record, "spec": {"design": {"prepare": wish.model_dump()}}}
+    assert BlockRecord(block).prepared == {"thp": "never", "irq_affinity": "away"}
+    assert BlockRecord(block | {"prepared": {}}).prepared == {}
 
 
 STUDY = """

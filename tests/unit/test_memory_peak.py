@@ -3,10 +3,13 @@
 import pytest
 
 from castmates.errors import CastmatesError
+from castmates.machine.facts import machine_facts
+from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.study.memory_peak import Peak, at_peak, free_cores
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.trials.memory_peak.trial import cores_of_a_package, in_words, ladder, rate
+from tests.unit import sysfs
 
 
 def record(*points: tuple[int, float]) -> dict[str, object]:
@@ -83,7 +86,32 @@ def test_two_cores_leave_one_beside_a_lead():
 def test_without_a_peak_it_is_one_sentence_with_the_command(name):
     with pytest.raises(CastmatesError, match=rf"the workload '{name}' .* run `castmates doctor --memory-peak`"):
         at_peak(PROGRAMS, [["y", name]], cores(4), None)
+    with pytest.raises(CastmatesError, match=f"'{name}' .* not known of a captured machine: give it a rate in GB/s"):
+        at_peak(PROGRAMS, [["y", name]], cores(4), None, "a captured machine")
     assert at_peak(PROGRAMS, [["y", "x"]], cores(4), None) == PROGRAMS
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("proc/self/status", "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0-1"),
+        ("proc/self/status", "Cpus_allowed_list:\t0-7\nMems_allowed_list:\t0"),
+        ("sys/devices/system/node/node1/cpulist", "5,7"),
+        ("proc/sys/kernel/osrelease", "6.12.1"),
+    ],
+)
+def test_a_peak_holds_for_the_cpus_and_memory_nodes_that_it_was_measured_with(tmp_path, file, text):
+    root = sysfs.build(tmp_path / "root", sysfs.xeon())
+    sysfs.write(root / "proc/self/status", "Cpus_allowed_list:\t0-7\nMems_allowed_list:\t0-1")
+    sysfs.write(root / "proc/sys/kernel/osrelease", "6.1.0")
+    MEMORY_PEAK.write(tmp_path, {"identity": MEMORY_PEAK.identity(root), **record((1, 15))})
+    assert MEMORY_PEAK.identity(root) == MEMORY_PEAK.identity_of(machine_facts(root))
+    assert MEMORY_PEAK.read(tmp_path, root) is not None
+    before = (root / file).read_text()
+    sysfs.write(root / file, text)
+    assert MEMORY_PEAK.read(tmp_path, root) is None
+    (root / file).write_text(before)
+    assert MEMORY_PEAK.read(tmp_path, root) is not None
 
 
 def test_the_ladder_ends_with_all():

@@ -1,6 +1,7 @@
 """Partitions in a plan: scenes, companies, groups, and that nothing is ever measured again."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 from castmates.errors import CastmatesError
 from castmates.preview.schemata import rows
 from castmates.results.plans import remembered_cache
-from castmates.study import mixes
+from castmates.study import evictors, mixes
 from castmates.study.companies import Room
+from castmates.study.evictors import Part
 from castmates.study.model import Workload
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
@@ -172,6 +174,28 @@ def test_a_company_with_partitions_has_no_more_members_than_groups():
         assert len(company.members) <= 3 or not any(mix.partitions for mix in company.mixes)
     # without partitions nobody needs a group
     assert len({block.company.id for block in plan(study(["x"], names), room=Room(groups=3)).blocks}) == 1
+
+
+def test_what_empties_the_caches_takes_memory_of_its_own():
+    """504 MiB take 1 GB: no member's need has it, and a company that filled the memory was planned all the same."""
+    llcs = (Part(0, None, frozenset(range(4)), 252 * 10**6), Part(1, None, frozenset(range(4, 8)), 252 * 10**6))
+    one, here = study(["x"], ["a"], cache=SPLIT), cache(shareable=0)
+    needs = {"x": 3 * 10**8, "a": 3 * 10**8}
+    assert plan(one, cache=here, room=Room(bytes=10**9, needs=needs)).blocks
+    with pytest.raises(CastmatesError, match=r"takes 1\.1 GB \(x 0\.3 \+ a 0\.3 \+ 0\.5 to empty its caches between"):
+        plan(one, cache=here, room=Room(bytes=10**9, needs=needs, caches=llcs))
+    assert plan(study(["x"], ["a"]), cache=here, room=Room(bytes=10**9, needs=needs, caches=llcs)).blocks
+
+
+def test_a_part_of_a_divided_cache_counts_where_its_cpus_or_its_memory_are_used():
+    parts = [Part(0, 0, frozenset({0, 1}), 100), Part(0, 1, frozenset({2, 3}), 100), Part(1, 2, frozenset({4}), 100)]
+
+    def needed(cpus, nodes):
+        return evictors.memory(parts, [SimpleNamespace(cpus=cpus, nodes=nodes)])
+
+    assert [needed((0,), ()), needed((0, 2), ()), needed((0,), (1,)), needed((0,), (2,)), needed((0, 4), ())] == [
+        200, 400, 400, 200, 400,
+    ]  # fmt: skip
 
 
 def test_a_cache_that_the_kernel_does_not_share_out():

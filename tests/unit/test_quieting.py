@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.linux import msr, uncore_frequency
+from castmates.linux import governor, msr, uncore_frequency
+from castmates.linux.kernel_files import write_setting
 from castmates.linux.owner import myself
-from castmates.machine import latency_hold, quieting
+from castmates.machine import latency_hold, prefetch_control, quieting
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.study.model import Prepare, Study
@@ -37,7 +38,7 @@ def root(tmp_path):
     for cpu in range(8):
         device = tree / f"dev/cpu/{cpu}/msr"
         device.parent.mkdir(parents=True)
-        device.write_bytes(bytes(0x1A4) + struct.pack("<Q", 0x20))
+        device.write_bytes(bytes(0x1A4) + struct.pack("<Q", 0x40))
     device = tree / latency_hold.DEVICE
     device.write_bytes(struct.pack("=i", 2_000_000_000))
     return tree
@@ -57,14 +58,17 @@ def contents(root):
 
 
 def registers(root):
-    return {cpu: msr.read(msr.path_of(cpu, quieting.PREFETCH_CONTROL, root)) for cpu in range(8)}
+    return {cpu: msr.read(msr.path_of(cpu, prefetch_control.PREFETCH_CONTROL, root)) for cpu in range(8)}
 
 
-def test_prefetchers_are_switched_on_the_blocks_cpus_alone_and_put_back(root, journal):
+# Four prefetchers up to Ice Lake, and from Sapphire Rapids on a fifth one; bits of something else stay.
+@pytest.mark.parametrize(("model", "off"), [(85, "0x4f"), (106, "0x4f"), (143, "0x6f"), (173, "0x6f")])
+def test_prefetchers_are_switched_on_the_blocks_cpus_alone_and_put_back(root, journal, model, off):
+    sysfs.write(root / "proc/cpuinfo", XEON.format(model=model))
     before = contents(root)
     with hold(root, journal, prefetchers="off") as record:
-        assert registers(root) == {0: "0x2f", 1: "0x2f"} | dict.fromkeys(range(2, 8), "0x20")
-        assert set(record["prefetchers"]["before"].values()) == {"0x20"}
+        assert registers(root) == {0: off, 1: off} | dict.fromkeys(range(2, 8), "0x40")
+        assert set(record["prefetchers"]["before"].values()) == {"0x40"}
     assert contents(root) == before
     with hold(root, journal, prefetchers="on") as record:
         assert record["prefetchers"] == {"before": {}, "set": {}}  # as wanted already
@@ -76,7 +80,7 @@ def test_prefetchers_are_switched_on_the_blocks_cpus_alone_and_put_back(root, jo
 def test_an_unknown_processors_register_is_never_written(root, journal, cpuinfo):
     sysfs.write(root / "proc/cpuinfo", cpuinfo)
     before = contents(root)
-    with pytest.raises(CastmatesError, match="knows the register of Intel's Xeon processors alone"):
+    with pytest.raises(CastmatesError, match="Intel's Xeon processors and of AMD's since Zen 3 alone"):
         hold(root, journal, prefetchers="off").__enter__()
     assert contents(root) == before
 
@@ -153,6 +157,61 @@ def test_the_preference_is_set_before_the_governor_and_put_back_after_it(root, j
         assert (policy / "energy_performance_preference").read_text().strip() == "performance"
     assert (policy / "energy_performance_preference").read_text().strip() == "balance_power"
     assert journal.entries() == []
+
+
+@pytest.fixture(params=["balance_performance", None], ids=["as amd_pstate", "as intel_pstate"])
+def driver(root, request, monkeypatch):
+    """Drivers that choose the preference with the governor: the next governor gives a default, or what was before."""
+    policy = root / "sys/devices/system/cpu/cpufreq/policy0"
+    governor_file, epp = policy / "scaling_governor", policy / "energy_performance_preference"
+    for file, word in ((governor_file, "powersave"), (epp, "balance_power")):
+        sysfs.write(file, word)
+    real, kept = write_setting, []
+
+    def write(path, value):
+        was, preference = governor_file.read_text().strip(), epp.read_text().strip()
+        if path == epp and was == "performance" and value != "performance":
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        real(path, value)
+        if path == governor_file and value == "performance":
+            kept.append(preference)
+            real(epp, "performance")
+        elif path == governor_file and was == "performance":
+            real(epp, request.param or kept.pop())
+
+    monkeypatch.setattr(governor, "write_setting", write)
+    monkeypatch.setitem(KINDS, "file", Kind(KINDS["file"].read, write))
+    return policy
+
+
+def now(policy):
+    return tuple((policy / name).read_text().strip() for name in ("scaling_governor", "energy_performance_preference"))
+
+
+@pytest.mark.parametrize("wish", [{}, {"epp": "performance"}, {"epp": "power"}], ids=str)
+@pytest.mark.parametrize("end", ["it ends", "it is killed"])
+def test_a_users_preference_survives_the_governors_that_a_study_sets(root, tmp_path, driver, wish, end):
+    killed = Journal(tmp_path / "state", replace(myself(), born=1) if end == "it is killed" else None)
+    context = prepared(Prepare(governor="performance", **wish), CPUS, Preparing("a block", str, killed, root))
+    record = context.__enter__()
+    assert now(driver) == ("performance", "performance")
+    assert set(record["governor"]["before"].values()) == {"powersave"}
+    assert set(record["governor"]["set"].values()) == {"performance"}
+    if end == "it ends":
+        context.__exit__(None, None, None)
+    else:
+        assert {one.how for one in Journal(tmp_path / "state").restore(lambda entry: entry.stale)} == {"restored"}
+    assert now(driver) == ("powersave", "balance_power")
+    assert Journal(tmp_path / "state").entries() == []
+
+
+def test_what_somebody_chose_since_stays(root, tmp_path, driver):
+    told, journal = [], Journal(tmp_path / "state")
+    with hold(root, journal, told.append, governor="performance"):
+        (driver / "scaling_governor").write_text("schedutil\n")
+        (driver / "energy_performance_preference").write_text("power\n")
+    assert now(driver) == ("schedutil", "power")
+    assert "somebody else has changed it" in told[-1]
 
 
 def open_files():

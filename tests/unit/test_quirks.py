@@ -48,6 +48,15 @@ def test_of_an_unknown_machine_nothing_is_claimed():
 
 
 @pytest.mark.parametrize(
+    ("model", "family", "kernel", "is_there"),
+    [(17, 25, "6.6.52", True), (17, 25, "6.7.0", False), (2, 26, "6.1.0", True), (1, 25, "6.1.0", False)],
+)
+def test_memory_controllers_of_zen_4_and_later_are_counted_from_linux_6_7_on(model, family, kernel, is_there):
+    facts = machine({**amd(family), "model": model}, kernel, perf={"hardware": "counted"})
+    assert ("perf-umc-kernel" in names(facts)) is is_there
+
+
+@pytest.mark.parametrize(
     ("stepping", "hidden"),
     [
         (4, {"l3cat", "cmt", "mbmtotal", "mbmlocal"}),  # Skylake-SP
@@ -163,3 +172,17 @@ def test_modes_and_counters_are_read_as_the_kernel_writes_them():
         "mbm_total_bytes": {0: "e", 1: "_"},
         "mbm_local_bytes": {0: "_", 1: "_"},
     }
+
+
+def test_the_fourth_counter_is_perfs_by_default_and_costs_transactions():
+    """The kernel's allow_tsx_force_abort is 1 from the start; perf goes without the counter where it is 0."""
+    (row,) = [quirk for quirk in table() if quirk.name == "perf-tsx-abort"]
+    assert "is 1, the default, perf takes the counter" in row.happens
+    assert "Where it is 0, perf leaves the counter" in row.happens
+    assert "echo 0 |" in row.do
+
+
+def test_hygons_counters_are_wider_than_kernels_took_them_for():
+    (row,) = [quirk for quirk in table() if quirk.name == "hygon-mbm-width"]
+    assert "counters of 32 bits for counters of 24 bits" in row.happens
+    assert "undercounted" in row.title

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from castmates.counters.events.resolving import Event
-from castmates.linux.kernel_files import PERF_DEVICES, read_text
-from castmates.linux.perf_event import HARDWARE, HW_CACHE, Attr
+from castmates.linux.kernel_files import read_text
+from castmates.linux.perf_event import HARDWARE, HW_CACHE, PERF_DEVICES, Attr
 from castmates.study.cpus import parse
 
 ELSEWHERE = "not supported: this event is one of the processor's other kind of core, on which the member does not run"

@@ -12,8 +12,8 @@ from pathlib import Path
 from castmates.counters.events.groups import Reading, explain
 from castmates.counters.package.units import Unit
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import PERF_DEVICES, read_int
-from castmates.linux.perf_event import Opener, Target, open_event, read_group
+from castmates.linux.kernel_files import read_int
+from castmates.linux.perf_event import PERF_DEVICES, Opener, Target, open_event, read_group
 from castmates.protocols import Sample
 
 NAME = "busy_clock"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import CPU_DIR, PERF_DEVICES, read_int, read_text
-from castmates.linux.perf_event import Attr
+from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
+from castmates.linux.perf_event import PERF_DEVICES, Attr
 
 _NUMBER = re.compile(r"\d+")
 _TERM = re.compile(r"([\w-]+)(?:=(0x[0-9a-fA-F]+|\d+))?")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from castmates.errors import CastmatesError
 from castmates.linux.cgroups import memberships
-from castmates.linux.kernel_files import PERF_DEVICES
+from castmates.linux.perf_event import PERF_DEVICES
 from castmates.linux.processes import Family
 from castmates.protocols import Held
 from castmates.study.cpus import format_cpu_list, parse

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from castmates.linux.kernel_files import CPU_DIR as CPU
-from castmates.linux.kernel_files import PERF_DEVICES, below, mounts
+from castmates.linux.kernel_files import below, mounts
+from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine.capture.keepers import (
     COUNT,
     CPUS,

@@ -13,6 +13,7 @@ Info = Mapping[str, Mapping[str, str | None]]
 NEEDED_CLASSES = 3  # the root group, the lead's and the antagonists'
 NEEDED_IDS = 3  # of as many groups
 MOUNT = "sudo mount -t resctrl resctrl /sys/fs/resctrl"
+BARE_METAL = "Use bare metal: a guest cannot switch on what its hypervisor hides."
 NOT_ANNOUNCED = "not announced by the processor"
 MESSAGES = "sudo dmesg | grep -i resctrl"
 
@@ -105,9 +106,9 @@ def switched_off(feature: Feature, facts: Mapping[str, Any], among: Sequence[str
 def why_none(facts: Mapping[str, Any]) -> Cause:
     """Explain why the kernel has no resctrl at all."""
     finding = "the kernel has none for this processor"
-    if facts.get("hypervisor_flag"):
-        return Cause(finding, "Use bare metal: a guest cannot switch on what its hypervisor hides.")
     there = [feature for feature in FEATURES if announced(feature, facts)]
+    if facts.get("hypervisor_flag") and not there:
+        return Cause(finding, BARE_METAL)
     words = [word for feature in there for word in feature.words]
     causes = [off for feature in there if (off := switched_off(feature, facts, words))]
     if causes and len(causes) == len(there):
@@ -135,10 +136,10 @@ def _other_hardware(facts: Mapping[str, Any], name: str = "CAT") -> str:
 
 def _missing(feature: Feature, facts: Mapping[str, Any]) -> Check:
     """Return the row of a feature that is not in info/."""
-    if facts.get("hypervisor_flag"):
-        return Check(feature.name, "no", "not in info/", feature.cost, why_none(facts).remedy)
     if off := switched_off(feature, facts):
         return Check(feature.name, "no", off.finding, feature.cost, off.remedy, off.change)
+    if facts.get("hypervisor_flag") and not announced(feature, facts):
+        return Check(feature.name, "no", "not in info/", feature.cost, BARE_METAL)
     if flags := announced(feature, facts):
         finding = f"announced ({', '.join(flags)}), but not in info/"
         remedy = f"Look for the reason in the kernel's messages: {MESSAGES}"

@@ -15,9 +15,9 @@ from castmates.errors import CastmatesError
 from castmates.machine.topology import CachePart, Topology
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.rounds.stage import Stage
+from castmates.study.evictors import TIMES, are_needed
 from castmates.study.spec import Company, Share
 
-TIMES = 2  # the size of a part that is written in a pass
 PASSES = 4  # at most
 CLEAN = 0.02  # of the caches; what of them may be the members' still
 MIB = 1 << 20
@@ -68,7 +68,8 @@ def about(company: Company, chosen: Sequence[Evictor]) -> dict[str, str]:
         f"CPU {each.cpu} writes {each.bytes / MIB:.0f} MiB" + ("" if each.node is None else f" of node {each.node}")
         for each in chosen
     )
-    return {"eviction": f"before every stretch: {streams}"}
+    whole = sum(each.bytes for each in chosen) / MIB
+    return {"eviction": f"before every stretch: {streams}", "memory": f"{whole:.0f} MiB, of no member"}
 
 
 def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
@@ -89,8 +90,7 @@ def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
 
 def has_masks(company: Company) -> bool:
     """Check whether some scene has way masks, so that what lies in the caches could differ between partitions."""
-    shares = [share for scene in company.scenes for share in scene.shares]
-    return any(share.ways is not None or share.code is not None for share in shares)
+    return are_needed(share for scene in company.scenes for share in scene.shares)
 
 
 def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -> Emptied | None:

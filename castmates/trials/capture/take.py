@@ -17,7 +17,7 @@ from castmates.rdt.nothing import NoMonitor
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.rdt.resctrl.mounting import lease
 from castmates.runner.cleanup.restore import heal
-from castmates.runner.cleanup.warden import guarded
+from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.trials.capture.bandwidth import under_load
 from castmates.trials.capture.perf_lists import perf_lists
@@ -31,6 +31,9 @@ def capture(file: Path, envs: Path, cache: Path, say: Say) -> None:
     with machine_lock(COMMAND, wait=False), ExitStack() as exits:
         for sentence in heal().sentences:
             say(sentence)
+        # Until the end: when the warden goes, what the journal names goes too, and with it the mount.
+        warden = exits.enter_context(guarded())
+        warden.guard_journal(Journal())
         lacks = list(_mounted_for_now(exits))
         topology = read_topology()
         found_out = {"castmates/version": f"{castmates.__version__}\n", **perf_lists()}
@@ -41,7 +44,7 @@ def capture(file: Path, envs: Path, cache: Path, say: Say) -> None:
             lacks.append("registers, which root reads where the module msr is loaded (modprobe msr)")
         found_out |= read
         try:
-            found_out["castmates/bandwidth"] = _bandwidth(topology, envs, cache)
+            found_out["castmates/bandwidth"] = _bandwidth(topology, envs, cache, warden)
         except (CastmatesError, WorkloadFailed) as problem:
             lacks.append(f"memory bandwidth under a known load: {problem}")
         count = record(file, found_out=found_out)
@@ -59,7 +62,7 @@ def _mounted_for_now(exits: ExitStack) -> Iterator[str]:
         yield f"resctrl: {problem}"
 
 
-def _bandwidth(topology: Topology, envs: Path, cache: Path) -> str:
+def _bandwidth(topology: Topology, envs: Path, cache: Path, warden: Warden) -> str:
     offered = read_cache()
     if offered is None or not any(event.startswith("mbm") for event in offered.events):
         raise CastmatesError("resctrl counts no memory traffic here")
@@ -68,9 +71,7 @@ def _bandwidth(topology: Topology, envs: Path, cache: Path) -> str:
     monitor = choose_monitor(purpose=COMMAND)
     if isinstance(monitor, NoMonitor):
         raise CastmatesError("; ".join(monitor.about().values()))
-    with guarded() as warden:
-        warden.guard_journal(Journal())
-        return under_load(programs, cpu, size, monitor, warden)
+    return under_load(programs, cpu, size, monitor, warden)
 
 
 def _place(topology: Topology) -> tuple[int, int]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from tests.lab.kit.build import PROJECT, Lab
 from tests.lab.kit.common import WITH_US
 
-# An Ice Lake: the kernel believes a Skylake only with quirks that would switch RDT off. Without AVX, which this QEMU
-# emulates so that numpy and pandas crash now and then.
-CPU = "max,family=6,model=106,stepping=6,level=22,vendor=GenuineIntel,model-id=RDT-lab,-la57,-avx,-avx2,-f16c,-fma"
+# An Ice Lake unless a shape has another model: of a Skylake-SP the kernel switches RDT off. Without AVX, which this
+# QEMU emulates so that numpy and pandas crash now and then.
+CPU = "max,family=6,level=22,vendor=GenuineIntel,model-id=RDT-lab,-la57,-avx,-avx2,-f16c,-fma"
 # no_timer_check: where the host is busy, the kernel would find its timer dead at boot, and panic.
 KERNEL_OPTIONS = (
     "console=ttyS0 rdinit=/init quiet loglevel=4 panic=-1 mitigations=off nokaslr nmi_watchdog=0 tsc=reliable"
@@ -36,6 +36,8 @@ class Shape:
     # Each CPU is a thread of the host's. The kernel patches its code at each mount, and a CPU that runs beside it meets
     # the old translation now and then, which is a panic; so this is for what needs CPUs that really run side by side.
     parallel: bool = False
+    model: str = "model=106,stepping=6"  # of the processor; the kernel and PAPI go by it
+    words: str = ""  # more for the kernel's command line
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def boot(lab: Lab, shape: Shape, command: str, share: Path, timeout: float, sign
     """
     share.mkdir(parents=True, exist_ok=True)
     share.joinpath("command").write_text(f"{command}\n")
-    share.joinpath("visible").write_text("".join(f"{path}\n" for path in _visible()))
+    share.joinpath("visible").write_text("".join(f"{path}\n" for path in (*_visible(), lab.programs)))
     console = share / "console"
     began = time.monotonic()
     guest = subprocess.Popen(
@@ -109,8 +111,8 @@ def _words(lab: Lab, shape: Shape, share: Path, console: Path) -> list[str]:
     return [
         *(str(lab.qemu), "-L", str(lab.firmware)),
         *("-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-machine", "pc"),
-        *("-accel", accelerator, "-cpu", CPU, "-smp", topology, "-m", str(shape.memory)),
-        *("-kernel", str(kernel.image), "-initrd", str(kernel.initrd), "-append", KERNEL_OPTIONS),
+        *("-accel", accelerator, "-cpu", f"{CPU},{shape.model}", "-smp", topology, "-m", str(shape.memory)),
+        *("-kernel", str(kernel.image), "-initrd", str(kernel.initrd), "-append", f"{KERNEL_OPTIONS} {shape.words}"),
         *("-chardev", f"file,id=console,path={_escaped(console)}", "-serial", "chardev:console"),
         *("-fsdev", f"{p9},id=host,path=/,readonly=on,multidevs=remap"),
         *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),

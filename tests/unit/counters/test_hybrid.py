@@ -9,7 +9,7 @@ from castmates.counters.events import counting
 from castmates.counters.events.budget import Budget, Tried, probe
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.groups import Opened
-from castmates.counters.events.kinds import ELSEWHERE, counting_on, units
+from castmates.counters.events.kinds import ELSEWHERE, core_units, counting_on
 from castmates.counters.events.resolving import Event
 from castmates.counters.events.scopes import Scope
 from castmates.counters.events.turns import Rota
@@ -44,7 +44,7 @@ def hybrid(tmp_path):
 
 
 def test_an_event_counts_on_the_cpus_of_its_unit(hybrid):
-    known = units(hybrid)
+    known = core_units(hybrid)
     assert known == {CORE: frozenset(range(4)), ATOM: frozenset(range(4, 8))}
     on_core, on_atom, on_both = (counting_on(EVENTS, cpus, known) for cpus in ([0, 1], [5], [3, 4]))
     assert [one.name for one in on_core] == ["cycles", "mem_load_retired.l3_miss", "task-clock", "instructions"]
@@ -57,7 +57,7 @@ def test_an_event_counts_on_the_cpus_of_its_unit(hybrid):
 @pytest.fixture
 def attempt(hybrid, monkeypatch):
     """A kernel that counts on a CPU what the CPU's own unit knows, and the rest never."""
-    here, known = [], units(hybrid)
+    here, known = [], core_units(hybrid)
 
     @contextmanager
     def on(cpu):
@@ -101,7 +101,7 @@ def test_each_member_is_counted_by_its_own_kind_of_core(hybrid, monkeypatch):
 
     monkeypatch.setattr(counting, "open_groups", open_groups)
     monkeypatch.setattr(counting.scopes, "scope_of", scope_of)
-    monkeypatch.setattr(counting, "units", lambda: units(hybrid))
+    monkeypatch.setattr(counting, "core_units", lambda: core_units(hybrid))
     turn = tuple(one.name for one in (CYCLES, ON_CORE, ON_ATOM))
     counters = Counters([CYCLES, ON_CORE, ON_ATOM, CLOCK], Budget([turn]), Rota())
     counters.attach({"fast@0": Held(1, [0, 1]), "slow@4": Held(2, [4]), "both@3": Held(3, [3, 4])})

@@ -10,10 +10,10 @@ from castmates.counters.package import busy_clock, sources, uncore_clock
 from castmates.counters.package.busy_clock import BusyClock
 from castmates.counters.package.collector import Packages
 from castmates.counters.package.powercap import zones
-from castmates.counters.package.units import DEVICES, parse_terms, units
+from castmates.counters.package.units import package_of, package_units, parse_terms
 from castmates.errors import CastmatesError
 from castmates.linux import uncore_frequency
-from castmates.linux.perf_event import Attr
+from castmates.linux.perf_event import PERF_DEVICES, Attr
 from tests.unit import sysfs
 
 MIB = 2**20
@@ -23,7 +23,7 @@ JOULES = {"scale": "2.3283064365386962890625e-10", "unit": "Joules"}
 
 def unit(root, name, kind, cpumask, formats, events=None):
     """One unit as sysfs has it; an event is its fields, with a scale and a unit where it has them."""
-    folder = root / DEVICES / name
+    folder = root / PERF_DEVICES / name
     sysfs.write(folder / "type", kind)
     sysfs.write(folder / "cpumask", cpumask)
     for field, bits in formats.items():
@@ -88,7 +88,7 @@ def read_once(collector):
 
 def test_fields_go_where_the_format_puts_them(tmp_path):
     unit(tmp_path, "amd_df", 12, "0", {"event": "config:0-7,32-35,59-60", "umask": "config:8-15"})
-    (df,) = units("amd_df", tmp_path)
+    (df,) = package_units("amd_df", tmp_path)
     assert df.attr({"event": 0x1C7, "umask": 0x38}) == Attr(12, 0xC7 | 1 << 32 | 0x38 << 8)
     assert df.attr({"event": 0x3FFF}).config == 0xFF | 0xF << 32 | 0x3 << 59
     with pytest.raises(CastmatesError, match="event=0x4000 does not fit into 14 bits"):
@@ -102,8 +102,12 @@ def test_fields_go_where_the_format_puts_them(tmp_path):
 
 def test_units_come_in_the_order_of_their_numbers_and_those_without_cpus_not_at_all(xeon):
     unit(xeon, "uncore_imc_2", 42, "", INTEL)
-    assert [found.name for found in units(r"uncore_imc_\d+", xeon)] == ["uncore_imc_0", "uncore_imc_1", "uncore_imc_10"]
-    assert units("power", xeon)[0].cpus == (0, 2)
+    assert [found.name for found in package_units(r"uncore_imc_\d+", xeon)] == [
+        "uncore_imc_0",
+        "uncore_imc_1",
+        "uncore_imc_10",
+    ]
+    assert package_units("power", xeon)[0].cpus == (0, 2)
 
 
 def test_a_xeon_is_counted_by_package_with_sysfs_own_scales(xeon):
@@ -148,6 +152,38 @@ def test_a_quantity_that_lacks_a_unit_is_none_and_not_a_smaller_one(xeon):
     assert found["package0", sources.READ].value is None
     assert found["package0", sources.READ].note.startswith("uncore_imc_1: perf is refused for whole packages")
     assert found["package0", sources.ENERGY].value is not None
+
+
+def test_a_quantity_of_which_a_unit_has_no_event_is_none(xeon):
+    (xeon / PERF_DEVICES / "uncore_imc_10/events/cas_count_read").unlink()
+    collector = Packages([0], xeon, Counting(lambda *_: [(0, 0, 0), (1, 1, 9)]))
+    found = read_once(collector)
+    assert ("package0", sources.READ) not in found
+    assert found["package0", sources.WRITTEN].value is not None
+    assert (
+        "uncore_imc_10 has no event for 'bytes a second that its memory controllers read'"
+        in (collector.about()["not understood"])
+    )
+
+
+@pytest.mark.parametrize(("vendor", "of_package"), [("AuthenticAMD", 1), ("HygonGenuine", 1), ("GenuineIntel", 3)])
+def test_energy_of_epyc_is_counted_once_for_a_package_whatever_dies_its_kernel_sees(tmp_path, vendor, of_package):
+    """Some kernels read the counter of AMD's package through a CPU of every die; dies of Intel's have one each."""
+    root = sysfs.build(tmp_path, sysfs.epyc())
+    cpuinfo(root, vendor, 25, 17)
+    cpus = [cpu for cpu in range(64) if package_of(cpu, root) == 0][:3]
+    rapl = {"energy-pkg": ("event=0x02", {"scale": "1", "unit": "Joules"})}
+    unit(root, "power", 21, ",".join(map(str, cpus)), {"event": "config:0-7"}, rapl)
+    for die in range(3):
+        folder = root / f"sys/class/powercap/intel-rapl:{die}"
+        sysfs.write(folder / "name", f"package-0-die-{die}")
+        sysfs.write(folder / "energy_uj", 5)
+        sysfs.write(folder / "max_energy_range_uj", 999)
+    counting = Counting(lambda *_: [(0, 0, 0), (10**9, 10**9, 100)])
+    found = read_once(Packages([0], root, counting))
+    assert [target.cpu for _, target in counting.asked] == cpus[:of_package]
+    assert found["package0", sources.ENERGY].value > 0
+    assert len(zones([0], root)) == of_package
 
 
 def test_granite_rapids_has_two_schedulers_in_a_unit(tmp_path):
@@ -205,7 +241,7 @@ def test_an_arm_mesh_counts_requests_to_memory(tmp_path):
 
 
 def test_a_unit_that_castmates_cannot_read_is_reported_and_the_others_count(xeon):
-    sysfs.write(xeon / DEVICES / "uncore_imc_1/format/event", "config3:0-7")
+    sysfs.write(xeon / PERF_DEVICES / "uncore_imc_1/format/event", "config3:0-7")
     collector = Packages([0], xeon, Counting(lambda *_: [(0, 0, 0), (1, 1, 9)]))
     assert collector.available() is None
     found = read_once(collector)
