@@ -93,12 +93,14 @@ def stays_in_cache(asked: Asked) -> str:
     mix = asked.kernel == "mix"
     which = "largest set" if mix else "working set"
     then = (
-        "it misses less often than what it is like" if mix else "four times the cache goes through it (`bytes: 4llc`)"
+        "It misses less often than what it is like."
+        if mix
+        else "Give it four times the cache (`bytes: 4llc`), which is more than stays there."
     )
     return (
-        f"{asked.workload}: its {which} of {_size(asked.bytes)} is {asked.bytes / asked.cache.total:.2g} times the "
-        f"{_size(asked.cache.total)} of last-level cache that it can use. Much of it stays there, so memory is hardly "
-        f"used: {then}."
+        f"{asked.workload}: its {which} of {_size(asked.bytes)} is {100 * asked.bytes / asked.cache.total:.2g} % of "
+        f"the {_size(asked.cache.total)} of last-level cache that it can use. Much of it stays there, so memory is "
+        f"hardly used. {then}"
     )
 
 

@@ -31,10 +31,10 @@ def said(words: str, cores: int = 1, peak=SERVER, cache: LastLevel | None = GRAN
 
 # Broken on 504 MiB with a peak of 300 GB/s, what the sentence has, and kept.
 TABLE = [
-    ("stream --bytes 64M --rate 200GB/s", 32, "0.13 times the 504 MiB", "stream --bytes 2016M --rate 200GB/s@32"),
+    ("stream --bytes 64M --rate 200GB/s", 32, "13 % of the 504 MiB", "stream --bytes 2016M --rate 200GB/s@32"),
     ("bandwidth --bytes 256M --rate 20GB/s", 2, "hardly used", "bandwidth --bytes 2016M --rate 20GB/s@2"),
     ("gather --bytes 64M", 1, "`bytes: 4llc`", "gather --bytes 2016M"),
-    ("mix gather:9:256M integer:9", 1, "misses less often than what it is like", "mix gather:9:1008M integer:9"),
+    ("mix gather:9:256M integer:9", 1, "It misses less often than what it is like.", "mix gather:9:1008M integer:9"),
     ("chase --bytes 64M", 1, "takes 13 % of the 504 MiB", "chase --bytes 756M"),
     ("tree --bytes 64M", 1, "hardly feels", "tree --bytes 504M"),
     ("capacity --bytes 252M --rate 20M", 1, "comes back to a line after 206 ms", "capacity --bytes 252M --rate 8GB/s"),

@@ -18,7 +18,7 @@ MODELLED = {
 # Its neighbours sit in several places, and things are tried against a loss: the tables of both have rows.
 ARRANGED = {
     "platform": "modelled",
-    "model": {"threads": 2, "sockets": 2},
+    "model": {"threads": 2, "sockets": 2, "domains": 2},
     "leads": [],
     "antagonists": [],
     "mixes": [
