@@ -5,7 +5,7 @@ hierarchy that it is mounted for.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +20,6 @@ HANDED_DOWN = "cgroup.subtree_control"
 OF_VERSION_1 = "cpu.cfs_quota_us"
 GRANT = "`sudo castmates grant` gives it"
 AS_ROOT = "let root run the sweep"
-# How groups are weighed against each other: the file, the weight of a process without a group, and the most.
-_WEIGHTS = (("cpu.weight", 100, 10_000), ("cpu.shares", 1024, 262_144))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +114,6 @@ def bound_of(group: Path) -> str:
         return words
     quota, period = (read_text(group / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     return "" if quota is None or period is None else f"{NONE if quota == '-1' else quota} {period}"
-
-
-def weigh(cpus: Mapping[Path, int]) -> None:
-    """Let each of these groups count on each of so many CPUs as a process does that is in no group.
-
-    The kernel divides a group's weight among the CPUs that it is busy on. With the weight that it begins with, a group
-    on eight CPUs would have an eighth of a process's share of each. The proportions hold where there are too many CPUs
-    for the largest weight that the kernel takes.
-    """
-    for file, usual, most in _WEIGHTS:
-        here = {group: count for group, count in cpus.items() if (group / file).exists()}
-        one = min(usual, most // max(here.values(), default=1))
-        for group, count in here.items():
-            write_kernel(group / file, str(one * count))
 
 
 def throttling(group: Path) -> Throttling | None:

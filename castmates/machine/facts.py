@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.linux import cgroups, host
+from castmates.linux import cgroups, cpuset_partition, host
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
 from castmates.linux.owner import is_in_container
 from castmates.linux.perf_event import PERF_DEVICES
@@ -53,6 +53,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "rdt_flags": facts_rdt.rdt_flags,
         "resctrl": facts_rdt.resctrl,
         "cgroup": cgroup,
+        "no_cpuset_partition": lambda root: cpuset_partition.lacking() if root == Path("/") else None,
         "tracefs": tracefs,
         "load_average": host.load_average,
         "steal_share": steal_share,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.linux import cpu_quota, governor, group_folder, msr, ownership
+from castmates.linux import cpu_quota, cpuset_partition, governor, group_folder, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import pqos_state, resctrl_state
@@ -44,6 +44,7 @@ KINDS: dict[str, Kind] = {
     governor.KIND: Kind(governor.read, governor.write, governor.same),
     msr.KIND: Kind(msr.read, msr.write),
     "cpu-controller": Kind(cpu_quota.read_controller, cpu_quota.write_controller),
+    "cpuset-controller": Kind(cpuset_partition.read_controller, cpuset_partition.write_controller),
     pqos_state.KIND: Kind(pqos_state.read, pqos_state.write, pqos_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
     "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),

@@ -17,6 +17,8 @@ from castmates.machine.quieting import IRQ_AFFINITY, LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.model import Prepare
 
+AFTER_LAUNCH = "cpuset"  # the runner sets it by itself, when everybody is in the group that it is set for
+
 Record = dict[str, dict[str, Any]]  # knob -> what each of its files was before, and what it was set to
 
 
@@ -72,6 +74,8 @@ def prepared(choices: Prepare, cpus: Collection[int], preparing: Preparing) -> I
     try:
         for knob in sorted(choices.words, key=lambda knob: knob not in knobs.FIRST):
             word = choices.words[knob]
+            if knob == AFTER_LAUNCH:
+                continue
             if knob == IRQ_AFFINITY:
                 record[knob] = preparing.send_away(cpus)
             elif knob == latency_hold.KNOB:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from castmates.study import masks
 from castmates.study.partitions.sweeps import some_of
 from castmates.study.spec import Plan
 
@@ -64,5 +63,5 @@ def _division(plan: Plan, named: str | None) -> str:
 
 
 def io_ways(plan: Plan) -> str:
-    """The ways that I/O fills too, as the kernel writes masks."""
-    return masks.text_of(plan.cache.shareable, plan.cache.ways) if plan.cache else ""
+    """The mask of the ways that I/O fills too."""
+    return f"{plan.cache.shareable:#x}" if plan.cache else ""

@@ -24,7 +24,7 @@ from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
-from castmates.runner.processes import prefetchers, starts
+from castmates.runner.processes import isolation, prefetchers, starts
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.rounds import eviction
@@ -72,6 +72,8 @@ def run_block(
 def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
     block = outcome.block
     refuse_hopeless(_cache_request(block))
+    if block.design.prepare.cpuset:
+        isolation.refuse_several_cpus(block.company)
     with (
         guarded() as warden,
         _knobs(block, warden, say) as outcome.prepared,
@@ -87,9 +89,11 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             stage.bound(block.company)
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
-            measure_rounds(outcome, stage, say)
-            outcome.processor = processor_record(stage.hardware.allocator, block)
-            measure_after_rounds(outcome, stage, say)
+            with stage.isolated(block.design.prepare.cpuset, _purpose(block), say) as partition:
+                outcome.prepared |= {isolation.KNOB: partition} if partition else {}
+                measure_rounds(outcome, stage, say)
+                outcome.processor = processor_record(stage.hardware.allocator, block)
+                measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
             if stage.hardware.counters:

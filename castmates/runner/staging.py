@@ -14,14 +14,18 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.files import memory_folder
 from castmates.linux.owned_names import folder_prefix
+from castmates.machine.journal import Journal
 from castmates.machine.topology import read_topology
+from castmates.protocols import Say
 from castmates.runner.cleanup.warden import Warden
+from castmates.runner.processes import isolation
 from castmates.runner.processes.barrier import await_ready, freeze_ready
-from castmates.runner.processes.freezer import Freezer, choose_freezer
+from castmates.runner.processes.freezer import CgroupFreezer, Freezer, choose_freezer
 from castmates.runner.processes.launch import Running, Start, launch
 from castmates.runner.processes.pages import pages_of
 from castmates.runner.processes.prefetchers import Prefetchers
 from castmates.runner.processes.quotas import Quotas, room_for
+from castmates.runner.processes.weights import even_out
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Company, Share
@@ -72,7 +76,19 @@ class LiveStage(Stage):
     def bound(self, company: Company) -> None:
         """Prepare to bound the CPU time of those to whom some scene gives a quota; everyone is frozen."""
         freezer = self.freezer
+        even_out({member.name: len(member.cpus) for member in company.members}, freezer.group_of)
         self.quotas.take_in(company, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
+
+    @contextmanager
+    def isolated(self, wish: str | None, purpose: str, say: Say) -> Iterator[isolation.Record]:
+        """Give everybody's CPUs to nobody else, if that is wished; what was set is yielded."""
+        if wish is None:
+            yield {}
+            return
+        group = self.freezer.groups()[0] if self.freezer.kind == CgroupFreezer.kind else None
+        cpus = {cpu for process in self.cast.values() for cpu in process.start.cpus}
+        with isolation.isolated(group, cpus, Journal(), purpose, say) as record:
+            yield record
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
         """Put these shares of caches, bandwidth and CPU time, and prefetchers, in force; True where ways were lost."""

@@ -66,7 +66,7 @@ def _prefetching(value: object) -> tuple[str, ...]:
     words = [PREFETCHING[not each] if isinstance(each, bool) else each for each in _each(value)]
     if any(word not in PREFETCHING for word in words):
         raise ValueError("on, off, or a list of both")
-    return tuple(dict.fromkeys(map(str, words)))
+    return tuple(word for word in PREFETCHING if word in words)
 
 
 SWITCH = {"enum": [*PREFETCHING, True, False]}

@@ -191,7 +191,7 @@ Uncore = Annotated[
     WithJsonSchema({"anyOf": [{"enum": ["highest", "lowest"]}, CLOCKS]}),
 ]
 # Knobs that came after the first release.
-LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency")
+LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency", "cpuset")
 
 
 class Prepare(Written):
@@ -223,6 +223,11 @@ class Prepare(Written):
         ge=0,
         le=1_000_000,
         description="microseconds that a CPU may take at most to wake up, which keeps it out of deeper sleep",
+    )
+    cpuset: Literal["isolated"] | None = Field(
+        default=None,
+        description="isolated: the block's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
+        "programs of one CPU each",
     )
 
     @model_serializer(mode="wrap")

@@ -15,9 +15,9 @@ from castmates.linux.marks import in_child
 from castmates.machine.journal import Change, Journal
 from castmates.pipeline.measure_block import measure_block
 from castmates.runner import staging
-from castmates.runner.processes import quotas
+from castmates.runner.processes import quotas, weights
 from castmates.runner.processes.freezer import choose_freezer
-from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, PERIODS, THROTTLED, QuotaWitness
+from castmates.runner.rounds.quota_witness import CHANGED, IN_FORCE, THROTTLED, QuotaWitness
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import Mix, Partition, Plan, Share
 from tests.runner.stage import counter, plan_of
@@ -108,43 +108,18 @@ def test_the_witness_counts_what_was_held_back_and_sees_what_others_change(busy)
 
 def test_nobody_is_bounded_where_no_scene_has_a_quota():
     made = quotas.room_for(Company(Share(member=BESIDE, ways=1)), None, "a test")
-    made.take_in(Company(Share(member=BESIDE, ways=1)), lambda _: None, None, None)
+    made.take_in(Company(Share(member=BESIDE, ways=1)), None, None, None)
     assert (made.members, made.throttling()) == ([], {})
-
-
-def test_a_group_counts_on_each_of_its_cpus_as_a_process_without_one(tmp_path, monkeypatch):
-    """Each group began with the weight of one process, whatever CPUs it was on: eight CPUs had an eighth of it each."""
-    company = Company(HALF)
-    company.members = [SimpleNamespace(name=LEAD, cpus=tuple(range(8))), SimpleNamespace(name=BESIDE, cpus=(0,))]
-    groups = {name: tmp_path / "ours" / name for name in (LEAD, BESIDE)}
-    for group in groups.values():
-        group.mkdir(parents=True)
-        (group / "cpu.weight").write_text("100")
-    (tmp_path / "ours/cpu.weight").write_text("100")
-    (tmp_path / "ours/cgroup.controllers").write_text("cpu pids")
-    (tmp_path / "ours/cgroup.subtree_control").write_text("")
-    monkeypatch.setattr(cgroups, "here", lambda _: [])  # no version 1
-    monkeypatch.setattr(cpu_quota, "write_kernel", lambda path, text: path.write_text(text))
-
-    def weights():
-        return [int((folder / "cpu.weight").read_text()) for folder in (*groups.values(), tmp_path / "ours")]
-
-    quotas.Quotas.none().take_in(company, groups.get, None, None)
-    assert weights() == [800, 100, 900]
-    company.members = [SimpleNamespace(name=LEAD, cpus=tuple(range(200))), SimpleNamespace(name=BESIDE, cpus=(0, 1))]
-    company.scenes = []  # without a quota, where somebody else has handed the controller down
-    quotas.Quotas.none().take_in(company, groups.get, None, None)
-    assert weights() == [10_000, 100, 49 * 202]
 
 
 def test_the_kernel_takes_the_weights(busy):
     """The groups are real ones; what their files are called depends on the version."""
     (bounded,) = busy._groups.values()
     both = bounded.group, bounded.group.parent
-    cpu_quota.weigh({both[0]: 3, both[1]: 5})
-    known = {"cpu.weight": [300, 500], "cpu.shares": [3072, 5120]}
+    weights.even_out({BESIDE: 3}, lambda _: bounded.group)
+    known = {"cpu.weight": 300, "cpu.shares": 3072}
     (file,) = [file for file in known if (bounded.group / file).exists()]
-    assert [int((group / file).read_text()) for group in both] == known[file]
+    assert [int((group / file).read_text()) for group in both] == [known[file]] * 2
 
 
 def test_handing_the_controller_down_is_written_down_and_taken_back(tmp_path, monkeypatch):
@@ -168,7 +143,8 @@ def _under_quota(plan: Plan) -> Plan:
     """The plan with its co-run under a quota too."""
     (one,) = plan.blocks
     (mix,) = one.company.mixes
-    part = Partition(name="quota-50", shares=(Share(member=mix.antagonists[0], quota=50, period=10),))
+    # So little that a busy machine leaves it more than that, too.
+    part = Partition(name="quota-10", shares=(Share(member=mix.antagonists[0], quota=10, period=10),))
     more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (part,)})
     members = {member.name: member for member in one.company.members}
     company = one.company.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
@@ -189,10 +165,8 @@ def test_a_block_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypat
     assert not windows["reasons"].str.contains("quota").any(), windows[["scene", "reasons"]]
     assert "cpu.max" in record["hardware"]["quotas"]["quotas"]
     under = samples[samples["metric"] == IN_FORCE]
-    assert set(under["note"]) == {"5000 10000"}
-    # How often it was held back depends on what else runs here: it has to want more than the quota.
-    assert samples.loc[samples["metric"] == PERIODS, "value"].sum() > 0
-    assert samples.loc[samples["metric"] == THROTTLED, "value"].notna().all()
+    assert set(under["note"]) == {"1000 10000"}
+    assert samples.loc[samples["metric"] == THROTTLED, "value"].sum() > 0
     assert set(_groups()) == before, "no group is left"
     assert stages[0].quotas.members == []
 

@@ -14,6 +14,7 @@ from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.comparison.dependence import shared_blocks
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.welch import welch
+from castmates.study.spec import Partition, Share
 from tests.unit.partition_maker import alone, made, split, under, windows
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers
@@ -139,6 +140,16 @@ def test_holm_is_taken_over_the_rows_of_a_baseline():
 def sweep(*shares):
     one = mix("dlrm@0", "stream@1")
     return made([one, *(under(one, share) for share in shares)], blocks=3)
+
+
+def test_quotas_of_other_amounts_are_other_partitions():
+    def quota(percent, name):
+        return Partition(name=name, shares=(Share(member="stream@1", quota=percent, period=10),))
+
+    ours = partitions.gifts(sweep(quota(25, "quota-25"), quota(50, "quota-50")))
+    theirs = partitions.gifts(sweep(quota(50, "half")))
+    assert [(match.a, match.b) for match in partitions.matches(ours, theirs)] == [("quota-50", "half")]
+    assert "50 % of its CPUs' time in each 10 ms" in partitions.gift_words(theirs["dlrm+stream", "half"])
 
 
 def test_partitions_are_matched_by_name_and_by_what_they_give():

@@ -60,6 +60,7 @@ PERF = {
 TRIED = {
     "perf": PERF,
     "freezing": {"works": True, "why": None},
+    "no_cpuset_partition": "",
     "tracefs": {"kernel": True, "mounted": "/t", "readable": True},
     "left_changed": [],
     "compiler": "cc 12",

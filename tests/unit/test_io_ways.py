@@ -62,10 +62,10 @@ def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_j
     project, plan = shipped(tmp_path, monkeypatch, IO)
     assert set(candidates(plan, None)["partition"]) == {f"split-{ways}" for ways in range(1, 10)}
     (note,) = [note for note in plan.notes if "cut" in note]
-    assert note.startswith("cache: split-10, lead-10, cap-1 cut through the ways 600 that I/O fills too: ")
+    assert note.startswith("cache: split-10, lead-10 and cap-1 cut through the ways 0x600 that I/O fills too: ")
     said = isolation.line(plan, None)
     assert said.endswith(
-        "Left out is split-10: masks there have some but not all of the ways 600 that I/O fills too, and some "
+        "Left out is split-10: masks there have some but not all of the ways 0x600 that I/O fills too, and some "
         "processors give these together only."
     )
     shown = [row for company in plan.companies for row in _rows(company, plan, project)]
@@ -74,7 +74,7 @@ def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_j
     }  # fmt: skip
     # Who names it takes the risk, and is warned.
     assert set(candidates(plan, "split-10")["partition"]) == {"split-10"}
-    assert "Masks of split-10 have some but not all of the ways 600" in isolation.line(plan, "split-10")
+    assert "Masks of split-10 have some but not all of the ways 0x600" in isolation.line(plan, "split-10")
     assert "Left out" not in isolation.line(plan, "split-4")
 
 
@@ -254,7 +254,7 @@ def test_the_page_marks_uncertain_masks_and_reports_why():
     results = page_of(plan, unread)
     assert processor.sentences(results) == (
         "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "
-        "some but not all of the ways 600 that I/O fills too. Some processors give these ways together only, so lead "
+        "some but not all of the ways 0x600 that I/O fills too. Some processors give these ways together only, so lead "
         "and antagonists may share ways there: no such partition is chosen as isolating."
     )
     assert marks(results) == {"split-4", "split-10 ‡"}

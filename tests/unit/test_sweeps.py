@@ -172,10 +172,10 @@ def test_too_many_partitions_are_refused_before_they_are_made():
 def test_ways_that_io_uses_are_told_or_avoided():
     found, notes = made({"split": [4, 11]})
     assert notes == [
-        "cache: I/O fills the ways c00 too; they are given to the lead in 1 and to the antagonists in 2 of the 2 "
+        "cache: I/O fills the ways 0xc00 too; they are given to the lead in 1 and to the antagonists in 2 of the 2 "
         "partitions ('cache.avoid_shared: true' leaves them out).",
-        "cache: split-11 cuts through the ways c00 that I/O fills too: some processors give these ways together only, "
-        "which the kernel does not show, so no such partition is chosen as isolating.",
+        "cache: split-11 cuts through the ways 0xc00 that I/O fills too: some processors give these ways together "
+        "only, which the kernel does not show, so no such partition is chosen as isolating.",
     ]
     found, notes = made({"split": "all"}, avoid_shared=True)
     assert list(found) == [f"split-{ways}" for ways in range(1, 10)]

@@ -45,6 +45,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         tools.counts_verified(facts),
         tools.paranoid(facts),
         tools.freezing(facts),
+        tools.cpuset_partition(facts),
         tools.put_back(facts),
         cpu.governor(facts),
         cpu.turbo(facts),

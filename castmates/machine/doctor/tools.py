@@ -138,6 +138,18 @@ def freezing(facts: Mapping[str, Any]) -> Check:
     return Check("freezing", "unknown", "not tried", cost, "Run castmates doctor on the machine itself.")
 
 
+def cpuset_partition(facts: Mapping[str, Any]) -> Check:
+    """Can a block's CPUs be given to its programs alone? The kernel was not asked to do it."""
+    name, why = "isolated partition", facts.get("no_cpuset_partition")
+    cost = "A study cannot keep all else off its CPUs ('machine.prepare: {cpuset: isolated}')."
+    if why is None:
+        return Check(name, "unknown", "not looked for", cost, "Run castmates doctor on the machine itself.")
+    if why:
+        remedy = "Start the kernel with systemd.unified_cgroup_hierarchy=1, or keep others off the machine."
+        return Check(name, "no", why, cost, remedy)
+    return Check(name, "yes", "control groups of version 2 have the controller 'cpuset'; root can use it")
+
+
 def put_back(facts: Mapping[str, Any]) -> Check:
     """Is every knob that a run has turned as it was before?"""
     left: list[str] | None = facts.get("left_changed")

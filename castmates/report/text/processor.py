@@ -6,7 +6,6 @@ from typing import Any
 from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, UNCERTAIN, equal, held_by, states
 from castmates.report.results import Results
 from castmates.report.text.words import counted, listed
-from castmates.study import masks
 from castmates.study.spec import REST
 
 NAMED = 5  # partitions in a sentence, and settings
@@ -25,7 +24,7 @@ def sentences(results: Results) -> str:
     ]
     parts += _unread(by_state, records)
     if uncertain := by_state.get(UNCERTAIN):
-        shared = masks.text_of(plan.cache.shareable, plan.cache.ways) if plan.cache else ""
+        shared = f"{plan.cache.shareable:#x}" if plan.cache else ""
         parts.append(
             f"Masks of {_some(uncertain)} have some but not all of the ways {shared} that I/O fills too. Some "
             "processors give these ways together only, so lead and antagonists may share ways there: no such partition "

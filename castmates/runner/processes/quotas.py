@@ -1,6 +1,6 @@
 """Gives members no more than a share of their CPUs' time, where a scene's shares say so."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from castmates.linux import cgroups, cpu_quota
 from castmates.linux.cpu_quota import Throttling
 from castmates.linux.owned_names import group_name
 from castmates.machine.journal import Change, Journal
+from castmates.runner.processes.weights import even_out
 from castmates.study.spec import Company, Share
 
 KIND = "cpu-controller"  # of the journal
@@ -46,20 +47,17 @@ class Quotas:
         """Prepare to bound those to whom some scene gives a quota; they are frozen, each in its group if it has one.
 
         Version 2 bounds the groups in which members are frozen. Where the controller is version 1's, they are moved
-        into groups of that hierarchy as well. Groups that the controller reaches are weighed, quota or not, so that
-        they change nobody's share of a CPU; they are ours, and go with their weights.
+        into groups of that hierarchy as well.
         """
         cpus = {member.name: len(member.cpus) for member in company.members}
         if not (names := bounded_members(company)):
-            _weigh(cpus, group_of)  # an administrator may have handed the controller down
             return
         if hierarchy := _version_1(company.lead.workload):
             self._hierarchy = hierarchy
             guard(hierarchy)
             groups = {name: _moved(hierarchy, number, name, processes_of(name)) for number, name in enumerate(names)}
-            _weigh({name: cpus[name] for name in names}, groups.get)
+            even_out({name: cpus[name] for name in names}, groups.get)
         else:
-            _weigh(cpus, group_of)
             groups = {name: group for name in names if (group := group_of(name)) is not None}
         self._groups = {name: Bounded(group, cpus[name]) for name, group in groups.items()}
 
@@ -139,17 +137,6 @@ def room_for(company: Company, root: Path | None, purpose: str) -> Quotas:
             raise _impossible(why) from None
         raise
     return made
-
-
-def _weigh(cpus: Mapping[str, int], group_of: Callable[[str], Path | None]) -> None:
-    """Weigh the groups of members with so many CPUs, and the one that all of them are in against what is beside it."""
-    own = {group: count for name, count in cpus.items() if (group := group_of(name)) is not None}
-    try:
-        cpu_quota.weigh(own)
-        for above in {group.parent for group in own}:
-            cpu_quota.weigh({above: sum(own.values())})
-    except OSError as error:
-        raise _impossible(f"the groups of members cannot be weighed: {error.strerror}") from None
 
 
 def _asked_of(share: Share | None, cpus: int) -> tuple[int | None, int]:

@@ -122,7 +122,7 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
             if rate != wanted:
                 notes.add(f"{key}: {text} becomes {rate} {bandwidth.unit}, the next that there is.")
             if (held := bandwidth.held(rate)) != rate:
-                notes.add(f"{key}: {rate} {bandwidth.unit} becomes {held} {bandwidth.unit}: this processor holds that.")
+                notes.add(f"{key}: {rate} {bandwidth.unit} is {held} {bandwidth.unit} on this processor.")
             rates.setdefault(held)
     return list(rates)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 
+from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.study import masks
 from castmates.study.cache import Cache
@@ -291,7 +292,7 @@ def _note_shared(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
     holding = [f"{who} in {count}" for who, count in holders.items() if count]
     if holding:
         notes.add(
-            f"cache: I/O fills the ways {masks.text_of(cache.shareable, cache.ways)} too; they are given to "
+            f"cache: I/O fills the ways {cache.shareable:#x} too; they are given to "
             f"{' and to '.join(holding)} of the {len(wanted)} partitions ('cache.avoid_shared: true' leaves them out)."
         )
 
@@ -302,7 +303,7 @@ def _note_cutting(wanted: Collection[Cut], cache: Cache, notes: Notes) -> None:
     if names:
         notes.add(
             f"cache: {some_of(names)} cut{'s' * (len(names) == 1)} through the ways "
-            f"{masks.text_of(cache.shareable, cache.ways)} that I/O fills too: some processors give these ways "
+            f"{cache.shareable:#x} that I/O fills too: some processors give these ways "
             "together only, which the kernel does not show, so no such partition is chosen as isolating."
         )
 
@@ -316,5 +317,6 @@ def _masks(cut: Cut) -> Iterator[int | None]:
 
 def some_of(names: Sequence[str]) -> str:
     """The first of these names, and how many more there are."""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+    return listed(names)

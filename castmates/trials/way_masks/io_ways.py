@@ -125,7 +125,7 @@ def io_words(tried: IoMasks | None, verdict: str, cache: Cache) -> str:
     """Return the result, in a sentence; "" where there is no more than one such way."""
     if cache.shareable.bit_count() < 2:
         return ""
-    shared = f"the ways {cache.shareable:x} that I/O fills too"
+    shared = f"the ways {cache.shareable:#x} that I/O fills too"
     if tried is None:
         return f"Whether the processor ties {shared} was not tried: that takes three groups and enough other ways."
     one = f"A mask of {tried.io:x} alone, some of {shared},"
