@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -85,13 +85,15 @@ def shell(do, uid=0):
             os.write(answer, json.dumps({"failed": str(error)}).encode())
         finally:
             os._exit(0)
+    os.close(answer)  # so that an answer ends with who gives it
     try:
         os.read(answers, 1)
         cgroups.move(SESSION, pid)
         yield pid, lambda: (os.write(theirs, b"?"), json.loads(os.read(answers, 1 << 16)))[1]
     finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 def hold_back(midway=None):
@@ -134,7 +136,7 @@ def test_what_a_killed_run_has_handed_down_is_taken_back():
     with shell(lambda: hold_back(die)) as (pid, ask):
         with pytest.raises(ValueError, match=r".*"):
             ask()
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        os.waitpid(pid, 0)
         assert controllers() != before
         restored = heal()
     assert restored.left == []

@@ -14,11 +14,13 @@ from castmates.results.tables import write_table
 
 
 def test_what_failed_first_is_told_and_not_that_its_remains_could_not_be_removed(tmp_path):
-    def fail(_):
+    def fail(temporary):
+        temporary.unlink()
+        temporary.mkdir()  # which cannot be removed as a file
         raise ValueError("first")
 
     with pytest.raises(ValueError, match="first"):
-        replace(tmp_path / ("long" * 100), fail)
+        replace(tmp_path / "file", fail)
 
 
 @pytest.mark.parametrize(
