@@ -36,6 +36,7 @@ NOT_CAPTURED = {
         "container_hints",
         "root",
         "cgroup",
+        "no_cpuset_partition",
         "load_average",
         "steal_share",
         "left_changed",
