@@ -224,5 +224,5 @@ def test_candidates(mounts, own, expected):
 
 
 def test_a_place_without_cgroups_is_refused_by_trying(tmp_path):
-    assert not cgroups._works(tmp_path)
+    assert not cgroups.works(tmp_path)
     assert list(tmp_path.iterdir()) == []
