@@ -187,7 +187,7 @@ class Limits(Written):
     )
 
     left_in_caches: float = Field(
-        default=0.05,
+        default=0.25,
         ge=0,
         le=1,
         description="share of the last-level caches that members may still hold when these were emptied for a "

@@ -109,7 +109,7 @@ def _share_of(mix: Mix) -> CpuShare:
     for share in mix.partitions[0].shares:
         if share.quota is not None:
             return CpuShare.model_construct(cpus=cpus, quota=(share.quota,), period=share.period or PERIOD)
-    return CpuShare(cpus=cpus)
+    return CpuShare(cpus=cpus) if cpus else CpuShare()
 
 
 def _cache_keys(study: Study, plan: Plan, partition: Partition) -> Mapping[str, object]:

@@ -55,7 +55,7 @@ def test_sets_of_ones_own_stand_beside_the_named_ones():
         ("{events: [mine], sets: {min: [cycles]}}", "stalls, min), and not mine"),
         ("{events: [basic, basic]}", "each set once"),
         ("{sets: {cache: [cycles]}}", "another name for the set cache"),
-        ("{sets: {mine: []}}", "at least 1 item"),
+        ("{sets: {mine: []}}", "a list of one or more"),
         ("{sets: {mine: ['cycles,instructions']}}", "an event in perf's words"),
         ("{sets: {mine: ['{cycles}']}}", "an event in perf's words"),
         ("{sets: {mine: ['-a']}}", "an event in perf's words"),

@@ -139,7 +139,12 @@ def test_losses_of_phases(blocks):
     step = np.tile([1, 2, 3], len(studies.windows))
     t_ns = np.round(1e9 * length * step).astype("int64")
     steps = windows[["study", "company", "block", "window", "member", "platform"]].assign(
-        t_ns=t_ns, units=step, begin_ns=pd.array(t_ns, "Int64"), input_s=INPUT, forward_s=forward
+        slice=windows["window"],
+        t_ns=t_ns,
+        units=step,
+        begin_ns=pd.array(t_ns, "Int64"),
+        input_s=INPUT,
+        forward_s=forward,
     )
     found = estimate_phases(steps, studies.windows)
     for phase in ("forward", STEP):

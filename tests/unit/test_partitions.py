@@ -150,7 +150,7 @@ def test_a_partition_that_no_mix_has_the_members_for_is_told():
     keys = {"sweeps": [{"lead_ways": [2, 4], "bandwidth": {"a": "20%"}}, {"split": 4}]}
     one = swept(keys)
     assert {partition.name for mix in one.mixes for partition in mix.partitions} == {"split-4"}
-    assert one.notes == ("cache: lead-2-a-mb20, lead-4-a-mb20 left out: no mix has the members that they are for.",)
+    assert one.notes == ("cache: lead-2-a-mb20 and lead-4-a-mb20 left out: no mix has the members that they are for.",)
     many = swept({"sweeps": [{"lead_ways": "1-8", "bandwidth": {"a": "20%"}}, {"split": 4}]})
     assert "lead-5-a-mb20 and 3 more left out" in many.notes[0]
 
@@ -362,6 +362,6 @@ def test_who_may_not_bound_the_rest_of_the_machine_leaves_it_alone_and_is_told()
 def test_who_asks_to_bound_it_and_may_not_has_no_such_partitions():
     one = swept(SPLIT | {"rest": "antagonists"}, on=NOT_HIS)
     assert not any(scenes(one).values())
-    assert any("split-4, split-8 left out" in note and "grant --default-group" in note for note in one.notes)
+    assert any("split-4 and split-8 left out" in note and "grant --default-group" in note for note in one.notes)
     assert paths(swept(SPLIT)) == paths(swept(SPLIT | {"rest": "antagonists"}))
     assert not swept(SPLIT | {"rest": "all"}, on=NOT_HIS).notes

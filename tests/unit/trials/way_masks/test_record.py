@@ -6,6 +6,8 @@ import pytest
 
 from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
 from castmates.machine import trial_records
+from castmates.machine.facts import topology_summary
+from castmates.machine.topology import read_topology
 from tests.unit import sysfs
 
 
@@ -86,7 +88,8 @@ def test_only_masks_that_work_are_verified(verdict, word):
 def test_a_peak_that_is_measured_later_has_the_facts_noted_anew(tmp_path):
     """Then effects get their share of it; nothing is measured again."""
     noted, cache, here = tmp_path / "machine.json", tmp_path / "cache", machine(tmp_path / "a")
-    noted.write_text(json.dumps({**trial_records.MEMORY_PEAK.identity(here), "memory_peak": None}))
+    facts = {"topology": topology_summary(read_topology(here)), "memory_peak": None}
+    noted.write_text(json.dumps(trial_records.WAY_MASKS.identity(here) | facts))
     assert trial_records.known(cache, noted, here, "memory_peak") == ""
     record = {"identity": trial_records.MEMORY_PEAK.identity(here), "at": "now", "curve": []}
     trial_records.MEMORY_PEAK.write(cache, record)
