@@ -12,6 +12,8 @@ from castmates.study.modelled import Noise
 from tests.unit.modelled.makers import STUDY, project_of
 from tests.unit.modelled.test_block import played
 
+pytestmark = pytest.mark.simulation  # forty seconds, and the model it tests changes seldom
+
 LAUNCHES, ROUNDS = 3, 20
 LONG = 1.6  # seconds: one slice makes a window
 PAIRS = (
