@@ -7,12 +7,10 @@ rule measure_block:
         rounds=ancient(rounds_of_block),
         environments=ancient(environments_of_block),
         inputs=ancient(inputs_of_block),
+        again=again,
     output:
+        # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
         block="results/{study}/blocks/{company}/{number}/block.json",
-        tables=expand(
-            "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
-            table=list(BLOCK_TABLES),
-        ),
     log:
         "logs/measure_block/{study}/{company}/{number}.log",
     priority: run_order

@@ -5,12 +5,10 @@ rule model_block:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
         rounds=ancient(rounds_of_block),
+        again=again,
     output:
+        # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
         block="results/{study}/blocks/{company}/{number}/block.json",
-        tables=expand(
-            "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
-            table=list(BLOCK_TABLES),
-        ),
     log:
         "logs/measure_block/{study}/{company}/{number}.log",
     priority: run_order
