@@ -10,6 +10,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -40,6 +41,7 @@ rule one:
     log: "logs/{number}.log"
     shell: "touch {output}"
 """
+LOOK = 0.05  # seconds
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2")
 
 
@@ -134,14 +136,26 @@ def _folder(home: Path, whose: str, state: str, size: int) -> Path:
 
 def _ran(folder: Path, words: Sequence[str]) -> Taken:
     """Run Snakemake in this folder to its end."""
-    log = folder / "said.txt"
+    log, most = folder / "said.txt", 0.0
     with log.open("wb") as said:
         process = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
-        _, status, usage = os.wait4(process.pid, 0)
+        while not (done := os.wait4(process.pid, os.WNOHANG))[0]:
+            most = max(most, _most(process.pid))
+            time.sleep(LOOK)
+    _, status, usage = done
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise CastmatesError(f"{shlex.join(words)} failed in {folder}: {log.read_text(errors='replace')[-500:]}")
-    return Taken(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+    return Taken(usage.ru_utime + usage.ru_stime, most)
+
+
+def _most(pid: int) -> float:
+    """The most that a process has had resident, in kB: what the kernel counts at its end begins with our own memory."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    return next((float(line.split()[1]) for line in text.splitlines() if line.startswith("VmHWM:")), 0.0)
 
 
 def describe(report: Report, sizes: Sequence[int], rounds: Sequence[Round]) -> None:

@@ -57,6 +57,8 @@ class StudyFolder:
 
     def measured(self, plan: Plan) -> Plan:
         """The plan with those of its blocks that are measured."""
+        for company in {block.company.id for block in plan.blocks}:
+            self._named(company)
         return part_of(plan, self.measured_paths())
 
     def measured_paths(self) -> list[str]:
