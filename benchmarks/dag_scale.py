@@ -24,7 +24,10 @@ from benchmarks.scale_study import NAME, Scale, make_plan
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, replace_text
+from castmates.results.bundled_records import RECORDS, records_text
+from castmates.results.bundles import bundles
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
+from castmates.results.folder import StudyFolder
 from castmates.study.spec import Plan
 
 AIM_MS, AIM_KB = Aim(most=1.0), Aim(most=20.0)  # of a block beyond an empty job
@@ -106,6 +109,9 @@ def _measured(plan: Plan, results: Path) -> None:
             _write(place / table_file(name), "")
         record = {**about, "started": f"{block.number}", "spec": block.model_dump(mode="json")}
         _write(place / RECORD, json.dumps(record, indent=1, sort_keys=True))
+    study = StudyFolder(results)
+    for name, paths in bundles(block.path for block in plan.blocks).items():  # gathered while the study is measured
+        replace_text(study.bundle(name) / RECORDS, records_text([study.block(path) for path in paths]))
 
 
 def _write(file: Path, text: str) -> None:

@@ -73,6 +73,7 @@ BLOCKS = {block.path: block for block in PLAN.blocks}
 MEASURED = frozenset(block.path for block in FOLDER.measured(PLAN).blocks)
 TORN = torn_blocks(FOLDER, MEASURED)
 FINGERPRINTS = Fingerprints()
+UNDECIDED_ROUNDS = any(block.design.decided for block in PLAN.blocks)
 # What has to be the same for a block to count as measured.
 UNDECIDED = {block.path: block for block in without_decisions(PLAN).blocks}
 DECIDED = decided_rounds(FOLDER)
