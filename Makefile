@@ -22,6 +22,9 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 .DEFAULT_GOAL := help
 # Options of a sweep besides its file.
 MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
+# Where the jobs run: profiles/PROFILE; on this machine, on all CORES, without one.
+PROFILE ?=
+WHERE = $(if $(PROFILE),--workflow-profile profiles/$(PROFILE),--cores $(CORES))
 
 .PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
   browser twins compilers lint format schemas lock wheel docs examples benchmarks clean
@@ -37,8 +40,8 @@ demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a 
 	@snakemake --cores $(CORES) --config study=$(DEMO)
 	@castmates open results/demo >/dev/null
 
-sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches)
-	@snakemake --cores $(CORES) --config study=$(STUDY) $(MORE)
+sweep: $(VENV)/$(or $(filter slurm,$(PROFILE)),run).stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches; PROFILE=slurm: on a cluster)
+	@snakemake $(WHERE) --config study=$(STUDY) $(MORE)
 
 plan: $(VENV)/run.stamp ## show what a study will measure, and how long it takes
 	@castmates plan $(STUDY)
@@ -151,6 +154,10 @@ $(VENV)/run.stamp: $(VENV)/python.stamp envs/castmates.lock pyproject.toml
 
 $(VENV)/docs.stamp: $(VENV)/run.stamp envs/docs.lock
 	@scripts/set_up.sh documentation envs/docs.lock
+	@touch $@
+
+$(VENV)/slurm.stamp: $(VENV)/run.stamp envs/slurm.lock
+	@scripts/set_up.sh slurm envs/slurm.lock
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp envs/dev.lock

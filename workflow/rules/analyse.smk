@@ -19,7 +19,7 @@ checkpoint take_look:
     conda:
         "../../envs/castmates.yaml"
     params:
-        precision=PROJECT.study.budget.precision,
+        precision=TERMS.precision,
     shell:
         "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
 
@@ -29,7 +29,7 @@ rule gather_blocks:
     input:
         plan=ancient("results/{study}/plan.json"),
         blocks=lambda wildcards: block_files(
-            RECORD, bundles.bundles(blocks_of_study())[wildcards.bundle]
+            RECORD, bundle_names.bundles(blocks_of_study())[wildcards.bundle]
         ),
     output:
         tables=expand(
@@ -66,7 +66,7 @@ rule estimate_effects:
         "../../envs/castmates.yaml"
     threads: 4
     params:
-        margin=PROJECT.study.margin,
+        margin=TERMS.margin,
         isolated=isolating_option(),
     shell:
         "python -P -m castmates.pipeline estimate_effects --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
@@ -91,6 +91,6 @@ rule recommend_partitions:
     conda:
         "../../envs/castmates.yaml"
     params:
-        lead_loss=PROJECT.study.recommend.lead_loss or 0,
+        lead_loss=TERMS.lead_loss or 0,
     shell:
         "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"

@@ -1,0 +1,82 @@
+"""Where Slurm comes from: this machine's own, or Debian's packages unpacked without root: `make slurm`.
+
+python -m tests.slurm.packages
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.kit.common import NoLab, whole
+from tests.lab.kit.debian import Debian, libraries, unfit, unpack
+
+PROJECT = Path(__file__).resolve().parents[2]
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
+NEEDED = ("apt-get", "apt-cache", "dpkg", "tar")
+PROGRAMS = ("usr/bin", "usr/sbin")
+ALTERNATIVE = "-wlm"  # a script of the packages would make the usual names
+# Programs of Slurm start each other, so each finds its libraries by itself, whatever environment it is given.
+RUN = """\
+#!/bin/sh
+LD_LIBRARY_PATH="{libraries}" exec "{program}" "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """Slurm's programs on this machine, not yet running."""
+
+    programs: Path  # a folder for the PATH
+    plugins: Path
+    step: Path  # slurmstepd, which slurmd starts
+    libraries: str = ""  # where slurmstepd finds them
+
+
+def cache() -> Path:
+    """Where the packages are unpacked: $CASTMATES_SLURM_CACHE, or .cache/slurm in the project."""
+    return Path(os.environ.get("CASTMATES_SLURM_CACHE") or PROJECT / ".cache/slurm").absolute()
+
+
+def here() -> Slurm | None:
+    """What was unpacked before."""
+    folder = cache() / "unpacked"
+    if not (folder / "run/slurmctld").exists():
+        return None
+    plugins = next(folder.glob("usr/lib/*/slurm-wlm"))
+    return Slurm(folder / "run", plugins, folder / f"usr/sbin/slurmstepd{ALTERNATIVE}", _libraries(folder))
+
+
+def fetch(say: Callable[[str], object]) -> Slurm:
+    """Unpack Debian's Slurm and what it needs into the cache; NoLab explains why that cannot be."""
+    if reason := unfit(NEEDED):
+        raise NoLab(reason)
+    say(f"Fetching Slurm into {cache()} (once; about 4 MB to fetch, 14 MB unpacked)")
+    packages = Debian(cache() / "debian")
+    shutil.rmtree(packages.folder, ignore_errors=True)  # of a fetch that was broken off: older lists
+    packages.update()
+    with whole(cache() / "unpacked") as folder:
+        unpack(packages.fetch(*{*packages.lacking(*PACKAGES), *PACKAGES}), folder)
+        final = cache() / "unpacked"
+        (folder / "run").mkdir()
+        for program in (file for place in PROGRAMS for file in (folder / place).iterdir()):
+            run = folder / "run" / program.name.removesuffix(ALTERNATIVE)
+            run.write_text(RUN.format(libraries=_libraries(folder, final), program=final / program.relative_to(folder)))
+            run.chmod(0o755)
+    packages.forget()
+    found = here()
+    assert found is not None
+    return found
+
+
+def _libraries(folder: Path, final: Path | None = None) -> str:
+    return ":".join(str((final or folder) / holder) for holder in libraries(folder))
+
+
+if __name__ == "__main__":
+    try:
+        print((here() or fetch(print)).programs)
+    except NoLab as problem:
+        sys.exit(f"Slurm cannot be had here: {problem}.")
