@@ -12,11 +12,11 @@ from benchmarks.common import Report, run
 from benchmarks.rdt_places import PLAIN, REPETITIONS, RESCTRL, NoTasks, PlainTree, costs
 from castmates.errors import CastmatesError
 from castmates.machine.journal import Journal
+from castmates.machine.resctrl_state import POINT
 from castmates.protocols import Held
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.monitor import RATE, ResctrlMonitor
 from castmates.rdt.resctrl.mounted import Mounted
-from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tree import KernelTree
 
 PORTIONS = (3, 9)  # seconds

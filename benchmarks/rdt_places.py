@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.common import say, scratch
 from benchmarks.machine import ROOT
 from castmates.errors import CastmatesError
-from castmates.rdt.resctrl.mounting import POINT
+from castmates.machine.resctrl_state import POINT
 from castmates.rdt.resctrl.tasks import Place
 from castmates.rdt.resctrl.tree import KernelTree
 from tests.lab.kit import build

@@ -11,11 +11,11 @@ from benchmarks import verdicts
 from benchmarks.common import Report, run
 from benchmarks.rdt_places import PLAIN, REPETITIONS, RESCTRL, NoTasks, PlainTree, costs
 from castmates.machine.journal import Journal
+from castmates.machine.resctrl_state import POINT
 from castmates.protocols import Held
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.mounted import Mounted
-from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.spec import REST, Share
 

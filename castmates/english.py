@@ -26,7 +26,7 @@ def rounded(value: float) -> str:
 def percent(value: float) -> str:
     """A loss or a spread as a plan writes it: 46 %, 5.6 %, 5 %."""
     if not math.isfinite(value):
-        return "nothing"
+        return "none found"
     return f"{rounded(value).removesuffix('.0')} %"
 
 

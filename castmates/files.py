@@ -17,6 +17,11 @@ def cache_folder() -> Path:
     return folder
 
 
+def memory_folder() -> str | None:
+    """Where small files that live for a moment belong, if this machine has a place: no disk stalls who writes them."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
 def _refuse_planted(folder: Path) -> None:
     """Refuse a cache that another user has put into a folder such as /tmp, which is not theirs: we run its programs."""
     try:
@@ -35,6 +40,7 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        _take_name(temporary)
         write(temporary)
         with temporary.open("rb") as written:
             os.fsync(written.fileno())  # or a power cut leaves an empty file under the final name
@@ -42,6 +48,12 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with suppress(OSError):  # on a file system that is read-only even where there is no such file
             temporary.unlink(missing_ok=True)
+
+
+def _take_name(path: Path) -> None:
+    """Make the file ourselves: where everybody may make files, a link of this name would have us write elsewhere."""
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -10,8 +10,10 @@ from typing import TypeVar
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
+from castmates.linux.kernel_files import PERF_DEVICES
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
+from castmates.machine.prefetch_control import refusal
 from castmates.machine.topology import Topology, read_topology
 from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
@@ -41,7 +43,7 @@ from castmates.workloads.native import build as native
 
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
-COUNTERS = "sys/bus/event_source/devices/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
+COUNTERS = f"{PERF_DEVICES}/cpu*/type"  # also of hybrid processors: cpu_core, cpu_atom
 Made = TypeVar("Made")
 
 
@@ -146,7 +148,7 @@ class Project:
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
         programs = mixes.Programs(at_peak(self.workloads, together, layout, peak), prepared, placebo)
-        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota())
+        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout))
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
@@ -156,6 +158,12 @@ class Project:
     def _no_quota(self) -> str:
         """Why CPU time cannot be given out; "" where it can."""
         return "" if self.modelled or self.elsewhere else no_quota()
+
+    def _no_prefetching(self, layout: Layout) -> str:
+        """Why prefetchers cannot be switched, where the study asks for that; "" where they can."""
+        if self.modelled or self.elsewhere or "off" not in self.study.cache.prefetchers:
+            return ""
+        return refusal(Path("/"), layout.usable[:1])
 
     @cached_property
     def _keys(self) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """How the runner reaches hardware: four small protocols, each with a real and a "nothing here" implementation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # the keys of a study are heavy to load, and every module loads this
@@ -70,6 +70,7 @@ class ProcessorReadings:
 
     how: str  # how they were read, or why they were not
     under: Mapping[tuple["Share", ...], Sequence[HeldOtherwise]]  # by shares: what differs; those not read are absent
+    caches: Mapping[str, Sequence[int]] = field(default_factory=dict)  # that each member uses
 
 
 class Edges(Protocol):

@@ -79,14 +79,9 @@ def _cgroup() -> str:
 
 
 def _cpu_quota() -> str:
-    from castmates.linux import cgroups, cpu_quota
+    from castmates.linux import cpu_quota
 
-    places = cgroups.here(cgroups.cpu_of_version_1)
-    if any(os.access(place, os.W_OK) for place in places):
-        return ""
-    home = None if places else cgroups.find_home()
-    reached = home is not None and cpu_quota.can_hand_down(home) and os.access(home / cpu_quota.HANDED_DOWN, os.W_OK)
-    return "" if reached else "no control group in which this user may bound CPU time"
+    return cpu_quota.lacking()
 
 
 def _compiler() -> str:

@@ -17,5 +17,5 @@ def sweep(
     from castmates.pipeline import snakemake
     from castmates.project import load
 
-    load(study, blocks)  # a mistake in the study is one sentence, and Snakemake is not started for it
+    load(study, blocks).plan()  # what is wrong or has no place here is one sentence; Snakemake is not started for it
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), blocks, ["--dry-run"] if dry_run else [])

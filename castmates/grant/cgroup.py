@@ -10,11 +10,18 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.grant.steps import Grantee, Granting, Step
-from castmates.linux import cgroups, group_folder
+from castmates.linux import cgroups, cpu_quota, group_folder
 from castmates.linux.owner import born_of
 from castmates.linux.processes import status_of
 
 SCOPE = "systemd-run --user --scope -p Delegate=yes"
+# What the user may do there, and where: version 1 has a hierarchy for each controller.
+FREEZE = "freeze"
+PLACES = {
+    FREEZE: cgroups.unified,
+    "bound": cgroups.pids_of_version_1,
+    "hold back": cgroups.cpu_of_version_1,
+}
 
 
 def give(granting: Granting, shell: int | None) -> None:
@@ -28,7 +35,7 @@ def give(granting: Granting, shell: int | None) -> None:
             "in the shell from which sweeps are to be started"
         )
     is_given = False
-    for what, place in (("freeze", cgroups.unified), ("bound", cgroups.pids_of_version_1)):
+    for what, place in PLACES.items():
         home = cgroups.group_of(shell, place)
         if home is not None and home.is_dir():
             is_given = True
@@ -72,7 +79,22 @@ def _delegate(granting: Granting, home: Path, shell: int, what: str) -> None:
         step = Step(words, "owner", file, grantee.owner, f"chown root:root {file}")
         if file.exists() and not granting.give(step, advice):
             return
+    if what == FREEZE and not cgroups.here(cgroups.cpu_of_version_1):
+        _hand_down(granting, group)
     _move(granting, group, shell)
+
+
+def _hand_down(granting: Granting, group: Path) -> None:
+    """Have CPU time bounded in the user's groups; before the shell is in, because later the kernel refuses it."""
+    if why := cpu_quota.obstacle(group):
+        granting.leave(f"CPU time cannot be bounded there: {why}")
+        return
+    for file in cpu_quota.still_to_hand_down(group):
+        words = f"CPU time may be bounded in the groups in {file.parent}"
+        step = Step(words, "cpu-controller", file, cpu_quota.ON, f"echo -{cpu_quota.CONTROLLER} > {file}")
+        if error := granting.attempt(step):
+            granting.leave(f"CPU time cannot be bounded there: {file}: {error.strerror}")
+            return
 
 
 def _move(granting: Granting, group: Path, shell: int) -> None:

@@ -14,9 +14,8 @@ from castmates.linux.kernel_files import below
 from castmates.linux.owned_names import delegated_group_name
 from castmates.machine import facts_rdt
 from castmates.machine.journal import Change
-from castmates.machine.resctrl_state import ANYTHING, read_schemata
+from castmates.machine.resctrl_state import ANYTHING, POINT, read_schemata
 
-POINT = "/sys/fs/resctrl"
 FILES = ("tasks", "schemata")
 ENOUGH = 6  # a lead, antagonists, and one with everything; fewer where the processor has fewer classes
 
@@ -27,7 +26,7 @@ def give(granting: Granting, groups: int, default_group: bool, root: Path = Path
     if not facts["kernel"]:
         granting.leave("nothing to give: the kernel has no resctrl for this processor, so there are no partitions")
         return
-    here = below(root, facts["mounted"] or POINT)
+    here = below(root, facts["mounted"] or str(POINT))
     if facts["mounted"] is None and not _mount(granting, here):
         return
     for number in range(groups):

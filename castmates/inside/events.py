@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from castmates.errors import CastmatesError
 from castmates.linux.event_names import IN_KERNEL, TABLE
+from castmates.linux.kernel_files import PERF_DEVICES
 from castmates.linux.perf_event import EXCLUDE_KERNEL, EXCLUDE_USER, RAW, Attr
-
-DEVICES = Path("sys/bus/event_source/devices")
 
 
 class Event(NamedTuple):
@@ -67,7 +66,7 @@ def _of_device(word: str, root: Path) -> Config | None:
     found = re.fullmatch(r"([\w.-]+)/([^/]*)/", word)
     if found is None:
         return None
-    device, configs = root / DEVICES / found[1], {"config": 0, "config1": 0, "config2": 0}
+    device, configs = root / PERF_DEVICES / found[1], {"config": 0, "config1": 0, "config2": 0}
     try:
         kind = int((device / "type").read_text())
         terms = found[2].split(",")

@@ -4,10 +4,13 @@ Version 2 has `cpu.max`, where the controller is handed down to the group; versi
 hierarchy that it is mounted for.
 """
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.linux import cgroups
+from castmates.linux.group_folder import OWN
 from castmates.linux.kernel_files import read_text, write_kernel
 
 CONTROLLER = "cpu"
@@ -15,6 +18,10 @@ LEAST_US = 1000  # the kernel gives no less in a period
 ON, OFF = "on", "off"
 NONE = "max"
 HANDED_DOWN = "cgroup.subtree_control"
+OF_VERSION_1 = "cpu.cfs_quota_us"
+# The kernel hands these down also from a group that has processes, as long as nobody is in the groups inside it.
+THREADED = {CONTROLLER, "cpuset", "perf_event", "pids"}
+GRANT = "`sudo castmates grant` gives it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +34,43 @@ class Throttling:
 
 
 def lacking() -> str:
-    """Why CPU time cannot be bounded on this machine; "" where the kernel can, whoever may ask it."""
-    if cgroups.here(cgroups.cpu_of_version_1) or any(_has_controller(place) for place in _above()):
-        return ""
-    return "no control groups with the controller 'cpu' are mounted here"
+    """Why this process cannot bound the CPU time of what it starts, in a clause; "" where it can."""
+    if places := cgroups.here(cgroups.cpu_of_version_1):
+        return _lacking_in_version_1(places)
+    home = cgroups.find_home()
+    if home is None:
+        return f"there is no control group in which this user may stop and bound processes; {GRANT}"
+    return obstacle(home)
+
+
+def _lacking_in_version_1(places: Sequence[Path]) -> str:
+    if not any((place / OF_VERSION_1).exists() for place in places):
+        return f"this kernel's control groups have no {OF_VERSION_1} ({places[0]})"
+    if not any(os.access(place, os.W_OK) for place in places):
+        return f"this user may make no group in {places[0]}, where version 1 has the controller '{CONTROLLER}'; {GRANT}"
+    return ""
+
+
+def obstacle(home: Path) -> str:
+    """Why the controller cannot be handed down to groups in this one of version 2, in a clause; "" where it can."""
+    chain = _from_the_top(home)
+    if not chain or not _has_controller(chain[0]):
+        return f"the controller '{CONTROLLER}' is not in {(chain or [home])[0] / 'cgroup.controllers'}"
+    for file in still_to_hand_down(home):
+        if not os.access(file, os.W_OK):
+            return f"the controller '{CONTROLLER}' is not in {file}, which this user may not write; {GRANT}"
+        if _keeps_to_itself(file.parent):
+            return (
+                f"the kernel hands no controller down in {file.parent}, which holds processes and other groups; start "
+                "the sweep in a group of its own, such as `sudo systemd-run --scope -p Delegate=yes` makes"
+            )
+    return ""
+
+
+def still_to_hand_down(home: Path) -> list[Path]:
+    """List the files that have to name the controller before it reaches groups in `home`, from the top."""
+    files = [folder / HANDED_DOWN for folder in _from_the_top(home)]
+    return [file for file in files if CONTROLLER not in (read_text(file) or "").split()]
 
 
 def read_controller(path: Path) -> str:
@@ -41,11 +81,6 @@ def read_controller(path: Path) -> str:
 def write_controller(path: Path, state: str) -> None:
     """Hand the controller down, or no longer."""
     write_kernel(path, f"{'+' if state == ON else '-'}{CONTROLLER}")
-
-
-def can_hand_down(group: Path) -> bool:
-    """Check whether the controller reaches a group of version 2."""
-    return _has_controller(group)
 
 
 def bound(group: Path, quota_us: int | None, period_us: int) -> None:
@@ -81,7 +116,18 @@ def _has_controller(group: Path) -> bool:
     return CONTROLLER in (read_text(group / "cgroup.controllers") or "").split()
 
 
-def _above() -> list[Path]:
-    """Our groups of version 2, and all above them: root can hand the controller down from there."""
-    places = cgroups.here(cgroups.unified)
-    return [folder for place in places for folder in (place, *place.parents)]
+def _from_the_top(group: Path) -> list[Path]:
+    """Return the groups above this one as far as they are shown here, the topmost first, and the group itself."""
+    return [folder for folder in (*reversed(group.parents), group) if (folder / HANDED_DOWN).exists()]
+
+
+def _keeps_to_itself(group: Path) -> bool:
+    """Check whether the kernel would refuse to hand the controller down, because of the processes in the group.
+
+    Groups of ours inside it do not count: they come and go, and are made after the controller was handed down.
+    """
+    if not (group / "cgroup.type").exists() or not (read_text(group / cgroups.PROCESSES) or ""):
+        return False  # the topmost group of a machine, or nobody is in it
+    handed_down = {*(read_text(group / HANDED_DOWN) or "").split()}
+    others = [path for path in group.iterdir() if path.is_dir() and not path.name.startswith(f"{OWN}.")]
+    return bool(handed_down - THREADED) or any(cgroups.is_populated(each) for each in others)

@@ -1,5 +1,6 @@
 """Reads and sets small kernel files, any of which may be missing; below a root, which may be a recorded tree."""
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CPU_DIR = "sys/devices/system/cpu"
+PERF_DEVICES = "sys/bus/event_source/devices"  # the counting units (PMUs) that perf knows
+NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def read_kernel(path: str | Path) -> bytes:

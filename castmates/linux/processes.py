@@ -10,6 +10,7 @@ from pathlib import Path
 
 from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
 
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")  # in which the kernel counts CPU time
 _PAUSE_S = 0.0005
 _STUCK_S = 0.02
 

@@ -7,6 +7,7 @@ from typing import Any
 from castmates.linux import host
 from castmates.linux.kernel_files import below, mounts, read_text
 from castmates.linux.owned_names import delegated_to
+from castmates.machine.resctrl_state import CLUSTER, NO_GROUPS
 
 RDT_FLAGS = (
     "rdt_a",
@@ -21,7 +22,6 @@ RDT_FLAGS = (
     "cat_l2",
     "cdp_l2",
 )
-NOT_GROUPS = {"info", "mon_data", "mon_groups"}
 
 
 def rdt_flags(root: Path) -> list[str] | None:
@@ -53,7 +53,7 @@ def resctrl(root: Path) -> dict[str, Any]:
             "writable": os.access(here, os.W_OK | os.X_OK) and os.access(here / "schemata", os.W_OK),
             "delegated": _delegated(here),
             "default_group": os.access(here / "schemata", os.W_OK),
-            "groups": _folders(here, NOT_GROUPS),
+            "groups": _folders(here, NO_GROUPS),
             "info": _info(here / "info"),
             "clusters": _clusters(here / "mon_data"),
         }
@@ -65,7 +65,7 @@ def _delegated(here: Path) -> list[str]:
     me = os.geteuid()
     return [
         name
-        for name in _folders(here, NOT_GROUPS) or []
+        for name in _folders(here, NO_GROUPS) or []
         if delegated_to(name) == me and all(os.access(here / name / file, os.W_OK) for file in ("tasks", "schemata"))
     ]
 
@@ -81,7 +81,7 @@ def _clusters(folder: Path) -> int | None:
     """Count the sub-NUMA clusters that are monitored in a last-level cache; None where nothing is monitored."""
     caches = _folders(folder, set()) or []
     parts = [_folders(folder / cache, set()) or [] for cache in caches[:1]]
-    return len(parts[0]) if parts else None
+    return sum(part.startswith(CLUSTER) for part in parts[0]) if parts else None
 
 
 def _info(folder: Path) -> dict[str, dict[str, str | None]] | None:

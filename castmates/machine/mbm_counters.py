@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+TRAFFIC = ("mbm_total_bytes", "mbm_local_bytes")
 DEFAULT, ASSIGNED = "default", "mbm_event"
 BY_CHANCE = ("", DEFAULT)  # the modes in which the hardware chooses whom it counts; "" on kernels without the choice
 FREE = "_"  # in mbm_L3_assignments: no counter

@@ -9,13 +9,12 @@ from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.linux.host import DEFAULT_AFFINITY
+from castmates.linux.kernel_files import NOT_PERMITTED
 from castmates.machine import knobs, latency_hold
 from castmates.machine.journal import Change, Journal
 from castmates.machine.quieting import IRQ_AFFINITY, LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.model import Prepare
-
-NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 Record = dict[str, dict[str, Any]]  # knob -> what each of its files was before, and what it was set to
 

@@ -4,22 +4,17 @@ from collections.abc import Collection
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux import host, msr, uncore_frequency
+from castmates.linux import host, uncore_frequency
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
 from castmates.linux.uncore_frequency import HIGHEST, INITIAL, LOWEST, STEP_KHZ
 from castmates.machine.journal import KINDS, Change
+from castmates.machine.prefetch_control import control_of
 from castmates.machine.topology import parse_cpu_list, read_topology
 from castmates.study.cpus import format_cpu_list
 
 IRQ_AFFINITY, WORKQUEUES, UNCORE, PREFETCHERS = "irq_affinity", "workqueues", "uncore", "prefetchers"
 LEAVE_OUT = "or leave it out of 'machine.prepare'"
 WORKQUEUE_MASK = "sys/devices/virtual/workqueue/cpumask"
-# Intel's register that switches the prefetchers of a core off, and its four bits: L2 stream and adjacent line, L1
-# stream and by instruction. Of server processors alone: on others the same bits mean something else.
-PREFETCH_CONTROL, PREFETCH_BITS = 0x1A4, 0xF
-XEONS = frozenset(
-    {0x1A, 0x1E, 0x2E, 0x2C, 0x2F, 0x2D, 0x3E, 0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x8F, 0xCF, 0xAD, 0xAE}
-)
 
 
 def interrupts_away(root: Path, cpus: Collection[int]) -> list[Change]:
@@ -75,28 +70,7 @@ def uncore_fixed(root: Path, word: str) -> list[Change]:
 
 def prefetchers(root: Path, word: str, cpus: Collection[int]) -> list[Change]:
     """List how the hardware prefetchers of these CPUs' cores are switched; all other bits stay."""
-    shown = host.cpuinfo(root)
-    model = shown.get("model", "")
-    if shown.get("vendor_id") != "GenuineIntel" or not model.isdecimal() or int(model) not in XEONS:
-        raise CastmatesError(
-            f"{PREFETCHERS} cannot be set here: castmates knows the register of Intel's Xeon processors alone, so set "
-            f"them in the firmware; {LEAVE_OUT}."
-        )
-    changes = []
-    for cpu in sorted(cpus):
-        register = msr.path_of(cpu, PREFETCH_CONTROL, root)
-        try:
-            was = KINDS[msr.KIND].read(register)
-        except OSError as error:
-            raise CastmatesError(
-                f"{PREFETCHERS} cannot be read: {register}: {error.strerror}; load the kernel module msr (sudo "
-                f"modprobe msr) and run the study as root, {LEAVE_OUT}."
-            ) from None
-        now = int(was, 16)
-        new = now | PREFETCH_BITS if word == "off" else now & ~PREFETCH_BITS
-        if new != now:
-            changes.append(Change(PREFETCHERS, msr.KIND, str(register), was, f"{new:#x}"))
-    return changes
+    return control_of(root, LEAVE_OUT).changes(root, word, cpus, LEAVE_OUT)
 
 
 def read_value(knob: str, file: Path) -> str:

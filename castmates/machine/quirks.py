@@ -13,7 +13,7 @@ from pydantic import Field
 
 from castmates.linux import host
 from castmates.machine import boot_words
-from castmates.machine.mbm_counters import BY_CHANCE, assignment
+from castmates.machine.mbm_counters import BY_CHANCE, TRAFFIC, assignment
 from castmates.machine.topology import parse_cpu_list
 from castmates.study.frozen import Frozen
 
@@ -21,7 +21,6 @@ FILE = Path(__file__).with_suffix(".yaml")
 Facts = Mapping[str, Any]
 Version = tuple[int, int, int]
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
-_TRAFFIC = ("mbm_total_bytes", "mbm_local_bytes")
 
 
 class Processors(Frozen):
@@ -157,12 +156,12 @@ def _events(facts: Facts) -> Sequence[str]:
     if info is not None:
         return str((info.get("L3_MON") or {}).get("mon_features") or "").split()
     announced = set(facts.get("rdt_flags") or ())
-    names = {"cqm_occup_llc": "llc_occupancy", "cqm_mbm_total": _TRAFFIC[0], "cqm_mbm_local": _TRAFFIC[1]}
+    names = {"cqm_occup_llc": "llc_occupancy", "cqm_mbm_total": TRAFFIC[0], "cqm_mbm_local": TRAFFIC[1]}
     return [event for flag, event in names.items() if flag in announced]
 
 
 def _has_traffic(facts: Facts) -> bool:
-    return any(event in _events(facts) for event in _TRAFFIC)
+    return any(event in _events(facts) for event in TRAFFIC)
 
 
 def _counts_by_chance(facts: Facts) -> bool:

@@ -17,12 +17,15 @@ MOUNTED = "mounted"
 ALSO = " | "
 ANYTHING = "whatever was written since"  # of schemata that another user may write
 FSTYPE = "resctrl"
+POINT = Path("/sys/fs/resctrl")  # where it is mounted, usually
 OPTIONS = ("cdp", "cdpl2", "mba_MBps", "debug")  # those that change what resctrl shows
 NO_GROUPS = {"info", "mon_data", "mon_groups"}  # folders of the default group
+CLUSTER = "mon_sub_"  # begins the name of the folder of a cluster, in that of the cache that it is a part of
 # "No throttle" with mba_MBps. The kernel shows 2^32 - 1, but before 2b5648416e47 (6.12) it rounds what is written up to
 # the step of per cent and cuts that to 32 bits, which makes it 4; this is read for it and written, and survives.
 UNTHROTTLED_MIBPS = 2**32 - 96
 THROTTLE = "MB"
+LARGEST_SHARE = 100  # per cent; other units are kept as they are written
 
 _PADDED = re.compile(r"([=:;])[ \t]+")
 
@@ -63,6 +66,15 @@ def write_schemata(path: Path, text: str) -> None:
     there = settings(path.read_text())
     wanted = {key: value for key, value in settings(text).items() if key in there}
     write_kernel(path, "".join(f"{line}\n" for line in as_lines(wanted)))
+    shown = settings(path.read_text())
+    # Arm shows the fraction that it keeps of a throttle, and rounds up what is written: then the step below is meant.
+    above = {
+        key: str(2 * int(value) - int(shown[key]))
+        for key, value in wanted.items()
+        if key[0] == THROTTLE and int(value) < int(shown[key]) <= LARGEST_SHARE
+    }
+    if above:
+        write_kernel(path, "".join(f"{line}\n" for line in as_lines(above)))
 
 
 def same_schemata(current: str, meant: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
 from castmates.linux.processes import status_of
+from castmates.study.placement.clusters import clusters_of
 
 HIGHEST_CPU = 65535
 HYBRID_DEVICES = {"cpu_core": "core", "cpu_atom": "atom", "cpu_lowpower": "lowpower"}
@@ -86,19 +87,17 @@ class Topology:
         """The last-level caches, each once for every memory node that fills a part of it."""
         parts: list[CachePart] = []
         for llc in self.llcs:
-            clusters = clusters_of(llc.cpus, self.nodes)
+            clusters = _clusters(llc.cpus, self.nodes)
             size = llc.bytes and llc.bytes // max(len(clusters), 1)
             parts += [CachePart(llc.id, node.id, size, node.cpus) for node in clusters]
             parts += [] if clusters else [CachePart(llc.id, None, size, llc.cpus)]
         return tuple(parts)
 
 
-def clusters_of(cpus: Sequence[int], nodes: Sequence[NumaNode]) -> list[NumaNode]:
+def _clusters(cpus: Sequence[int], nodes: Sequence[NumaNode]) -> list[NumaNode]:
     """The memory nodes that divide a cache of these CPUs among themselves; empty where no two do."""
-    inside = [node for node in nodes if node.cpus and set(node.cpus) <= set(cpus)]
-    # Emulated nodes (numa=fake) have the same CPUs, and divide no cache.
-    apart = sum(len(node.cpus) for node in inside) == len(cpus)
-    return inside if len(inside) > 1 and apart else []
+    dividing = clusters_of(cpus, {node.id: node.cpus for node in nodes})
+    return [node for node in nodes if node.id in dividing]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +176,15 @@ def one_last_level_cache(root: Path = Path("/")) -> CacheDomain | None:
     return _divided(whole, _nodes(root / "sys/devices/system/node"))
 
 
+def caches_of_level(level: int, root: Path = Path("/")) -> tuple[CacheDomain, ...]:
+    """Read the unified caches of one level, with the online CPUs that share each."""
+    base = root / CPU_DIR
+    caches = {cpu: _unified_caches(base / f"cpu{cpu}/cache") for cpu in _online(base, _numbered(base, "cpu"))}
+    return _last_level({cpu: {level: found[level]} for cpu, found in sorted(caches.items()) if level in found})
+
+
 def _divided(llc: CacheDomain, nodes: Sequence[NumaNode]) -> CacheDomain:
-    return replace(llc, clusters=len(clusters_of(llc.cpus, nodes)) or 1)
+    return replace(llc, clusters=len(_clusters(llc.cpus, nodes)) or 1)
 
 
 def _affinity(root: Path) -> tuple[int, ...] | None:

@@ -30,6 +30,7 @@ class Grant:
     masks: tuple[int, ...]  # by cache
     throttle: float = 1.0  # share of each memory's bandwidth
     quota: float = 1.0  # share of the time of its CPUs
+    prefetching: bool = True
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class _Part:
     @classmethod
     def of(cls, actor: Actor, missed: Sequence[float], running: float, slowed: float, machine: MachineModel) -> "_Part":
         model = actor.model
-        serial = model.accesses / model.parallel
+        serial = model.accesses / model.at_once(actor.grant.prefetching)
         return cls(
             model.compute * slowed + serial * machine.hit * 1e-9,
             _by_memory((serial * weight * share for weight, share in zip(actor.weights, missed, strict=True)), machine),

@@ -175,7 +175,8 @@ def grant_of(share: Share, cpus: Collection[int], machine: MachineModel) -> Gran
     own = {machine.domain_of(cpu) for cpu in cpus}
     mask = machine.full if share.ways is None else held_mask(shape_of(machine), share.ways)
     masks = tuple(mask if number in own else machine.full for number in range(machine.domains))
-    return Grant(masks, 1.0 if share.bandwidth is None else share.bandwidth / 100, quota_of(share))
+    throttle = 1.0 if share.bandwidth is None else share.bandwidth / 100
+    return Grant(masks, throttle, quota_of(share), share.prefetchers != "off")
 
 
 def quota_of(share: Share) -> float:

@@ -80,11 +80,16 @@ class ModelledStage(Stage):
         return self._world.now_ns
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
-        """Put these shares of caches, bandwidth and CPU time in force; True where a member has lost ways."""
+        """Put these shares of caches, bandwidth, CPU time and prefetchers in force; True where ways were lost."""
         lost = super().apply_shares(shares)
         quotas = {share.member: quota_of(share) for share in shares}
-        granted = self._granted().items()
-        self._world.grant({name: replace(grant, quota=quotas.get(name, 1.0)) for name, grant in granted})
+        prefetching = not any(share.prefetchers for share in shares)  # of all cores, as on real machines
+        self._world.grant(
+            {
+                name: replace(grant, quota=quotas.get(name, 1.0), prefetching=prefetching)
+                for name, grant in self._granted().items()
+            }
+        )
         return lost
 
     def switch(self, names: Sequence[str]) -> None:

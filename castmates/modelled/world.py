@@ -175,4 +175,5 @@ def _granted(actor: Actor) -> tuple[object, ...]:
     """What of a scene decides the luck in it."""
     grant = actor.grant
     quota = (grant.quota,) if grant.quota < 1 else ()
-    return (actor.name, grant.masks, grant.throttle, *quota)
+    unfetched = () if grant.prefetching else ("prefetchers off",)
+    return (actor.name, grant.masks, grant.throttle, *quota, *unfetched)

@@ -63,6 +63,7 @@ class Outline:
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
+    captured: bool = False  # planned for a machine that was captured into a file, which is not this one
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -93,6 +94,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         notes=plan.notes,
         cautions=plan.cautions,
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
+        captured=project.elsewhere is not None,
     )
 
 

@@ -10,6 +10,7 @@ from castmates.study.cache import Cache
 from castmates.study.partitions.io_ways import cut_by_any
 from castmates.study.partitions.partitions import domains
 from castmates.study.placement.layout import Layout
+from castmates.study.remarks import on_mixes, on_partitions
 from castmates.study.schemata import mask_of, schemata_of
 from castmates.study.spec import REST, UNMANAGED, Company, Plan, Scene, Share
 
@@ -18,9 +19,10 @@ EVERYBODY_ELSE = "everybody else"
 
 def lines(plan: Plan, layout: Layout) -> Iterator[str | Table]:
     """What was left out or changed, then the schemata of every scene, company by company."""
-    if plan.notes:
-        yield "\nPartitions, as this machine allows them:"
-        yield from (f"  {note}" for note in plan.notes)
+    for what, notes in (("Mixes", on_mixes(plan.notes)), ("Partitions", on_partitions(plan.notes))):
+        if notes:
+            yield f"\n{what}, as this machine allows them:"
+            yield from (f"  {note}" for note in notes)
     if plan.cache is None:
         return
     for company in plan.companies:
@@ -76,7 +78,8 @@ def _words(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, st
     size = masks.size_words(cache.full if mask is None else mask, cache)
     mark = " or more" if cut_by_any((share.ways, share.code), cache) else ""
     quota = f" CPU:{share.quota}% of each {share.period} ms" if share.quota else ""
-    return schemata_of(share, places, cache) + quota, f"{size}{mark}"
+    prefetching = f" prefetchers:{share.prefetchers}" if share.prefetchers else ""
+    return schemata_of(share, places, cache) + quota + prefetching, f"{size}{mark}"
 
 
 def _domains(company: Company, layout: Layout) -> tuple[int, ...]:

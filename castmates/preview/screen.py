@@ -1,5 +1,6 @@
 """The outline of a study on a terminal: the answer first, then who runs beside whom, then what to expect and to do."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -14,6 +15,7 @@ from castmates.preview.detectable import Chance, Chances
 from castmates.preview.outline import Outline, Row
 from castmates.preview.words import DASH, between, minutes_between
 from castmates.results.named import study_argument
+from castmates.study.remarks import on_mixes, on_partitions
 
 DOT = "\N{BLACK CIRCLE}"
 MATRIX = 44  # letters that the names of all neighbours may take, to be heads of columns
@@ -101,7 +103,9 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Controls", ", ".join(pairs)
     if outline.chances.pairs:
         yield "Will it find anything?", "\n".join(chances_words(outline.chances))
-    if outline.partitions or outline.notes:
+    if mixes := on_mixes(outline.notes):
+        yield "Mixes", "\n".join(_shown(mixes, outline))
+    if outline.partitions or on_partitions(outline.notes):
         yield "Partitions", "\n".join(_partitions(outline))
     if outline.cautions:
         yield "Do they do it here?", "\n".join(outline.cautions)
@@ -110,7 +114,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
-        yield "Not on this machine", Text.assemble(", ".join(outline.not_here), "   ", ("castmates doctor", "cyan"))
+        where, doctor = ("that", "") if outline.captured else ("this", "   castmates doctor")
+        yield f"Not on {where} machine", Text.assemble(", ".join(outline.not_here), (doctor, "cyan"))
 
 
 def _mitigations(outline: Outline) -> Iterator[str]:
@@ -119,7 +124,7 @@ def _mitigations(outline: Outline) -> Iterator[str]:
         own = [(kind, reason) for name, kind, reason in outline.mitigations if name == mix]
         tried = dict.fromkeys(kind for kind, reason in own if not reason)
         yield f"{mix}: {listed(list(tried)) or 'nothing can be tried here'}"
-        yield from (f"not {kind}: {reason}" for kind, reason in own if reason)
+        yield from (f"not tried: {kind} ({reason})" for kind, reason in own if reason)
 
 
 def chances_words(chances: Chances) -> Iterator[str]:
@@ -139,11 +144,15 @@ def chances_words(chances: Chances) -> Iterator[str]:
 
 
 def _found(launches: Sequence[int], best: Sequence[float], worst: Sequence[float]) -> str:
-    """5 find a loss of 8.4 %, 12 find 4.4 %."""
-    parts = [
-        f"{count} find {'a loss of ' if place == 0 else ''}{between(percent(low), percent(high))}"
-        for place, (count, low, high) in enumerate(zip(launches, best, worst, strict=False))
-    ]
+    """2 are too few to find any loss, 5 find a loss of 8.4 %, 12 find 4.4 %."""
+    parts, loss = [], "a loss of "
+    for count, low, high in zip(launches, best, worst, strict=True):
+        if not math.isfinite(low):
+            parts.append(f"{count} {'is' if count == 1 else 'are'} too few to find any loss")
+            continue
+        found = between(percent(low), percent(high)) if math.isfinite(high) else f"{percent(low)} at best"
+        parts.append(f"{count} find {loss}{found}")
+        loss = ""
     return ", ".join(parts)
 
 
@@ -156,8 +165,13 @@ def _partitions(outline: Outline) -> Iterator[str]:
         yield ", ".join(_kind(names) for names in kinds.values())
     if outline.remembered:
         yield "as they were planned last: the cache cannot be partitioned now (castmates doctor)"
-    yield from outline.notes[:SHOWN]
-    if (more := len(outline.notes) - SHOWN) > 0:
+    yield from _shown(on_partitions(outline.notes), outline)
+
+
+def _shown(notes: Sequence[str], outline: Outline) -> Iterator[str]:
+    """The first remarks, and where the others are."""
+    yield from notes[:SHOWN]
+    if (more := len(notes) - SHOWN) > 0:
         yield f"and {more} more remarks: castmates plan{study_argument(outline.file)} --masks"
 
 
@@ -172,9 +186,12 @@ def _next(outline: Outline) -> RenderableType:
         why = f"   {outline.total.unusable} launches are unusable, and are measured again"
     else:
         command, why = f"castmates {'sweep' if outline.to_measure[1] else 'show'}{study}", ""
+    here = ("Next     ", "bold")
+    if outline.captured:  # nothing can be measured there from here
+        here, why = ("There    ", "bold"), "   on the machine that was captured; nothing of this is measured here"
     details = "--scenes --counters" + (" --masks" if outline.partitions or outline.notes else "") + " --all --json"
     return Group(
-        Text.assemble(("Next     ", "bold"), (command, "cyan"), (why, "dim")),
+        Text.assemble(here, (command, "cyan"), (why, "dim")),
         Text.assemble(("Details  ", "bold"), ("castmates plan", "cyan"), (f" {details}", "dim")),
     )
 

@@ -16,8 +16,9 @@ import pandas as pd
 from castmates.analysis.effects.mask_stamp import masks_stamp
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
-from castmates.report.facts import BlockRecord, MachineFacts
+from castmates.report.block_record import BlockRecord
 from castmates.report.figure_files import FigureFiles, drawn_figures
+from castmates.report.machine_facts import MachineFacts
 from castmates.report.study_table import StudyTable
 from castmates.results import block_tables
 from castmates.results.asked import looks_before

@@ -22,11 +22,12 @@ from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.outcome import Outcome
-from castmates.runner.processes import starts
+from castmates.runner.processes import prefetchers, starts
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
+from castmates.runner.rounds.prefetch_witness import PrefetchWitness
 from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
@@ -59,15 +60,16 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
     with (
         guarded() as warden,
         _knobs(block, warden, say) as outcome.prepared,
+        prefetchers.switched(block.company, _purpose(block), Journal(), say) as switches,
         _aside(block) as outcome.runner_cpus,
         on_stage(block.company.lead.workload, warden, check) as stage,
     ):
-        begin = time.monotonic()
+        begin, stage.prefetchers = time.monotonic(), switches
         _launch(outcome, stage, logs, cache, say)
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
             stage.await_ready()
-            stage.bound(block.company, _purpose(block))
+            stage.bound(block.company)
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             measure_rounds(outcome, stage, say)
@@ -93,6 +95,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(block)
+    stage.make_room_for_quotas(company, _purpose(block))
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()
@@ -106,6 +109,8 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (block.number - 1) * block.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(block), say, block.design.counters, rounds_before)
+    if prefetchers.wanted(block.company):
+        hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
     if any(share.quota for scene in block.company.scenes for share in scene.shares):
         hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
     return stage.watched(hardware, [member.name for member in block.company.members])

@@ -7,6 +7,7 @@ from typing import Any
 from castmates.machine import prepare
 from castmates.runner.processes.launch import Running
 from castmates.runner.rounds.eviction import Emptied
+from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.window import Window
@@ -38,6 +39,7 @@ class Outcome:
     paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
     emptied: list[Emptied] = field(default_factory=list)  # caches, before stretches
+    led_in: list[LeadIn] = field(default_factory=list)  # to the same stretches
     processor: dict[str, Any] = field(default_factory=dict)  # what its registers held under partitions
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read

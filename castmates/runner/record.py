@@ -29,7 +29,7 @@ from castmates.results.columns.block import (
 from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
-from castmates.runner.rounds import eviction
+from castmates.runner.rounds import eviction, lead_in
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
@@ -112,6 +112,8 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "open_s": total.open_s,
                 "progress_s": total.seconds,
                 "later": window.later(name),
+                "lead_in_passes": window.lead_in.passes,
+                "not_steady": window.lead_in.not_steady,
             }
 
 
@@ -239,7 +241,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "without_verdict": outcome.without_verdict,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
-        "eviction": eviction.reached(outcome.emptied),
+        "eviction": eviction.reached(outcome.emptied) | lead_in.reached(outcome.led_in),
         "environments": outcome.environments,
         "inputs": outcome.inputs,
         "costs": outcome.costs,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.files import memory_folder
 from castmates.linux.owned_names import folder_prefix
 from castmates.machine.topology import read_topology
 from castmates.runner.cleanup.warden import Warden
@@ -19,7 +20,8 @@ from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import Freezer, choose_freezer
 from castmates.runner.processes.launch import Running, Start, launch
 from castmates.runner.processes.pages import pages_of
-from castmates.runner.processes.quotas import Quotas, quotas_of
+from castmates.runner.processes.prefetchers import Prefetchers
+from castmates.runner.processes.quotas import Quotas, room_for
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
 from castmates.study.spec import Company, Share
@@ -44,6 +46,7 @@ class LiveStage(Stage):
         super().__init__((), freezer, Hardware.none(), watch)
         self.scratch = scratch
         self.quotas = Quotas.none()
+        self.prefetchers = Prefetchers(())
         self._warden = warden
 
     def launch(self, start: Start, logs: Path) -> Running:
@@ -62,14 +65,19 @@ class LiveStage(Stage):
         for name, process in self.cast.items():
             process.pages = pages_of(self.freezer.stragglers(name), process.start.command)
 
-    def bound(self, company: Company, purpose: str) -> None:
+    def make_room_for_quotas(self, company: Company, purpose: str) -> None:
+        """See to it that CPU time can be bounded, if some scene has a quota; nobody is launched yet."""
+        self.quotas = room_for(company, next(iter(self.freezer.groups()), None), purpose)
+
+    def bound(self, company: Company) -> None:
         """Prepare to bound the CPU time of those to whom some scene gives a quota; everyone is frozen."""
-        freezer, guard = self.freezer, self._warden.guard_cgroup
-        self.quotas = quotas_of(company, freezer.group_of, freezer.stragglers, guard, purpose)
+        freezer = self.freezer
+        self.quotas.take_in(company, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
 
     def apply_shares(self, shares: tuple[Share, ...]) -> bool:
-        """Put these shares of caches, bandwidth and CPU time in force; True where a member has lost ways."""
+        """Put these shares of caches, bandwidth and CPU time, and prefetchers, in force; True where ways were lost."""
         self.quotas.apply(shares)
+        self.prefetchers.apply(shares)
         return super().apply_shares(shares)
 
     @contextmanager
@@ -95,7 +103,7 @@ def on_stage(name: str, warden: Warden, check: Callable[[], None] = lambda: None
 
     Control groups bear the `name`. `check` raises an error when the result is no longer wanted.
     """
-    with _scratch_folder(warden, _memory()) as channels, _scratch_folder(warden) as files:
+    with _scratch_folder(warden, memory_folder()) as channels, _scratch_folder(warden) as files:
         freezer = choose_freezer(name)
         stage = LiveStage(warden, freezer, Scratch(files, channels), check)
         try:
@@ -134,8 +142,3 @@ def _scratch_folder(warden: Warden, place: str | None = None) -> Iterator[Path]:
     with folder as path:
         warden.guard_path(Path(path))
         yield Path(path)
-
-
-def _memory() -> str | None:
-    """Heartbeats belong in memory: a file system that writes back would stall the writers."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -125,7 +125,7 @@ class Budget(Written):
 
 
 # Limits that came after the first release: a record has them only where a study sets them, so that older blocks stay.
-LATER_LIMITS = ("neighbour_cpus", "package_cpus", "foreign_traffic")
+LATER_LIMITS = ("neighbour_cpus", "package_cpus", "foreign_traffic", "left_in_caches")
 
 
 class Limits(Written):
@@ -184,6 +184,14 @@ class Limits(Written):
         default="1 GB",
         description="bytes a second that other programs moved through the caches of the block's packages, where "
         "resctrl counts them",
+    )
+
+    left_in_caches: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="share of the last-level caches that members may still hold when these were emptied for a "
+        "stretch, where occupancy can be read",
     )
 
     @property

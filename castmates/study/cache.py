@@ -35,6 +35,14 @@ class Bandwidth(Frozen):
         """The next whole step, as the kernel takes it, but for the most; what is beyond that stays beyond."""
         return min(math.ceil(wanted / self.step) * self.step, max(math.ceil(wanted), self.most))
 
+    def to_show(self, value: int) -> int:
+        """What has to be written for the kernel to show this value again: the whole step next to it.
+
+        Arm shows the fraction that it keeps of a step, such as 53 of 52 per cent; written back, that would be rounded
+        up to the next step.
+        """
+        return round(value / self.step) * self.step if self.unit == "%" and value < self.most else value
+
 
 class Cache(Frozen):
     """How one machine's last-level caches can be shared out; all of them alike."""

@@ -44,17 +44,37 @@ def _mask_text(value: object) -> str:
     return f"0x{masks.parse(value if isinstance(value, str) else ''):x}"
 
 
-def _one_or_list(kinds: list[dict[str, str]]) -> dict[str, Any]:
+def one_or_list(kinds: list[dict[str, Any]]) -> dict[str, Any]:
+    """The schema of one value, or of a list of them with at least one."""
     return {"anyOf": [*kinds, {"type": "array", "items": {"anyOf": kinds}, "minItems": 1}]}
 
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 MASK = {"type": "string", "pattern": "^(0[xX])?[0-9a-fA-F]+$"}
 
-Ways = Annotated[tuple[str, ...], BeforeValidator(_ways), WithJsonSchema(_one_or_list([NUMBER, TEXT]))]
-Rates = Annotated[tuple[str, ...], BeforeValidator(_rates), WithJsonSchema(_one_or_list([TEXT]))]
-Positions = Annotated[tuple[str, ...], BeforeValidator(_positions), WithJsonSchema(_one_or_list([NUMBER, TEXT]))]
+Ways = Annotated[tuple[str, ...], BeforeValidator(_ways), WithJsonSchema(one_or_list([NUMBER, TEXT]))]
+Rates = Annotated[tuple[str, ...], BeforeValidator(_rates), WithJsonSchema(one_or_list([TEXT]))]
+Positions = Annotated[tuple[str, ...], BeforeValidator(_positions), WithJsonSchema(one_or_list([NUMBER, TEXT]))]
 MaskText = Annotated[str, BeforeValidator(_mask_text), WithJsonSchema(MASK)]
+
+
+PREFETCHING = ("on", "off")
+
+
+def _prefetching(value: object) -> tuple[str, ...]:
+    """Take bare words, which YAML reads as true and false, and lists of them."""
+    words = [PREFETCHING[not each] if isinstance(each, bool) else each for each in _each(value)]
+    if any(word not in PREFETCHING for word in words):
+        raise ValueError("on, off, or a list of both")
+    return tuple(dict.fromkeys(map(str, words)))
+
+
+SWITCH = {"enum": [*PREFETCHING, True, False]}
+Prefetching = Annotated[
+    tuple[Literal["on", "off"], ...],
+    BeforeValidator(_prefetching),
+    WithJsonSchema(one_or_list([SWITCH])),
+]
 
 
 class Masks(Written):
@@ -162,6 +182,11 @@ class CacheKeys(Written):
         "default where this user may set them, or all",
     )
     avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are left out of all masks")
+    prefetchers: Prefetching = Field(
+        default=("on",),
+        description="on, off, or both: with off every mix is also measured while the cores of its members prefetch "
+        "nothing, as the partition prefetchers-off; on is as the machine is found",
+    )
     monitor: float = Field(
         default=10.0,
         ge=0,

@@ -5,6 +5,7 @@ from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
 
 Workloads = Mapping[str, Workload]
@@ -69,7 +70,7 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
         return "has 'progress: output' but no 'step_line'; give the regular expression of a line that is a step"
     if workload.progress != "output" and (workload.step_line or workload.ready_line):
         return f"has a 'step_line' or 'ready_line', but its progress is '{workload.progress}'; make it 'output'"
-    return ""
+    return misread(workload)
 
 
 def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workload:

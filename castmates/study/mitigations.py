@@ -11,7 +11,7 @@ from castmates.study.partitions.isolation import isolates
 from castmates.study.partitions.partitions import partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.spec import UNMANAGED, Member, Mitigation, Partition, Share
-from castmates.study.wanted import NEAREST_FIRST, Quota, Wanted, elsewhere, reason_against, unmanaged
+from castmates.study.wanted import NEAREST_FIRST, PREFETCHERS_OFF, Quota, Wanted, elsewhere, reason_against, unmanaged
 
 NO_CACHE = "the last-level cache cannot be partitioned here (`castmates doctor` shows what to do)"
 KEY = "cache.sweeps.1"  # as sentences on a single sweep call it
@@ -74,6 +74,13 @@ def under_quota(quota: Quota, antagonists: Sequence[Member]) -> Partition:
     """The partition that gives each antagonist so much CPU time."""
     shares = [Share(member=member.name, quota=quota.percent, period=quota.period) for member in antagonists]
     return Partition(name=quota.name, shares=tuple(shares))
+
+
+def without_prefetching(members: Sequence[Member]) -> Partition:
+    """The partition under which the cores of a whole mix do not prefetch."""
+    return Partition(
+        name=PREFETCHERS_OFF, shares=tuple(Share(member=member.name, prefetchers="off") for member in members)
+    )
 
 
 def _elsewhere(mix: str, kind: Kind, moved: Wanted | None, lacking: Mapping[str, str], against: str) -> Mitigation:

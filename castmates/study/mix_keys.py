@@ -1,11 +1,12 @@
 """What a user may write under `mixes` and `mitigations`: who runs beside whom, how near, how many, with what CPU."""
 
 import re
-from typing import Annotated, Literal, get_args
+from collections.abc import Callable
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
-from castmates.study.cache_keys import Rates, Ways
+from castmates.study.cache_keys import Rates, Ways, one_or_list
 from castmates.study.written import Name, Written
 
 Distance = Literal["smt", "core", "llc", "socket", "other-socket"]  # nearest first
@@ -21,7 +22,7 @@ def _quotas(value: object) -> tuple[int, ...]:
     """Take `50%`, or a list of these, for whole per cents."""
     written = value if isinstance(value, list | tuple) else [value]
     percents = tuple(each if type(each) is int else _percent(each) for each in written)
-    if not all(1 <= percent <= 99 for percent in percents):
+    if not percents or not all(1 <= percent <= 99 for percent in percents):
         raise ValueError(QUOTAS_EXPECTED)
     return tuple(dict.fromkeys(percents))
 
@@ -46,6 +47,27 @@ Quotas = Annotated[
     WithJsonSchema({"anyOf": [IN_PERCENT, {"type": "array", "items": IN_PERCENT, "minItems": 1}]}),
 ]
 Copies = Annotated[int, Field(ge=1, le=MOST_COPIES)]
+
+
+def _listed(expected: str) -> Callable[[object], object]:
+    """Take one for a list of one; an empty list is refused."""
+
+    def listed(value: object) -> object:
+        values = value if isinstance(value, list) else [value]
+        if not values or any(isinstance(each, bool) or not isinstance(each, int | str) for each in values):
+            raise ValueError(expected)
+        return values
+
+    return listed
+
+
+DISTANCES_EXPECTED = f"one of {', '.join(DISTANCES)}, or a list of these"
+COUNTS_EXPECTED = f"a whole number from 1 to {MOST_COPIES}, or a list of these"
+_DISTANCE, _COUNT = {"enum": list(DISTANCES)}, {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
+Distances = Annotated[
+    list[Distance], BeforeValidator(_listed(DISTANCES_EXPECTED)), WithJsonSchema(one_or_list([_DISTANCE]))
+]
+Counts = Annotated[list[Copies], BeforeValidator(_listed(COUNTS_EXPECTED)), WithJsonSchema(one_or_list([_COUNT]))]
 
 
 class MixRule(Written):
@@ -77,16 +99,22 @@ class CpuShare(Written):
     )
     _period = field_validator("period")(_long_enough)
 
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.model_fields_set and not (self.cpus or self.quota):
+            raise ValueError("'cpus', 'quota' or both: a period alone limits nothing")
+        return self
+
 
 class ArrangedMix(MixRule):
     """A mix, in one arrangement or in several."""
 
-    distance: list[Distance] = Field(
+    distance: Distances = Field(
         default=[],
         description="how near to the lead the antagonists sit, one or several of smt, core, llc, socket, other-socket "
         "(docs/placement.md); each is a mix",
     )
-    count: list[Copies] = Field(
+    count: Counts = Field(
         default=[1], min_length=1, description="how many times the antagonists are there, such as [1, 2, 4]"
     )
     share: CpuShare = CpuShare()

@@ -11,17 +11,18 @@ from castmates.study.cache import Cache
 from castmates.study.catalogue import Workloads
 from castmates.study.last_level import Place, fitted, last_level
 from castmates.study.memory_peak import Peak
-from castmates.study.mitigations import Ground, Tried, of_mix, under_quota
+from castmates.study.mitigations import Ground, Tried, of_mix, under_quota, without_prefetching
 from castmates.study.model import Prepare, Study, Workload
 from castmates.study.named_for import cautions
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, check_workloads, partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place, refuse_two_deciders
-from castmates.study.placement.refusals import no_such_place
+from castmates.study.placement.refusals import no_such_place, too_many
 from castmates.study.placement.rules import Asked, ask
 from castmates.study.placement.search import Need, Seat
-from castmates.study.spec import PROTOCOL, Control, Member, Mitigation, Mix, Partition, Prepared, Role
+from castmates.study.remarks import MIXES
+from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
 from castmates.study.wanted import Wanted, unmanaged, wanted
 
 
@@ -37,6 +38,7 @@ class Mixes:
     memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[Mitigation, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()  # for which the machine has no place
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Host:
     memory: int | None = None  # bytes; None where that does not matter
     peak: Peak | None = None  # of its memory bandwidth; None where that was not measured
     no_quota: str = ""  # why CPU time cannot be given out; "" where it can
+    no_prefetching: str = ""  # why prefetchers cannot be switched, in a sentence; "" where they can
 
     def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> Place:
         """What a program on these CPUs, with its memory on these nodes, finds here."""
@@ -100,7 +103,10 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     ours = seated[: len(there)]
     _note_twins(ours, tried.notes)
     against = _against(study, ours, host, study_file, tried.notes)
-    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions))
+    unfetched = "off" in study.cache.prefetchers
+    if unfetched and host.no_prefetching:
+        tried.notes.add(f"cache.prefetchers: no launch will begin here: {host.no_prefetching}")
+    mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions, unfetched))
     if not mixes:
         raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
     kinds = [kind for kind, _ in study.control_rules]
@@ -113,6 +119,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
         {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
         _cautions(seated, programs, host),
         tuple(each for tries in against for each in tries.mitigations(lacking)),
+        tuple(_left_out(each, lacking[each.name]) for each in all_wanted if each.name in lacking and not each.optional),
     )
 
 
@@ -136,6 +143,10 @@ def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Hos
     return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory)
 
 
+def _left_out(wanted: Wanted, why: str) -> LeftOut:
+    return LeftOut(mix=wanted.name, lead=wanted.lead, antagonists=wanted.antagonists, reason=why)
+
+
 def _lonely(study: Study) -> list[Wanted]:
     """The leads that have no mix, where the study asks how sensitive leads are to their ways."""
     if not any(sweep.lead_ways for sweep in study.cache.sweeps):
@@ -150,16 +161,23 @@ def _with_a_place(
     """The mixes that find seats as near to the lead as they ask for; and by name, why others find none."""
     there, lacking = [], dict[str, str]()
     for each in all_wanted:
-        why = no_such_place(asked, _need(each, workloads), layout) if each.place else ""
+        why = _no_place(each, asked, _need(each, workloads), layout)
         if not why:
             there.append(each)
             continue
         if each.fewest and not each.optional:
             raise CastmatesError(f"{study_file}: {why}.")
-        lacking[each.name] = why
+        lacking[each.name] = why.removeprefix(f"the mix {each.in_short} ")
         if not each.optional:
-            notes.add(f"mixes: left out: {why}.")
+            notes.add(f"{MIXES}left out: {why}.")
     return there, lacking
+
+
+def _no_place(wanted: Wanted, asked: Asked, need: Need, layout: Layout) -> str:
+    """Why a mix finds no seats, where its place or the number of its antagonists is to blame; "" otherwise."""
+    if wanted.place:
+        return no_such_place(asked, need, layout)
+    return "" if wanted.fewest else too_many(asked, need, layout)
 
 
 def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
@@ -168,7 +186,7 @@ def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
     for each in (each for each in seated if each.wanted.place):
         twin = first.setdefault(each.mix.identity, each)
         if twin is not each:
-            notes.add(f"mixes: {each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
+            notes.add(f"{MIXES}{each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
 
 
 def _against(study: Study, seated: Sequence[_Seated], host: Host, study_file: str, notes: Notes) -> list[Tried]:
@@ -187,6 +205,7 @@ def _with_partitions(
     against: Sequence[Tried],
     no_quota: str,
     conditions: _Conditions,
+    unfetched: bool,
 ) -> Iterator[Mix]:
     """Each mix, and beside it each of its partitions as a separate mix: adding one measures nothing again."""
     alone: set[str] = set()  # leads whose partitions without antagonists are made
@@ -198,6 +217,7 @@ def _with_partitions(
             under = [
                 *tried.of(lead, antagonists),
                 *quotas,
+                *([without_prefetching(members)] if unfetched else []),
                 *(part for tries in against for part in tries.on(each.mix.name)),
             ]
             for partition in {partition.canonical(): partition for partition in under}.values():
@@ -207,7 +227,7 @@ def _with_partitions(
             for partition in tried.of(lead, []):
                 yield _mix(lead.workload, [lead], conditions, partition)
     if no_quota and any(each.wanted.quotas for each in seated):
-        tried.notes.add(f"mixes: quotas of CPU time are left out: {no_quota}.")
+        tried.notes.add(f"{MIXES}quotas of CPU time are left out: {no_quota}.")
     tried.note_unplayed()
 
 
@@ -222,8 +242,7 @@ def _mix(name: str, members: Sequence[Member], conditions: _Conditions, partitio
 
 
 def _need(wanted: Wanted, workloads: Workloads) -> Need:
-    name = wanted.name if wanted.place else "+".join(wanted.members)
-    return Need(name, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
+    return Need(wanted.in_short, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
 
 
 def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: Prepared) -> Member:

@@ -10,6 +10,7 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_serializer,
 )
@@ -174,6 +175,21 @@ def _word(value: object) -> object:
 Switch = Annotated[Literal["on", "off"], BeforeValidator(_word)]
 
 
+CLOCKS = {"type": "integer", "minimum": 100, "maximum": 12_700}
+
+
+def _uncore(value: object) -> object:
+    """Take a word or a clock."""
+    if value not in ("highest", "lowest") and not (type(value) is int and 100 <= value <= 12_700):
+        raise ValueError("highest, lowest, or a clock from 100 to 12700 MHz")
+    return value
+
+
+Uncore = Annotated[
+    Literal["highest", "lowest"] | int,
+    BeforeValidator(_uncore),
+    WithJsonSchema({"anyOf": [{"enum": ["highest", "lowest"]}, CLOCKS]}),
+]
 # Knobs that came after the first release.
 LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency")
 
@@ -192,14 +208,15 @@ class Prepare(Written):
     workqueues: Literal["away"] | None = Field(
         default=None, description="away: the kernel's unbound work is moved off the block's CPUs"
     )
-    uncore: Literal["highest", "lowest"] | Annotated[int, Field(ge=100, le=12_700)] | None = Field(
+    uncore: Uncore | None = Field(
         default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
     )
     epp: Name | None = Field(
         default=None, description="energy_performance_preference of every CPU, such as performance"
     )
     prefetchers: Switch | None = Field(
-        default=None, description="hardware prefetchers of the block's cores, on Intel's Xeon processors"
+        default=None,
+        description="hardware prefetchers of the block's cores, on Intel's Xeon processors and AMD's since Zen 3",
     )
     cpu_dma_latency: int | None = Field(
         default=None,
@@ -285,6 +302,14 @@ class Study(Written):
         if attribution.isolated is not None and cache is not None and not cache.sweeps:
             raise ValueError("no partition by name in a study without 'cache.sweeps', which would make it")
         return attribution
+
+    @field_validator("machine")
+    @classmethod
+    def _one_who_switches(cls, machine: Machine, info: ValidationInfo) -> Machine:
+        cache = info.data.get("cache")
+        if machine.prepare.prefetchers and cache is not None and "off" in cache.prefetchers:
+            raise ValueError("no 'prepare.prefetchers' beside 'cache.prefetchers', which switches them by scene")
+        return machine
 
     @property
     def mix_rules(self) -> list[tuple[str, MixRule]]:

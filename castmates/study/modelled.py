@@ -1,9 +1,16 @@
 """The modelled machine and its workloads as a study writes them, and what planning sees of them."""
 
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
 from castmates.study import masks
 from castmates.study.cache import Bandwidth, Cache
@@ -14,6 +21,17 @@ LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 # Keys of the machine that came after its first release.
 LATER = ("io_ways", "tied", "registers", "power", "threads", "sibling", "sockets")
+
+
+def _mask_text(value: object) -> object:
+    """A mask without quotes is a number to YAML, and no hexadecimal one where it begins with a digit."""
+    if not isinstance(value, str):
+        raise ValueError(MASK_EXPECTED)
+    return value
+
+
+MASK_EXPECTED = 'a way mask in hexadecimal digits and in quotes, such as "0x00f"'
+MaskText = Annotated[str, BeforeValidator(_mask_text)]
 
 
 class WorkingSet(Written):
@@ -40,6 +58,11 @@ class WorkloadModel(Written):
     )
     units: int = Field(default=1, ge=1, description="units of progress that a step reports")
     parallel: float = Field(default=4.0, ge=1, le=1000, description="accesses that are under way at the same time")
+    prefetched: Percentage = Field(
+        default=0.0,
+        description="of the accesses under way at the same time, those that are begun ahead by prefetchers",
+        validate_default=True,
+    )
     writes: Percentage = Field(
         default=0.0, description="misses that also write a line back, as a share of all misses", validate_default=True
     )
@@ -51,12 +74,21 @@ class WorkloadModel(Written):
             raise ValueError("working sets whose shares come to 100 % at most")
         return sets
 
-    @field_validator("writes")
+    @field_validator("writes", "prefetched")
     @classmethod
-    def _at_most_all(cls, writes: float) -> float:
-        if writes > 1:
+    def _at_most_all(cls, share: float) -> float:
+        if share > 1:
             raise ValueError("a share of at most 100 %")
-        return writes
+        return share
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with machines: workloads from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "prefetched" or value}
+
+    def at_once(self, prefetching: bool) -> float:
+        """How many accesses are under way at the same time; one at least is waited for."""
+        return self.parallel if prefetching else max(1.0, self.parallel * (1 - self.prefetched))
 
     @property
     def streaming(self) -> float:
@@ -133,7 +165,7 @@ class MachineModel(Written):
         description="sockets, each with one memory for its last-level caches; if left out, each cache is one",
     )
     noise: Noise = Noise()
-    io_ways: str = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
+    io_ways: MaskText = Field(default="0", description='mask of the ways that I/O fills too, such as "0x600"')
     tied: bool = Field(default=False, description="whether a mask with one of these ways has all of them")
     registers: bool = Field(default=False, description="whether it can be read what the processor makes of masks")
     power: PowerModel | None = Field(

@@ -103,6 +103,7 @@ def extend(
         cache=placed.cache,
         cautions=placed.cautions,
         mitigations=placed.mitigations,
+        left_out=placed.left_out,
     )
 
 

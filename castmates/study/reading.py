@@ -11,6 +11,12 @@ from castmates.errors import CastmatesError
 
 Model = TypeVar("Model", bound=BaseModel)
 Path = tuple[str | int, ...]
+# What pydantic says less plainly, by its kind of error.
+PLAIN = {
+    "bool_type": "true or false",
+    "list_type": "a valid list, such as [a, b]",
+    "too_short": "a list of one or more",
+}
 
 
 class _Loader(yaml.SafeLoader):
@@ -135,7 +141,7 @@ def _sentence(error: Any, key: str, path: Path, model: type[BaseModel]) -> str: 
         return f"'{key}' is {value!r}, but expected a CPU list such as 0-3 or 0,2."
     if kind in ("model_type", "dict_type"):
         return f"'{key}' is {_shown(value)}, but expected keys with values, such as `key: value`."
-    expected = str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
+    expected = PLAIN.get(kind) or str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
     return f"'{key}' is {_shown(value)}, but expected {expected}."
 
 

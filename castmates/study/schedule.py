@@ -81,7 +81,8 @@ def _together(scenes: Iterable[Scene], members: Iterable[Member]) -> list[tuple[
     parts: list[_Part] = []
     for scene in scenes:
         shares = {share.member: share for share in scene.shares}
-        wants: dict[str | int, Amount] = {}
+        # Prefetchers are switched for everybody: who asks for nothing would else have those of another scene.
+        wants: dict[str | int, Amount] = {"prefetchers": (any(share.prefetchers for share in scene.shares),)}
         for name in (*scene.active, REST):
             wants |= dict.fromkeys((name, *cpus.get(name, ())), _amount(shares.get(name)))
         part = next((part for part in parts if part.allows(wants)), None)
@@ -105,7 +106,7 @@ def _amount(share: Share | None) -> Amount:
 class _Part:
     """Scenes that can alternate, and what those have who run in them."""
 
-    amounts: dict[str | int, Amount] = field(default_factory=dict)  # by member, and by CPU
+    amounts: dict[str | int, Amount] = field(default_factory=dict)  # by member, by CPU, and of all
     shares: dict[str, Share] = field(default_factory=dict)
     scenes: list[Scene] = field(default_factory=list)
 

@@ -21,7 +21,23 @@ def schemata_of(share: Share, domains: Iterable[int], cache: Cache) -> str:
 
 
 def mask_of(share: Share | None) -> int | None:
-    """The mask of everything that a member may fill, code and data; None where it has all."""
+    """The mask of everything that a member may fill, code and data; None where it has all.
+
+    Where its caches differ, it is the one with the fewest ways.
+    """
     if share is None or share.ways is None:
         return None
+    if share.by_cache:
+        return min((mask for _, mask in share.by_cache), key=masks.popcount)
     return masks.union([share.ways, share.code or 0])
+
+
+def overlap(one: Share, other: Share) -> bool:
+    """Whether these have ways in common, on any cache; one that does not differ between caches is alike on all."""
+    ours, theirs = dict(one.by_cache), dict(other.by_cache)
+    whole, others = mask_of(one), mask_of(other)
+    if whole is None or others is None:
+        return True
+    if ours and theirs:
+        return any(ours[cache] & theirs[cache] for cache in ours.keys() & theirs.keys())
+    return any(mine & its for mine in ours.values() or [whole] for its in theirs.values() or [others])

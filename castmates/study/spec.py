@@ -20,6 +20,9 @@ SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
+LATER_IN_PLANS = ("mitigations", "left_out")
+# Fields of Share that did.
+LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -62,7 +65,7 @@ class Member(Frozen):
 
 
 class Share(Frozen):
-    """What a member may take of its last-level caches, memory bandwidth and CPU time; None is all there is."""
+    """What a member may take of caches, memory bandwidth and CPU time, and its prefetchers; None is all there is."""
 
     member: str  # or REST
     ways: int | None = None  # way mask; of data only, where `code` is given
@@ -70,11 +73,14 @@ class Share(Frozen):
     bandwidth: int | None = None  # in the machine's unit
     quota: int | None = None  # per cent of the time of its CPUs
     period: int | None = None  # milliseconds after which that time is renewed
+    # What the processor held, where it was not the same on all of the member's caches: cache and ways, code's too.
+    by_cache: tuple[tuple[int, int], ...] = ()
+    prefetchers: Literal["off"] | None = None  # of the cores of all members
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: shares from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in ("quota", "period") or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_SHARES or value}
 
     @property
     def of_cache(self) -> bool:
@@ -122,6 +128,15 @@ class Mitigation(Frozen):
     kind: Kind
     arms: tuple[tuple[str, str], ...]  # mix and partition: of several the one that gives back most is chosen
     reason: str = ""  # why it cannot be tried here
+
+
+class LeftOut(Frozen):
+    """A mix that the study asks for, and for which the machine has no place."""
+
+    mix: str  # its name
+    lead: str  # the workload
+    antagonists: tuple[str, ...]  # the workloads
+    reason: str  # what it needs, and what there is
 
 
 class Scene(Frozen):
@@ -218,6 +233,7 @@ class Plan(Frozen):
     blocks: tuple[Block, ...]
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
+    left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
@@ -235,4 +251,4 @@ class Plan(Frozen):
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: plans from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "mitigations" or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PLANS or value}

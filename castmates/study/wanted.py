@@ -1,6 +1,7 @@
 """The mixes that a study asks for, in all their arrangements, before anybody has a seat."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from castmates.study.model import Study
 # Where antagonists sit, nearest first: on the lead's own CPUs, then the distances as a study writes them.
 SAME_CPUS = "cpu"
 NEAREST_FIRST = (SAME_CPUS, "smt", "core", "llc", "socket", "other-socket")
+MANY = 4  # copies of a workload, from which on a sentence counts them
 BETWEEN = ":"  # a mix and its place; no workload's name has one
 
 
@@ -42,6 +44,15 @@ class Wanted:
         """What it is called: `ranking+stream`, `ranking+stream+stream:smt`."""
         together = "+".join([self.lead, *sorted(self.antagonists)])
         return f"{together}{BETWEEN}{self.place}" if self.place else together
+
+    @property
+    def in_short(self) -> str:
+        """What a sentence calls it: `ranking+40 stream:smt` where the name itself is long."""
+        counts = Counter(self.antagonists)
+        if max(counts.values(), default=0) < MANY:
+            return self.name if self.place else "+".join(self.members)
+        each = [name if count == 1 else f"{count} {name}" for name, count in counts.items()]
+        return "+".join([self.lead, *each]) + (f"{BETWEEN}{self.place}" if self.place else "")
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -84,9 +95,12 @@ def reason_against(rule: Mitigated, place: str) -> str:
     return "its neighbours are that far away already" if NEAREST_FIRST.index(place) <= now else ""
 
 
-def is_quota(partition: str) -> bool:
-    """Whether a partition of this name limits CPU time and nothing else."""
-    return re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
+PREFETCHERS_OFF = "prefetchers-off"  # the partition under which nobody's cores prefetch
+
+
+def leaves_cache(partition: str) -> bool:
+    """Whether a partition of this name limits CPU time or prefetching, and nothing of the cache."""
+    return partition == PREFETCHERS_OFF or re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
 
 
 def place_of(mix: str) -> str:

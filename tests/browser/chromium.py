@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.lab.kit.alone import alone
 from tests.lab.kit.common import NoLab, whole
 from tests.lab.kit.debian import Debian, libraries, unfit, unpack
 
@@ -58,6 +59,11 @@ def fetch(say: Callable[[str], object]) -> Path:
     """Unpack Debian's Chromium and what it needs into the cache; NoLab explains why that cannot be."""
     if reason := unfit(NEEDED):
         raise NoLab(reason)
+    with alone(cache(), say):
+        return here() or _fetch(say)  # another process may just have fetched it
+
+
+def _fetch(say: Callable[[str], object]) -> Path:
     say(f"Fetching Chromium into {cache()} (once; about 210 MB to fetch, 600 MB unpacked)")
     packages = Debian(cache() / "debian")
     shutil.rmtree(packages.folder, ignore_errors=True)  # of a fetch that was broken off: another machine's, older lists

@@ -19,7 +19,7 @@ ATTEMPTS = 2  # on a busy host a process that has ended is listed a moment longe
 PROCESS = re.compile(r"<\w+>|\b\d{3,5}\b|\b0x[0-9a-f]{2,4}\b")
 
 
-@pytest.mark.parametrize("series", ["6.1", "6.12"])
+@pytest.mark.parametrize("series", ["6.1", "6.12", "7.2"])
 def test_kernel_answers_as_recorded(lab, tmp_path, series):
     command = f"cd {shlex.quote(str(PROJECT))} && {shlex.quote(sys.executable)} -m tests.lab.kit.reference"
     recorded = operations((RECORDED / f"ref-{series}.txt").read_text())

@@ -250,8 +250,8 @@ workloads:
   two: {command: "./xz -6 file", package: xz-utils, variables: {PATH: FOLDER, LD_PRELOAD: FOLDER/lib.so}}
   three: {command: "MARK {inputs}/text", inputs: text, environment: native}
 """
-# Started to find out what this machine is and has: none of these is named by a study.
-OURS = {"perf", "git", "systemd-detect-virt", "cc", "gcc", "clang", "dpkg-query"}
+# Started to find out what this machine is and has: none of these is named by a study. A `sleep` is frozen, to try it.
+OURS = {"perf", "git", "systemd-detect-virt", "cc", "gcc", "clang", "dpkg-query", "sleep"}
 WATCHED = """
 import json, os, sys
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -288,8 +288,9 @@ def strange(tmp_path):
     from tests.unit.windows_maker import company, mix, plan, written
 
     one = plan([company("c", mix("strange@0", "one@1"))], blocks=3)
-    for name in ("stranger", "other"):
-        study_folder.write(tmp_path / "results" / name, one, written(one, lambda *_: 100.0))
+    for hour, name in enumerate(("stranger", "other")):
+        started = f"2026-01-05T1{hour}:00:00+00:00"  # measured apart, or they are not compared
+        study_folder.write(tmp_path / "results" / name, one, written(one, lambda *_: 100.0), started)
     return tmp_path
 
 

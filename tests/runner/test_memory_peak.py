@@ -15,7 +15,9 @@ from tests.runner.test_contract import PLACES
 def test_the_trial_measures_keeps_a_record_and_reports(tmp_path):
     two = Layout(tuple(Cpu(cpu, core=cpu, package=0, llc=0) for cpu in (0, 1)), llc_bytes={0: 1 << 20})
     said: list[str] = []
-    (tmp_path / "environments").symlink_to(PLACES.cache / "environments")
+    built = (PLACES.cache / "environments").absolute()
+    built.mkdir(parents=True, exist_ok=True)  # by the trial, where it is the first to need them
+    (tmp_path / "environments").symlink_to(built)
     record = measure(PLACES.envs, tmp_path, two, said.append)
     assert json.loads(json.dumps(record)) == trial_records.MEMORY_PEAK.read(tmp_path)
     peak = Peak.of(record)

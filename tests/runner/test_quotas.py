@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,9 +45,10 @@ def busy():
     """A process that wants all of a CPU, in its group, bounded by nothing yet."""
     process = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True, preexec_fn=in_child())
     freezer, guarded = choose_freezer("quota"), []
+    made = quotas.room_for(Company(HALF), freezer.groups()[0], "a test")
     try:
         freezer.adopt(BESIDE, process.pid)
-        made = quotas.quotas_of(Company(HALF), freezer.group_of, freezer.stragglers, guarded.append, "a test")
+        made.take_in(Company(HALF), freezer.group_of, freezer.stragglers, guarded.append)
         yield made
     finally:
         freezer.close()
@@ -68,6 +70,26 @@ def test_a_quota_holds_a_busy_process_back_and_ends_with_its_scene(busy):
     assert busy.read_back() == {BESIDE: "1000 10000"}, "the kernel gives no less than a millisecond"
 
 
+def cpu_seconds(pid):
+    """What a process has had of CPUs, by the kernel's own clock of it (CPUCLOCK_SCHED)."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+def test_a_member_with_a_fifth_gets_a_fifth(busy):
+    """Of the periods in which it had used up its share, so that it does not matter what else this machine does."""
+    fifth, periods = Share(member=BESIDE, quota=20, period=50), 40
+    (pid,) = cgroups.processes(busy._groups[BESIDE].group)
+    busy.apply((fifth,))
+    wait_for(lambda: busy.throttling()[BESIDE].throttled > 0, "the kernel holds it back")
+    first, begun, took = time.monotonic(), busy.throttling()[BESIDE], cpu_seconds(pid)
+    wait_for(lambda: busy.throttling()[BESIDE].throttled >= begun.throttled + periods, "it uses its share up")
+    took, ended, seconds = cpu_seconds(pid) - took, busy.throttling()[BESIDE], time.monotonic() - first
+    given = 0.20 * 0.050
+    # Two periods at the edges, and a tick of 10 ms by which it may overrun.
+    assert took >= (ended.throttled - begun.throttled - 2) * given - 0.010
+    assert took <= (seconds / 0.050 + 2) * given + 0.010
+
+
 def test_the_witness_counts_what_was_held_back_and_sees_what_others_change(busy):
     witness = QuotaWitness(lambda: busy)
     busy.apply((HALF,))
@@ -85,7 +107,8 @@ def test_the_witness_counts_what_was_held_back_and_sees_what_others_change(busy)
 
 
 def test_nobody_is_bounded_where_no_scene_has_a_quota():
-    made = quotas.quotas_of(Company(Share(member=BESIDE, ways=1)), None, None, None, "a test")
+    made = quotas.room_for(Company(Share(member=BESIDE, ways=1)), None, "a test")
+    made.take_in(Company(Share(member=BESIDE, ways=1)), None, None, None)
     assert (made.members, made.throttling()) == ([], {})
 
 
@@ -127,15 +150,12 @@ def test_a_block_under_a_quota_is_measured_and_proved(cache, tmp_path, monkeypat
     record = json.loads((tmp_path / "block.json").read_text())
     windows, samples = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("windows", "samples"))
     assert record["status"] == "measured"
-    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    # What else runs on this machine may cost windows; the quota must not.
+    assert not windows["reasons"].str.contains("quota").any(), windows[["scene", "reasons"]]
     assert "cpu.max" in record["hardware"]["quotas"]["quotas"]
     under = samples[samples["metric"] == IN_FORCE]
     assert set(under["note"]) == {"5000 10000"}
     assert samples.loc[samples["metric"] == THROTTLED, "value"].sum() > 0
-    corun = (
-        windows[(windows["kind"] == "corun") & (windows["role"] == "antagonist")].groupby("partition")["rate"].mean()
-    )
-    assert corun["quota-50"] < corun["unmanaged"]
     assert set(_groups()) == before, "no group is left"
     assert stages[0].quotas.members == []
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from castmates.workloads.programs import GAMES
+from tests.lab.kit.alone import alone
 from tests.lab.kit.common import NoLab, whole
 from tests.lab.kit.debian import Debian, libraries, unfit, unpack
 
@@ -79,7 +80,14 @@ def fetch(say: Callable[[str], object]) -> None:
     """Unpack what this machine lacks of them, and of what they need; NoLab explains why that cannot be."""
     if reason := unfit(NEEDED):
         raise NoLab(reason)
-    say(f"Fetching {', '.join(TWINS)} into {cache()} (once; about 60 MB to fetch, 200 MB unpacked)")
+    with alone(cache(), say):
+        if lacking():  # else another process has just fetched them
+            _fetch(say)
+
+
+def _fetch(say: Callable[[str], object]) -> None:
+    say(f"Fetching {', '.join(TWINS)} into {cache()}")
+    say("(once; 66 MB of packages and 40 MB of lists to fetch, 200 MB unpacked)")
     packages = Debian(cache() / "debian")
     shutil.rmtree(packages.folder, ignore_errors=True)  # of a fetch that was broken off: older lists
     packages.update()

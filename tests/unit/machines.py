@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from castmates.machine.capture.capture import memory, read_captured_topology, record
+from castmates.files import memory_folder
+from castmates.machine.capture.capture import read_captured_topology, record
 from castmates.machine.topology import Topology
 from castmates.project import layout_of
 from castmates.study.placement.layout import Layout
@@ -123,7 +124,7 @@ MACHINES: dict[str, Callable[[], Machine]] = {
 @cache
 def topology(name: str) -> Topology:
     """A synthetic machine as the reader sees it, by way of a file like those of `doctor --capture`."""
-    with TemporaryDirectory(dir=memory()) as folder:
+    with TemporaryDirectory(dir=memory_folder()) as folder:
         file = Path(folder, f"{name}.json.gz")
         record(file, sysfs.build(Path(folder, "root"), MACHINES[name]()))
         return read_captured_topology(file)

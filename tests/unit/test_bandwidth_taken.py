@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.report.facts import BlockRecord, MachineFacts
+from castmates.report.block_record import BlockRecord
+from castmates.report.machine_facts import MachineFacts
 from castmates.report.results import Results
 from castmates.report.text.memory import bandwidth, pages
 from castmates.study.memory_peak import Peak

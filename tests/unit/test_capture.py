@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.linux.registers import read_register
+from castmates.linux.msr import read_msr
 from castmates.machine.capture import capture
 from castmates.machine.capture.capture import opened, read_captured_topology, read_files, record
 from castmates.machine.capture.contents import OF_MACHINE, OF_RESCTRL, OF_TRIALS, RESCTRL, keeper_of
@@ -19,6 +21,7 @@ from castmates.machine.facts import machine_facts
 from castmates.machine.topology import read_topology
 from castmates.protocols import Sample
 from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.trials.capture import take
 from castmates.trials.capture.bandwidth import in_lines
 from castmates.trials.capture.perf_lists import from_json
 from castmates.trials.capture.registers import OF_AMD, OF_INTEL
@@ -268,11 +271,82 @@ def test_what_is_no_capture_is_a_sentence(tmp_path):
         record(tmp_path / "text" / "below", tmp_path / "nothing")
 
 
+THERE = {  # what may stand under the name that a capture is to have
+    "pipe": os.mkfifo,  # as a device: who replaced it would break the machine
+    "folder": Path.mkdir,
+    "link": lambda file: file.symlink_to("precious"),
+    "dead link": lambda file: file.symlink_to("nothing"),
+    "text": lambda file: file.write_text("precious"),
+    "nothing in it": Path.touch,
+    "packed": lambda file: written(file, {"precious": 1}),
+}
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_what_is_no_capture_is_never_replaced_by_one(name, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    file = tmp_path / "machine.json.gz"
+    THERE[name](file)
+    before = file.lstat()
+    for write in (record, lambda file: take.capture(file, tmp_path, tmp_path, print)):  # the command looks at it first
+        with pytest.raises(CastmatesError, match="is there already, and is no capture of a machine"):
+            write(file)
+    assert file.lstat() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"precious", "machine.json.gz"}
+
+
+def test_an_earlier_capture_is_replaced_by_a_new_one(tmp_path):
+    file, nothing = tmp_path / "machine.json.gz", tmp_path / "nothing"
+    record(file, nothing, {"castmates/version": "0.1\n"})
+    record(file, nothing, {"castmates/version": "0.2\n"})
+    assert read_files(file) == {"castmates/version": "0.2\n"}
+    older = gzip.decompress(file.read_bytes()).replace(b'"castmates capture": 1', b'"castmates capture": 0')
+    written(file, older)
+    record(file, nothing, {"castmates/version": "0.3\n"})
+    assert read_files(file) == {"castmates/version": "0.3\n"}
+
+
+NO_ROOM = """
+import resource, sys
+from pathlib import Path
+from castmates.errors import CastmatesError
+from castmates.machine.capture.capture import record
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    record(Path(sys.argv[1]))
+except CastmatesError as problem:
+    sys.exit(str(problem))
+"""
+
+
+def test_a_capture_that_does_not_fit_leaves_the_one_before(tmp_path):
+    file = tmp_path / "machine.json.gz"
+    record(file, tmp_path / "nothing", {"castmates/version": "0.1\n"})
+    done = subprocess.run([sys.executable, "-c", NO_ROOM, file], capture_output=True, text=True, check=False)
+    assert done.stderr == f"{file}: the capture cannot be written: File too large.\n"
+    assert read_files(file) == {"castmates/version": "0.1\n"}
+    assert [path.name for path in tmp_path.iterdir()] == ["machine.json.gz"]
+
+
+def test_a_link_that_waits_for_what_is_being_written_is_not_followed(tmp_path):
+    """Whoever may make files in the folder can guess the name."""
+    precious, file = tmp_path / "precious", tmp_path / "machine.json.gz"
+    precious.write_text("precious")
+    (tmp_path / f".machine.json.gz.{os.getpid()}").symlink_to(precious)
+    record(file, tmp_path / "nothing", {"castmates/version": "0.1\n"})
+    assert precious.read_text() == "precious"
+    assert not file.is_symlink()
+    assert read_files(file) == {"castmates/version": "0.1\n"}
+
+
 def test_a_study_is_planned_for_a_captured_machine(tmp_path, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])
     theirs = tmp_path / "theirs.json.gz"
     record(theirs, sysfs.build(tmp_path / "root", machines.memory_only()))
     said = CliRunner().invoke(app, ["plan", "config/studies/quick.yaml", "--machine", str(theirs)]).output
+    assert "Next " not in said  # nothing can be measured there from here
+    (there,) = [line for line in said.splitlines() if line.startswith("There ")]
+    assert "castmates sweep config/studies/quick.yaml" in there
     assert ["chase+stream", "lead", "chase", "1", "0", "0"] in [line.split() for line in said.splitlines()]
     assert ["antagonist", "stream", "2", "0", "0"] in [line.split() for line in said.splitlines()]
     assert f"Onthemachinein{theirs}" in "".join(said.split())  # lines are wrapped
@@ -295,12 +369,13 @@ def test_partitions_are_planned_for_the_cache_of_a_captured_machine(owned, tmp_p
 
 def test_no_register_that_names_a_processor_is_read(tmp_path):
     assert not {0x4E, 0x4F, 0x17, 0xC00102F0, 0xC00102F1} & {*OF_INTEL, *OF_AMD}
-    device = tmp_path / "0/msr"
-    device.parent.mkdir()
+    device = tmp_path / "dev/cpu/0/msr"
+    device.parent.mkdir(parents=True)
     device.write_bytes(bytes(0xC90) + (0x7FF).to_bytes(8, "little"))
-    assert read_register(0, 0xC90, tmp_path) == 0x7FF
-    assert read_register(0, 0xC91, tmp_path) is None
-    assert read_register(1, 0xC90, tmp_path) is None
+    assert read_msr(0, 0xC90, tmp_path) == 0x7FF
+    for cpu, address in ((0, 0xC91), (1, 0xC90)):
+        with pytest.raises(OSError, match=r".+"):
+            read_msr(cpu, address, tmp_path)
 
 
 def test_perfs_lists_are_kept_without_probes_and_descriptions():

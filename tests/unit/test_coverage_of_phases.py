@@ -26,7 +26,7 @@ def test_changes_of_counts_by_phase(blocks):
     step = np.tile([1, 2, 3], len(studies.windows))
     t_ns = np.round(1e9 * step).astype("int64")
     steps = windows[["study", "company", "block", "window", "member", "platform"]].assign(
-        t_ns=t_ns, units=step, begin_ns=pd.array(t_ns, "Int64"), forward_s=FORWARD
+        t_ns=t_ns, units=step, begin_ns=pd.array(t_ns, "Int64"), forward_s=FORWARD, slice=windows["window"]
     )
     found = estimate_phase_counts([steps], [counts], studies.windows)
     assert len(found) == studies.shape[0]

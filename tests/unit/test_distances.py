@@ -12,11 +12,11 @@ from castmates.errors import CastmatesError
 from castmates.report.figures import distances as figure
 from castmates.report.figures.texts import texts_for
 from castmates.report.text.places import AXIS
-from castmates.report.text.words import plain
+from castmates.report.text.words import number, plain
 from castmates.study import catalogue
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.modelled import MachineModel, layout_of
-from castmates.study.spec import Share
+from castmates.study.spec import LeftOut, Share
 from tests.unit import windows_maker
 from tests.unit.legible import problems
 from tests.unit.machines import layout
@@ -34,7 +34,7 @@ def cast(machine, rule, no_quota="", **keys):
     programs = workloads("x", "a", "b")
     catalogue.check_names(one, programs, "study.yaml")
     return where, resolve(
-        one, Programs(programs, prepared(programs), "p"), Host(where, None, no_quota=no_quota), "study.yaml"
+        one, Programs(programs, prepared(programs), "p"), Host(where, no_quota=no_quota), "study.yaml"
     )
 
 
@@ -95,6 +95,9 @@ def test_more_neighbours_are_those_before_and_others_beside_the_same_lead():
         "mixes: left out: the mix x+a+a:smt needs 2 CPUs more on the lead's cores (siblings), but there is 1."
     )
     assert where.siblings
+    (left_out,) = found.left_out
+    assert (left_out.mix, left_out.lead, left_out.antagonists) == ("x+a+a:smt", "x", ("a", "a"))
+    assert left_out.reason == "needs 2 CPUs more on the lead's cores (siblings), but there is 1"
 
 
 @pytest.mark.parametrize(
@@ -194,6 +197,24 @@ def test_the_table_has_the_loss_of_each_place_and_what_a_step_away_gains():
     assert list(table["gain_blocks"]) == [0, 4, 0, 4]
 
 
+def test_what_the_machine_has_no_place_for_is_a_row_with_its_reason_beside_others():
+    mixes = [_placed("x@0", ["a@9"], "smt"), _placed("x@0", ["a@1"], "core"), _placed("x@0", ["a@1", "a@2"], "core")]
+    left_out = (
+        LeftOut(mix="x+a+a:smt", lead="x", antagonists=("a", "a"), reason="needs two"),
+        LeftOut(mix="y+a+a:smt", lead="y", antagonists=("a", "a"), reason="of a lead that has no other arrangement"),
+    )
+    plan = windows_maker.plan([windows_maker.company("c", *mixes)], blocks=3).model_copy(update={"left_out": left_out})
+    windows = windows_maker.written(plan, lambda *_: 1.0)
+    table = estimate_distances(plan, windows, estimate_effects(plan, windows, margin=0.02))
+    assert [*zip(table["distance"], table["count"], table["reason"], strict=True)] == [
+        ("smt", 1, ""), ("smt", 2, "needs two"), ("core", 1, ""), ("core", 2, "")
+    ]  # fmt: skip
+    row = table[table["reason"] != ""].iloc[0]
+    assert math.isnan(row["degradation_pct"])
+    assert (row["blocks"], row["verdict"], row["nearer"], row["platform"]) == (0, "no data", "", "measured")
+    assert list(table["nearer"]) == ["", "", "smt", ""]  # what was not measured is nobody's nearer place
+
+
 def test_a_study_of_one_arrangement_has_no_rows():
     plan = windows_maker.plan([windows_maker.company("c", windows_maker.mix("x@0", "a@1"))], blocks=3)
     windows = windows_maker.written(plan, lambda *_: 1.0)
@@ -209,7 +230,8 @@ def results(blocks=4):
         for count in (1, 2, 4)
         if (place, count) != ("smt", 4)
     ]
-    plan = windows_maker.plan([windows_maker.company("c", *mixes)], blocks)
+    four = LeftOut(mix="x+a+a+a+a:smt", lead="x", antagonists=("a",) * 4, reason="needs 4 more, but there are 2")
+    plan = windows_maker.plan([windows_maker.company("c", *mixes)], blocks).model_copy(update={"left_out": (four,)})
     losses = {mix.name: 0.3 * len(mix.antagonists) / (1 + 3 * number) for number, mix in enumerate(mixes)}
     rng = np.random.default_rng(3)
 
@@ -223,16 +245,23 @@ def results(blocks=4):
     return replace(of_effects(atoms(), blocks=blocks), plan=plan, effects=effects, distances=table)
 
 
-def test_the_figure_has_a_line_for_each_number_and_a_place_for_each_distance():
+def test_the_figure_has_a_bar_for_each_number_and_a_place_for_each_distance():
     drawn, source = figure.draw(results())
     assert problems(drawn) == []
     (axes,) = drawn.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == [
         AXIS[place] for place in ("smt", "core", "socket", "other-socket")
     ]
+    known = source[source["reason"] == ""]
+    assert [round(bar.get_height(), 6) for bar in axes.patches] == [round(loss, 6) for loss in known["degradation_pct"]]
     said = [text.get_text() for text in axes.texts]
-    assert set(said) == {"1 neighbour", "2 neighbours", "4 neighbours"}
-    assert len(source) == 11
+    assert [said.count(count) for count in "124"] == [4, 4, 4]  # how many, below each bar
+    assert said.count("\N{EN DASH}") == 1
+    assert {f"{number(loss)} %" for loss in known["degradation_pct"]} <= set(said)
+    assert len(source) == 12
+    why = "not possible here: 4 neighbours on its siblings, which needs 4 more, but there are 2"
+    assert why in " ".join(text.get_text().replace("\n", " ") for text in drawn.texts)
+    assert why in texts_for("distances", results()).alternative
     words = texts_for("distances", results()).alternative
     assert "x beside a: 1 on its siblings 2" in words
     assert "4 on another socket" in words
@@ -242,4 +271,6 @@ def test_names_show_the_place_in_words():
     assert plain("ranking@0+stream@1") == "ranking+stream"
     assert plain("stream+stream:smt") == "2 \N{MULTIPLICATION SIGN} stream (on its siblings)"
     assert plain("a@1#2") == "a"
+    assert plain("ranking@0-2.8+stream@3-4") == "ranking+stream"
+    assert plain("stream@1-2+stream@3-4#2:smt") == "2 \N{MULTIPLICATION SIGN} stream (on its siblings)"
     assert plain("placebo:1") == "placebo:1"

@@ -38,7 +38,7 @@ def test_what_two_durations_share_stands_once_and_nothing_is_ambiguous(least, mo
         (0.04, "0 %"),
         (5.0, "5 %"),
         (-3.2, "−3.2 %"),
-        (math.inf, "nothing"),
+        (math.inf, "none found"),
     ],
 )
 def test_percent(value, text):

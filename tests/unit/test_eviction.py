@@ -5,7 +5,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.topology import CacheDomain, NumaNode, Topology
-from castmates.report.facts import EvictionFacts
+from castmates.report.block_facts import EvictionFacts
 from castmates.report.text.eviction import eviction_sentence
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.rounds import eviction

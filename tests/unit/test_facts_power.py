@@ -3,7 +3,7 @@
 import json
 
 from castmates.machine.facts import machine_facts
-from castmates.report.facts import MachineFacts
+from castmates.report.machine_facts import MachineFacts
 from castmates.report.text.machine import described
 from tests.unit import sysfs
 

@@ -179,6 +179,51 @@ def test_throttles_that_the_processor_makes_equal_are_one():
     assert equal(plan, held_by([])) == []
 
 
+def on_two_caches(company, partition, rows, caches=(0, 1)):
+    """A record of members that use these caches; rows are (member, cache, asked, held)."""
+    found = [{"member": who, "line": "L3", "domain": at, "asked": asked, "held": now} for who, at, asked, now in rows]
+    one = record(company, **{partition.replace("-", "_"): []})
+    one["processor"]["partitions"][partition] = found
+    one["processor"]["caches"] = {who: list(caches) for who in (LEAD, STREAM, REST)}
+    return one
+
+
+@pytest.mark.parametrize(
+    ("rows", "isolates", "lead_ways"),
+    [
+        # Tied on one cache alone: it is its other cache that has the fewest ways, and they overlap on the first.
+        ([(LEAD, 0, "3ff", "7ff")], False, 10),
+        # One takes the last ways of the first cache, the other those of the second: they never meet.
+        ([(LEAD, 0, "3ff", "1ff"), (STREAM, 0, "400", "600"), (STREAM, 1, "400", "400")], True, 9),
+        # Held narrower on one cache, and as asked on the other, where the antagonist has come to reach into it.
+        ([(LEAD, 1, "3ff", "0ff"), (STREAM, 0, "400", "600")], False, 8),
+        ([(LEAD, 0, "3ff", "0ff"), (STREAM, 0, "400", "700")], True, 8),
+    ],
+)
+def test_masks_of_several_caches_are_held_apart(rows, isolates, lead_ways):
+    """Joined, masks seemed to overlap that never meet; and what only one cache held stood for all of them."""
+    plan = made(split(10))
+    (company,) = [company.id for company in plan.companies]
+    known = held_by([on_two_caches(company, "split-10", rows)])
+    real = as_held(plan, known)
+    assert bool(len(candidates(real, "split-10", states(plan, known)))) == isolates
+    effects = estimate_effects(real, maker.windows(plan), 0.02, held=states(plan, known))
+    assert effects.set_index("partition")["lead_ways"]["split-10"].tolist().count(lead_ways) > 0
+
+
+def test_partitions_that_differ_on_one_cache_are_not_the_same():
+    plan = made(split(9), split(10))
+    (company,) = [company.id for company in plan.companies]
+    same = [(LEAD, 0, "1ff", "3ff"), (STREAM, 0, "600", "400"), (REST, 0, "600", "400")]
+    other = [(who, 1, asked, now) for who, _, asked, now in same]
+    both = on_two_caches(company, "split-9", same + other)
+    one = on_two_caches(company, "split-9", same)
+    for found in (both, one):
+        found["processor"]["partitions"]["split-10"] = []
+    assert equal(plan, held_by([both])) == [("split-9", "split-10")]
+    assert equal(plan, held_by([one])) == []
+
+
 def page_of(plan, *records):
     """The results of a study as its page is made of them."""
     table = maker.windows(plan, noise=0.01)

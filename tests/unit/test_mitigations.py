@@ -8,6 +8,8 @@ import pytest
 from castmates.analysis.partitions.mitigations import APART, NO_DATA, TOO_FEW, estimate_mitigations
 from castmates.report.figures import mitigations as figure
 from castmates.report.figures.texts import texts_for
+from castmates.report.text.mitigations import amount_of
+from castmates.study.cache import Bandwidth
 from castmates.study.mitigations import NO_CACHE
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.modelled import MachineModel, cache_of, layout_of
@@ -70,7 +72,7 @@ def test_everything_that_the_machine_can_do_is_planned_on_the_mix_as_it_is():
         ("socket", "its neighbours are that far away already", {"distance": "other-socket"}),
         (
             "other-socket",
-            "the mix x+a:other-socket needs 1 core on another socket, but there are none",
+            "needs 1 core on another socket, but there are none",
             {"machine": SINGLE, "distance": None},
         ),
     ],
@@ -105,7 +107,7 @@ def tried(blocks=10, apart=False) -> Plan:
         ("code", [], "no cdp"),
     ]
     against = tuple(Mitigation(mix=base.name, kind=kind, arms=tuple(arms), reason=why) for kind, arms, why in rows)
-    return windows_maker.plan(companies, blocks).model_copy(update={"mitigations": against})
+    return windows_maker.plan(companies, blocks).model_copy(update={"mitigations": against, "cache": cache_of(SERVER)})
 
 
 LOSSES = {"split-4": (0.2, 0.5), "split-8": (0.1, 0.7), "quota-50": (0.15, 0.9), "unmanaged": (0.4, 0.3)}
@@ -192,13 +194,37 @@ def results(blocks=10, **keys):
     return replace(of_effects(atoms(), blocks=blocks), mitigations=table, plan=plan)
 
 
+@pytest.mark.parametrize(
+    ("unit", "said"), [("%", "to 40 %"), ("1/8 GB/s", "to 5 GB/s"), ("MiB/s", "to 40 MiB/s"), ("", "MB 40")]
+)
+def test_a_throttle_is_told_in_the_machines_unit(unit, said):
+    bandwidth = Bandwidth(unit=unit, least=8, step=8, most=2048) if unit else None
+    cache = cache_of(SERVER).model_copy(update={"bandwidth": bandwidth})
+    assert amount_of({"mitigation": "bandwidth", "partition": "antagonists-mb40"}, cache) == said
+
+
+def test_the_figure_has_the_least_loss_first_and_the_change_in_words():
+    drawn, _ = figure.draw(results())
+    left, right = drawn.axes
+    names = [text.get_text().partition("\n")[0] for text in left.texts if text.get_position()[0] < -72]
+    assert names == [
+        "nothing is done", "neighbours on another socket", "separate cache ways", "neighbours' CPU time limited",
+        "ways for its code alone",
+    ]  # fmt: skip
+    changes = {one.get_text().partition("\n")[2] for axes in (left, right) for one in axes.texts}
+    assert "46.2 to 46.2 % faster" in changes  # of the program: exp(0.4 - 0.02)
+    assert "45.1 to 45.1 % slower" in changes  # of its neighbour under the quota: 1 - exp(0.3 - 0.9)
+
+
 def test_the_figure_shows_both_sides_and_why_something_is_missing():
     drawn, source = figure.draw(results())
     assert problems(drawn) == []
     said = [text.get_text().replace("\n", " ") for text in drawn.findobj(lambda artist: hasattr(artist, "get_text"))]
-    assert {"the program loses (%)", "its neighbours lose (%)", "nothing is done", "no cdp"} <= set(said)
-    assert any(text.startswith("separate cache ways best of 2: split-8") for text in said)
+    assert {"dlrm loses (%)", "its neighbour loses (%)", "nothing is done", "no cdp"} <= set(said)
+    assert any(text.startswith("separate cache ways 8 of 12 ways, best of 2") for text in said)
     assert any(text.startswith("33.0 %") for text in said)
     assert len(source) == 5
     words = texts_for("mitigations", results()).alternative
-    assert "dlrm beside stream: nothing is done, 33.0 % and 25.9 %; on another socket, 2.0 % and 1.0 %" in words
+    assert (
+        "dlrm beside stream: nothing is done, 33.0 % and 25.9 %; neighbours on another socket, 2.0 % and 1.0 %" in words
+    )

@@ -120,6 +120,13 @@ def test_nothing_is_known_before_the_first_blocks(folder):
     assert "the first 2 launches decide how many rounds the others have; until then as many are expected" in text
 
 
+def test_too_few_launches_are_called_that(folder):
+    text = said(load(blocks=2))
+    assert "2 are too few to find any loss, 12 find a loss of 4.3 %, 20 find 3.2 %" in text
+    assert "only one among the 2 pairs: none found, " in text
+    assert "a loss of nothing" not in text
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_first_screen_fits_the_terminal_and_nothing_is_cut_off(folder, width):
     known = found(load())

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.report.facts import Settled
+from castmates.report.block_facts import Settled
 from castmates.report.figures.index import FIGURES, figure_names
 from castmates.report.page.page import page, write_page
 from castmates.report.results import read_results

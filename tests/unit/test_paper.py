@@ -15,7 +15,7 @@ from castmates.analysis.partitions.pareto import CONFIRMED
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.report.facts import BlockRecord
+from castmates.report.block_record import BlockRecord
 from castmates.report.paper import methods
 from castmates.report.paper import paper as paper_of
 from castmates.report.paper.crate import About, Part, Run, metadata

@@ -123,6 +123,37 @@ def packages(row):
     ]
 
 
+EVERY = ("corun", "placebo")
+
+
+@pytest.mark.parametrize(
+    ("subject", "metric", "gone", "scenes"),
+    [
+        ("package0", "memory_written", {(CONTROLLERS, "package 0"), (SEEN_BY_MBM, "packages")}, EVERY),
+        ("stream@1", "mbm_total", {(SEEN_BY_MBM, "packages")}, EVERY[:1]),  # where it runs
+        ("host", "foreign_traffic", {(FOREIGN, "packages"), (SEEN_BY_MBM, "packages")}, EVERY),
+        ("cpu2", "core_throttles", {(THROTTLED, "member")}, EVERY),
+    ],
+)
+def test_a_sum_of_which_a_part_is_not_known_is_not_known(subject, metric, gone, scenes):
+    """Missing parts counted as none: what controllers had read alone stood for what they had moved."""
+
+    def lacking(row):
+        for one in packages(row):
+            is_missing = (one["subject"], one["metric"]) == (subject, metric)
+            yield one | {"value": np.nan} if is_missing else one
+
+    def absent(row):
+        return [one for one in packages(row) if (one["subject"], one["metric"]) != (subject, metric)]
+
+    # A CPU without a sample is one that has no such counter; all others have a sample of what is not known.
+    for made in (lacking,) if metric == "core_throttles" else (lacking, absent):
+        whole, table = (found("samples", each, of_members=False) for each in (packages, made))
+        keys = ("metric", "scope", "scene")
+        before, after = ({*zip(*(each[key] for key in keys), strict=True)} for each in (whole, table))
+        assert before - after == {(*what, scene) for what in gone for scene in scenes}
+
+
 def test_what_belongs_to_a_package_is_in_no_members_name():
     table = found("samples", packages, of_members=False)
     own = table[table["scope"] != "member"]

@@ -11,7 +11,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.linux import msr, uncore_frequency
 from castmates.linux.owner import myself
-from castmates.machine import latency_hold, quieting
+from castmates.machine import latency_hold, prefetch_control, quieting
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.study.model import Prepare, Study
@@ -57,7 +57,7 @@ def contents(root):
 
 
 def registers(root):
-    return {cpu: msr.read(msr.path_of(cpu, quieting.PREFETCH_CONTROL, root)) for cpu in range(8)}
+    return {cpu: msr.read(msr.path_of(cpu, prefetch_control.PREFETCH_CONTROL, root)) for cpu in range(8)}
 
 
 def test_prefetchers_are_switched_on_the_blocks_cpus_alone_and_put_back(root, journal):
@@ -76,7 +76,7 @@ def test_prefetchers_are_switched_on_the_blocks_cpus_alone_and_put_back(root, jo
 def test_an_unknown_processors_register_is_never_written(root, journal, cpuinfo):
     sysfs.write(root / "proc/cpuinfo", cpuinfo)
     before = contents(root)
-    with pytest.raises(CastmatesError, match="knows the register of Intel's Xeon processors alone"):
+    with pytest.raises(CastmatesError, match="Intel's Xeon processors and of AMD's since Zen 3 alone"):
         hold(root, journal, prefetchers="off").__enter__()
     assert contents(root) == before
 

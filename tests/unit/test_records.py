@@ -1,6 +1,6 @@
 """Records are read when asked for; what they have in common is held once."""
 
-from castmates.report.facts import BlockRecord
+from castmates.report.block_record import BlockRecord
 from castmates.results.records import Records
 
 

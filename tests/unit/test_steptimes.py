@@ -55,9 +55,12 @@ def test_many_launches_and_antagonists_are_capped_and_it_is_said(tmp_path):
     figure, source = steptimes.draw(found)
     assert sorted(source.loc[source["scene"] == "solo", "block"].dropna().unique()) == [1, 2, 4, 5, 6, 7, 9, 10]
     drawn = {text.get_text() for text in figure.legends[0].get_texts()}
-    assert len(drawn) == 2 + steptimes.BESIDE
+    assert len(drawn) == 2 + steptimes.DRAWN["corun"]
     assert "beside stream" not in drawn  # changes the median least
     assert "at most 8 launches" in steptimes.caption(found)
+    some = "those that change the median most are drawn"
+    assert some in steptimes.caption(found)
+    assert some not in steptimes.caption(results(tmp_path / "few"))
     assert sum(len(line.get_xdata()) for line in figure.axes[0].lines) < 8 * 7 * len(SHARES) + 7 * 81
 
 

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
+from castmates.pipeline import snakemake
 from castmates.results.find import find, study_file
 from castmates.results.folder import StudyFolder
 from tests.unit.windows_maker import company, mix, plan
@@ -113,3 +114,61 @@ def test_confirming_studies_are_found_too(project):
     (project / "results/golden-confirm-1").mkdir()
     (project / "results/golden-confirm-1/plan.json").write_text("{}")
     assert study_file(project / "results/golden-confirm-1").name == "golden-confirm-1.yaml"
+
+
+@pytest.mark.parametrize("command", ["plan", "sweep"])
+@pytest.mark.parametrize(
+    ("machine", "rule", "sentence"),
+    [
+        (
+            "cores: 4",
+            "distance: [smt]",
+            "chase+stream:smt needs 1 CPU more on the lead's cores (siblings), but there are none.",
+        ),
+        (
+            "cores: 4",
+            "distance: [core, other-socket]",
+            "chase+stream:other-socket needs 1 core on another socket, but there are none.",
+        ),
+        (
+            "{cores: 4, sockets: 2, domains: 2}",
+            "distance: [socket]",
+            "chase+stream:socket needs 1 core around another last-level cache of the lead's socket, "
+            "but there are none.",
+        ),
+        (
+            "cores: 4",
+            "distance: [core], count: [40]",
+            "chase+40 stream:core needs 40 cores more close to the lead, around the same last-level cache, "
+            "but there are 3.",
+        ),
+        (
+            "cores: 4",
+            "count: [40]",
+            "chase+40 stream asks for 41 cores (1 + 40 × 1), but only 4 CPUs (0-3) may be used here; "
+            "lower 'cores' of a workload or take out the mix.",
+        ),
+    ],
+)
+def test_neighbours_that_find_no_place_are_one_sentence_before_anything_starts(
+    command, machine, rule, sentence, project, monkeypatch
+):
+    monkeypatch.setattr(snakemake, "sweep", lambda *_: pytest.fail("Snakemake was started"))
+    model = machine if machine.startswith("{") else f"{{{machine}}}"
+    mix = f"{{lead: chase, antagonists: [stream], {rule}}}"
+    (project / "far.yaml").write_text(f"name: far\nplatform: modelled\nmodel: {model}\nmixes: [{mix}]\n")
+    done = ask(command, "far.yaml")
+    assert done.exit_code == 1
+    assert isinstance(done.exception, CastmatesError)
+    assert str(done.exception) == f"far.yaml: the mix {sentence}"
+
+
+def test_fewer_neighbours_are_measured_where_more_find_no_place(project):
+    mix = "{lead: chase, antagonists: [stream], count: [1, 40]}"
+    (project / "many.yaml").write_text(f"name: many\nplatform: modelled\nmodel: {{cores: 4}}\nmixes: [{mix}]\n")
+    outline = json.loads(ask("plan {} --json", "many.yaml").output)
+    assert outline["notes"] == [
+        "mixes: left out: the mix chase+40 stream asks for 41 cores (1 + 40 × 1), but only 4 CPUs (0-3) may be used "
+        "here."
+    ]
+    assert [row["beside"] for row in outline["rows"]] == [["stream"]]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.report.facts import BlockRecord, MachineFacts
+from castmates.report.block_record import BlockRecord
+from castmates.report.machine_facts import MachineFacts
 from castmates.report.text import health, machine, words
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import BLOCKS, frame

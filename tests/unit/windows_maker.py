@@ -124,6 +124,8 @@ def one_slice(valid):
         "open_s": 1.0,
         "progress_s": 1.0,
         "later": 1.0,
+        "lead_in_passes": 1,
+        "not_steady": False,
     }
 
 

@@ -15,6 +15,18 @@ MODELLED = {
 }
 
 
+# Its neighbours sit in several places, and things are tried against a loss: the tables of both have rows.
+ARRANGED = {
+    "platform": "modelled",
+    "model": {"threads": 2, "sockets": 2},
+    "leads": [],
+    "antagonists": [],
+    "mixes": [{"lead": "chase", "antagonists": ["stream"], "distance": ["smt", "other-socket"], "count": [1, 2]}],
+    "mitigations": [{"lead": "chase", "antagonists": ["stream"], "distance": "smt", "kinds": ["core", "quota"]}],
+    "budget": MODELLED["budget"],
+}
+
+
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
     """An empty cache: the first sweep builds the kernels in it, as that of a user does."""
@@ -44,4 +56,14 @@ def modelled(tmp_path_factory):
     sweeps = Sweeps.make(folder / "project", folder / "cache")
     sweeps.write_study(MODELLED)
     sweeps.shown = sweeps.sweep().stderr
+    return sweeps
+
+
+@pytest.fixture(scope="session")
+def arranged(tmp_path_factory):
+    """A modelled study of distances and mitigations, from an empty folder to its page."""
+    folder = tmp_path_factory.mktemp("arranged")
+    sweeps = Sweeps.make(folder / "project", folder / "cache")
+    sweeps.write_study(ARRANGED)
+    sweeps.sweep()
     return sweeps

@@ -52,7 +52,7 @@ class Sweeps:
             (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, folder / part)
         (folder / "castmates").symlink_to(ROOT / "castmates")
         kernels = folder / "config/workloads/kernels.yaml"  # small sets, however large the cache of this machine
-        kernels.write_text(re.sub(r"\b\d+(\.\d+)?(llc|ways)\b", "16M", kernels.read_text()))
+        kernels.write_text(re.sub(r"(?<![-\w])\d+(\.\d+)?(llc|ways)\b", "16M", kernels.read_text()))
         one = cls(folder, cache)
         one.write_study({})
         return one

@@ -11,18 +11,23 @@ from tests.workflow.sweeps import Sweeps
 
 
 @pytest.mark.core
-def test_every_table_and_figure_says_that_it_is_modelled(modelled):
-    files = [file for suffix in ("csv", "parquet") for file in modelled.results.rglob(f"*.{suffix}")]
-    assert {"effects.csv", "stamps.parquet", "partitions.csv", "steps.parquet", "samples.parquet"} <= {
-        file.name for file in files
-    }
-    for file in files:
-        table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
-        nothing = file.stem in ("counters", "topdown", "layers")  # which a modelled machine has not
-        assert set(table["platform"].dropna()) == (set() if nothing else {"modelled"}), file
-    for figure in modelled.results.glob("figures/*.pdf"):
-        assert figure.with_suffix(".png").stat().st_size > 0
-        assert "Source: modelled." in figure.with_suffix(".txt").read_text()
+def test_every_table_and_figure_says_that_it_is_modelled(modelled, arranged):
+    tables, stamped = set(), set()
+    for sweeps in (modelled, arranged):
+        for file in [file for suffix in ("csv", "parquet") for file in sweeps.results.rglob(f"*.{suffix}")]:
+            table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
+            said = set(table["platform"].dropna())
+            assert said == ({"modelled"} if len(table) else set()), file
+            tables.add(file.name)
+            stamped |= {file.name} if said else set()
+        for figure in sweeps.results.glob("figures/*.pdf"):
+            assert figure.with_suffix(".png").stat().st_size > 0
+            assert "Source: modelled." in figure.with_suffix(".txt").read_text()
+    assert {"effects.csv", "stamps.parquet", "partitions.csv", "steps.parquet", "samples.parquet"} <= stamped
+    assert {"distances.csv", "mitigations.csv", "mitigations.parquet"} <= stamped
+    # What a modelled machine lacks; every other table has rows in one of the two studies.
+    assert {name.partition(".")[0] for name in tables - stamped} == {"counters", "topdown", "layers"}
+    assert {"distances.pdf", "mitigations.pdf"} <= {file.name for file in arranged.results.glob("figures/*.pdf")}
 
 
 def test_the_page_says_so_too(modelled):

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.statistics.intervals import estimate
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import DISTANCES, frame
-from castmates.study.spec import UNMANAGED, Mix, Plan
+from castmates.study.spec import UNMANAGED, LeftOut, Mix, Plan
 from castmates.study.wanted import NEAREST_FIRST, place_of
 
 _FROM_EFFECTS = ["slowdown", "slowdown_low", "slowdown_high", "degradation_pct", "degradation_low", "degradation_high"]
@@ -23,10 +23,20 @@ _FROM_EFFECTS += ["blocks", "rounds", "verdict"]
 class Arranged:
     """A mix as one of several that differ in the number of its antagonists, or in where they sit."""
 
-    mix: Mix
+    mix: Mix | LeftOut
     antagonists: str  # that are there `count` times
     distance: str
     count: int
+
+    @property
+    def name(self) -> str:
+        """What the mix is called."""
+        return self.mix.mix if isinstance(self.mix, LeftOut) else self.mix.name
+
+    @property
+    def reason(self) -> str:
+        """Why it is not measured; "" where it is."""
+        return self.mix.reason if isinstance(self.mix, LeftOut) else ""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -35,16 +45,23 @@ class Arranged:
 
 
 def arranged(plan: Plan) -> list[Arranged]:
-    """The mixes whose lead runs beside the same antagonists in several arrangements; the same place counts once."""
+    """The mixes whose lead runs beside the same antagonists in several arrangements; the same place counts once.
+
+    Arrangements for which the machine has no place are among them where there are others.
+    """
     families: dict[tuple[str, str], dict[str, Arranged]] = {}
     for mix in plan.mixes:
         if mix.antagonists and not mix.partitions:
-            each = _arranged(mix)
+            each = _arranged(mix, mix.name, map(workload_of, mix.antagonists))
             family = families.setdefault((workload_of(mix.lead), each.antagonists), {})
             known = family.get(mix.identity)
             # What a study names by its distance is shown by that, and not as what placement happens to choose too.
             if known is None or (not known.distance and each.distance):
                 family[mix.identity] = each
+    for left_out in plan.left_out:
+        each = _arranged(left_out, left_out.mix, left_out.antagonists)
+        if (key := (left_out.lead, each.antagonists)) in families:
+            families[key][each.name] = each
     several = [list(family.values()) for family in families.values() if len(family) > 1]
     return [each for family in several for each in sorted(family, key=lambda each: each.order)]
 
@@ -57,8 +74,9 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
     table = pd.DataFrame(
         {
             "row": range(len(rows)),
-            "mix": [each.mix.name for each in rows],
+            "mix": [each.name for each in rows],
             "member": [each.mix.lead for each in rows],
+            "reason": [each.reason for each in rows],
             "distance": [each.distance for each in rows],
             "count": [each.count for each in rows],
             "family": [each.antagonists for each in rows],
@@ -68,7 +86,7 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
         (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
     ]
     kept = ["study", "mix", "member", "lead", "platform", *_FROM_EFFECTS]
-    table = table.merge(against[kept], on=["mix", "member"])
+    table = pd.concat([table.merge(against[kept], on=["mix", "member"]), _not_measured(table, plan, against)])
     pairs = list(_nearer(rows))
     table["nearer"] = table["row"].map({number: rows[other].distance for number, other in pairs}).fillna("")
     table = table.merge(_gains(rows, pairs, plan, windows), on=["row", "platform"], how="left")
@@ -78,11 +96,18 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
     return table.sort_values(["platform", "row"], kind="stable")[list(DISTANCES)].astype(dict(DISTANCES))
 
 
-def _arranged(mix: Mix) -> Arranged:
-    counts = Counter(map(workload_of, mix.antagonists))
+def _not_measured(table: pd.DataFrame, plan: Plan, against: pd.DataFrame) -> pd.DataFrame:
+    """The rows of what the machine has no place for, on every platform that measured."""
+    rows = table[table["reason"] != ""].merge(against[["platform"]].drop_duplicates(), how="cross")
+    rows = rows.assign(**dict.fromkeys(_FROM_EFFECTS, np.nan))
+    return rows.assign(study=plan.study, lead=rows["member"], blocks=0, rounds=0, verdict="no data")
+
+
+def _arranged(mix: Mix | LeftOut, name: str, antagonists: Iterable[str]) -> Arranged:
+    counts = Counter(antagonists)
     times = math.gcd(*counts.values())
     once = [name for name in counts for _ in range(counts[name] // times)]
-    return Arranged(mix, "+".join(once), place_of(mix.name), times)
+    return Arranged(mix, "+".join(once), place_of(name), times)
 
 
 def _nearer(rows: Sequence[Arranged]) -> Iterator[tuple[int, int]]:
@@ -92,9 +117,10 @@ def _nearer(rows: Sequence[Arranged]) -> Iterator[tuple[int, int]]:
             other
             for other, near in enumerate(rows[:number])
             if near.distance
+            and not near.reason
             and (near.mix.lead, near.antagonists, near.count) == (each.mix.lead, each.antagonists, each.count)
         ]
-        if known and each.distance:
+        if known and each.distance and not each.reason:
             yield number, known[-1]
 
 
@@ -112,7 +138,7 @@ def _gains(
         }
         for company in plan.companies
         for number, other in pairs
-        if None not in (scenes := [_scene(rows[each].mix, company.mixes) for each in (number, other)])
+        if None not in (scenes := [_scene(rows[each], company.mixes) for each in (number, other)])
     ]
     columns = ["row", "company", "member", "scene", "baseline_scene"]
     together = pair(planned(windows, plan), pd.DataFrame(compared, columns=columns))
@@ -122,7 +148,7 @@ def _gains(
     return table[["log", "log_low", "log_high", "gain_blocks"]].reset_index()
 
 
-def _scene(mix: Mix, mixes: Sequence[Mix]) -> str | None:
+def _scene(arranged: Arranged, mixes: Sequence[Mix]) -> str | None:
     """The scene of a mix in a company; None where the company lacks it."""
-    members = mix.lead, mix.antagonists
+    members = arranged.mix.lead, arranged.mix.antagonists
     return next((f"corun:{each.name}" for each in mixes if (each.lead, each.antagonists) == members), None)

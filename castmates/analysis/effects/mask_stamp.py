@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from castmates.study.spec import UNMANAGED
-from castmates.study.wanted import is_quota
+from castmates.study.wanted import leaves_cache
 
 VERIFIED, UNVERIFIED = "verified", "unverified"
 WORKS = "works"  # the verdict of `castmates doctor --verify-cat` that lets masks be believed
@@ -16,7 +16,7 @@ def masks_stamp(
     partitions: Collection[str], platforms: Collection[str], machine: Mapping[str, Any]
 ) -> tuple[str, str] | None:
     """A word and a sentence; None where no mask was set, or nothing but a model's."""
-    masked = {name for name in partitions if not is_quota(name)} - {UNMANAGED, ""}
+    masked = {name for name in partitions if not leaves_cache(name)} - {UNMANAGED, ""}
     if not masked or set(platforms) == {MODELLED}:
         return None
     record = machine.get("way_masks")

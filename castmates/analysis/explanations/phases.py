@@ -90,14 +90,16 @@ class Leads:
     def spent(self, steps: pd.DataFrame) -> tuple[Values, list[str]]:
         """Seconds per unit that were spent in each place: in phases, in none of them, and in the whole step.
 
-        Only steps of which phases and length are both known count, the length from one heartbeat to the next.
+        Only steps of which phases and length are both known count, the length from one heartbeat to the next. The first
+        heartbeat of a slice ends none: what passed since the last one of the slice before are many steps, and a time
+        for which the lead was frozen.
         """
         at, phases = self._windows.find(steps), phases_of(steps)
         own = np.flatnonzero(at >= 0)
         own = own[np.lexsort((steps["t_ns"].to_numpy(dtype=np.int64)[own], at[own]))]
-        time, units = (steps[name].to_numpy(dtype=np.int64)[own] for name in ("t_ns", "units"))
+        time, units, cut = (steps[name].to_numpy(dtype=np.int64)[own] for name in ("t_ns", "units", "slice"))
         done, known = np.diff(units, prepend=units[:1]), steps["begin_ns"].notna().to_numpy(dtype=bool)[own]
-        known &= (np.diff(at[own], prepend=-1) == 0) & (done > 0)
+        known &= (np.diff(at[own], prepend=-1) == 0) & (np.diff(cut, prepend=-1) == 0) & (done > 0)
         length, done, place = np.diff(time, prepend=time[:1])[known] / 1e9, done[known], self._place[at[own[known]]]
         inside = [steps[f"{name}{SUFFIX}"].to_numpy(dtype=float)[own[known]] for name in phases]
         sums = [_sums(place, values) for values in (*inside, length, done)]

@@ -5,7 +5,7 @@ a busy neighbour against solo. What belongs to a package (energy, memory control
 there in the window, other programs included; its values stand beside the lead's windows and in no member's name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -53,6 +53,7 @@ _OF_PACKAGES = {
     "memory_written": CONTROLLERS,
     "memory_moved": CONTROLLERS,
 }
+_DIRECTIONS = ("memory_read", "memory_written")
 _BUSY, _RUNNING, _MBM, _FOREIGN = "busy_ghz", "unhalted_s", "mbm_total", "foreign_traffic"
 _MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is the nominal one
 COLLECTORS = ("package", "throttling", "busy_clock", "frequency")  # that read what only this table shows
@@ -74,6 +75,7 @@ class Power:
         self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
         self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
         self._work = Work.of(windows)
+        self._active = windows.astype({"company": object}).groupby(_KEY).size()  # members in each window
         cpus = [
             {"company": company.id, "subject": f"cpu{cpu}", "member": member.name}
             for company in plan.companies
@@ -85,7 +87,7 @@ class Power:
     def add(self, part: Mapping[str, pd.DataFrame]) -> None:
         """Take in some launches."""
         samples = part["samples"]
-        samples = samples[samples["source"].isin(SOURCES).to_numpy(dtype=bool) & samples["value"].notna()]
+        samples = samples[samples["source"].isin(SOURCES).to_numpy(dtype=bool)]
         names = ["company", "source", "subject", "metric"]
         samples = samples.astype(dict.fromkeys(names, object))
         watched = _watched(part["slices"])
@@ -94,7 +96,7 @@ class Power:
                 self._clocks(part["counters"]),
                 self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["company", "subject"])), watched)),
                 self._of_packages(_per_second(_of_packages(samples), watched)),
-                self._of_packages(_of_all(samples, watched)),
+                self._of_packages(_of_all(samples, watched, self._active)),
             ]
         )
 
@@ -157,7 +159,7 @@ def _of_cpus(samples: pd.DataFrame) -> pd.DataFrame:
     """What CPUs show, by the member on them: the mean clock over the time that they ran, and events."""
     key = [*_KEY, "member"]
     clocks = samples[samples["source"] == "busy_clock"].pivot_table(
-        index=[*key, "subject"], columns="metric", values="value", aggfunc="sum"
+        index=[*key, "subject"], columns="metric", values="value", aggfunc="mean"
     )
     tables = []
     if {_BUSY, _RUNNING} <= set(clocks):
@@ -170,27 +172,32 @@ def _of_cpus(samples: pd.DataFrame) -> pd.DataFrame:
     tables.append(at_edges.assign(value=at_edges["value"] / 1e3, metric=AT_EDGES))
     events = samples[samples["metric"].isin(_OF_CPUS).to_numpy(dtype=bool)]
     events = events.assign(metric=events["metric"].map(_OF_CPUS))
-    tables.append(events.groupby([*key, "metric"])["value"].sum().reset_index())
+    tables.append(_sums(events, [*key, "metric"]).reset_index())
     return pd.concat(tables, ignore_index=True)
 
 
 def _of_packages(samples: pd.DataFrame) -> pd.DataFrame:
-    """What belongs to each package; what its controllers read and wrote is added up."""
+    """What belongs to each package; what its controllers read and wrote is added up, where both are known."""
     own = samples[samples["subject"].str.startswith("package") & samples["metric"].isin(_OF_PACKAGES)]
+    own = _with_both_directions(own)
     scopes = own["subject"].str.replace("package", "package ", regex=False)
     own = own.assign(metric=scopes + _BETWEEN + own["metric"].map(_OF_PACKAGES))
-    return own.groupby([*_KEY, "metric"])["value"].sum().reset_index()
+    return _sums(own, [*_KEY, "metric"]).reset_index()
 
 
-def _of_all(samples: pd.DataFrame, watched: pd.DataFrame) -> pd.DataFrame:
-    """What is known of all the block's packages together: others' traffic, and MBM against the controllers."""
-    foreign = samples[samples["metric"] == _FOREIGN].groupby(_KEY)["value"].sum()
+def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int]") -> pd.DataFrame:
+    """What is known of all the block's packages together: others' traffic, and MBM against the controllers.
+
+    `active` is the number of members in each window: where the traffic of one is not known, that of all is not.
+    """
+    foreign = _sums(samples[samples["metric"] == _FOREIGN], _KEY)
     read = samples[samples["metric"] == _MBM]
     read = read[~read["subject"].str.contains(" l3:", regex=False)].merge(watched, on=_KEY)
     read = read[(read["t_ns"] >= read["open_ns"]) & (read["t_ns"] <= read["close_ns"])]
-    of_members = read.groupby([*_KEY, "subject"])["value"].mean().groupby(level=_KEY).sum()
+    by_member = read.groupby([*_KEY, "subject"])["value"].mean().dropna().groupby(level=_KEY)
+    of_members = by_member.sum()[by_member.size() >= active.reindex(by_member.size().index, fill_value=0)]
     moved = [name for name, metric in _OF_PACKAGES.items() if metric == CONTROLLERS]
-    controllers = samples[samples["metric"].isin(moved).to_numpy(dtype=bool)].groupby(_KEY)["value"].sum()
+    controllers = _sums(_with_both_directions(samples[samples["metric"].isin(moved).to_numpy(dtype=bool)]), _KEY)
     share = ((of_members + foreign) / controllers[controllers > 0]).dropna()
     named = {FOREIGN: foreign, SEEN_BY_MBM: share}
     return pd.concat(
@@ -200,6 +207,21 @@ def _of_all(samples: pd.DataFrame, watched: pd.DataFrame) -> pd.DataFrame:
         ],
         ignore_index=True,
     )
+
+
+def _sums(table: pd.DataFrame, key: Sequence[str]) -> "pd.Series[float]":
+    """The sum of the values of each key; unknown where one of them is."""
+    groups = table.assign(lacks=table["value"].isna()).groupby(list(key))
+    return groups["value"].sum().where(~groups["lacks"].any())
+
+
+def _with_both_directions(samples: pd.DataFrame) -> pd.DataFrame:
+    """Take away the value of what controllers read where what they wrote is not known, and the other way round."""
+    directions = samples[samples["metric"].isin(_DIRECTIONS)]
+    known = directions.groupby([*_KEY, "subject"])["metric"].nunique().rename("directions")
+    table = samples.merge(known.reset_index(), on=[*_KEY, "subject"], how="left")
+    one_alone = table["metric"].isin(_DIRECTIONS) & (table["directions"] < len(_DIRECTIONS))
+    return table.assign(value=table["value"].mask(one_alone)).drop(columns="directions")
 
 
 def _per_second(table: pd.DataFrame, watched: pd.DataFrame) -> pd.DataFrame:

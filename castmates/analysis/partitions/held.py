@@ -15,10 +15,13 @@ from castmates.study.spec import Partition, Plan, Share
 
 AS_ASKED, OTHERWISE, UNCERTAIN, NOT_READ = "as asked", "otherwise", "uncertain", "not read"
 
+ByCache = Mapping[int, int]  # cache -> what was held there
+
 Place = tuple[str, str]  # company and partition, or mix and partition
 States = Mapping[Place, str]  # mix and partition -> one of the four
 
 # Lines of schemata -> which setting of a share they are.
+MASKS = ("ways", "code")
 _SETTINGS = {"L3": "ways", "L3DATA": "ways", "L3CODE": "code", "MB": "bandwidth"}
 
 
@@ -29,16 +32,22 @@ class Held:
     measured: frozenset[str] = frozenset()  # companies with a measured block
     unread: frozenset[Place] = frozenset()  # what some measured block did not compare; only of `compared`
     compared: frozenset[Place] = frozenset()  # what some measured block compared
-    settings: Mapping[tuple[str, str, str], Mapping[str, int]] = field(default_factory=dict)  # by member: what differed
+    # By company, partition and member: the settings that differed, and on which caches.
+    settings: Mapping[tuple[str, str, str], Mapping[str, ByCache]] = field(default_factory=dict)
+    caches: Mapping[Place, frozenset[int]] = field(default_factory=dict)  # by company and member: those that it uses
 
 
 def held_by(records: Iterable[Mapping[str, Any]]) -> Held:
     """Collect what the records of these blocks have of the processor."""
     measured: dict[str, list[Mapping[str, Any]]] = {}
+    caches: dict[Place, frozenset[int]] = {}
     for record in records:
         if record.get("status") == "measured":
-            measured.setdefault(_company_of(record), []).append(_partitions_of(record))
-    settings: dict[tuple[str, str, str], dict[str, int]] = {}
+            company = _company_of(record)
+            measured.setdefault(company, []).append(_partitions_of(record))
+            for member, used in record.get("processor", {}).get("caches", {}).items():
+                caches[company, member] = caches.get((company, member), frozenset()).union(used)
+    settings: dict[tuple[str, str, str], dict[str, dict[int, int]]] = {}
     for company, found in measured.items():
         for partitions in found:
             for partition, rows in partitions.items():
@@ -46,7 +55,7 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> Held:
                     _add(settings.setdefault((company, partition, row["member"]), {}), row)
     compared = {(company, name) for company, found in measured.items() for each in found for name in each}
     unread = {(company, name) for company, name in compared if not all(name in each for each in measured[company])}
-    return Held(frozenset(measured), frozenset(unread), frozenset(compared), settings)
+    return Held(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches)
 
 
 def as_held(plan: Plan, held: Held) -> Plan:
@@ -99,26 +108,44 @@ def _as_held(partition: Partition, companies: Sequence[str], held: Held) -> Part
 
 
 def _share(share: Share, partition: Partition, companies: Sequence[str], held: Held) -> Share:
-    changes: dict[str, int] = {}
+    """What was held of one share: apart for every cache of the member where these differ."""
+    found: dict[str, dict[int, int]] = {}
+    caches: set[int] = set()
     for company in companies:
-        for setting, value in held.settings.get((company, partition.name, share.member), {}).items():
+        caches |= held.caches.get((company, share.member), frozenset())
+        for setting, by_cache in held.settings.get((company, partition.name, share.member), {}).items():
             if getattr(share, setting) is not None:
-                changes[setting] = _joined(setting, changes.get(setting), value)
-    return share.model_copy(update=changes) if changes else share
+                for cache, value in by_cache.items():
+                    _join(found.setdefault(setting, {}), setting, cache, value)
+    if not found:
+        return share
+    caches |= {cache for by_cache in found.values() for cache in by_cache}
+    # Records list what differs; on its other caches the member has what was asked.
+    whole = {name: {cache: by.get(cache, getattr(share, name)) for cache in caches} for name, by in found.items()}
+    changes = {name: _together(name, by_cache.values()) for name, by_cache in whole.items()}
+    made = share.model_copy(update=changes)
+    ways = {
+        cache: masks.union(whole.get(name, {}).get(cache, getattr(share, name) or 0) for name in MASKS)
+        for cache in sorted(caches)
+    }
+    return made.model_copy(update={"by_cache": tuple(ways.items())}) if len(set(ways.values())) > 1 else made
 
 
-def _add(settings: dict[str, int], row: Mapping[str, Any]) -> None:
+def _add(settings: dict[str, dict[int, int]], row: Mapping[str, Any]) -> None:
     setting = _SETTINGS.get(str(row["line"]))
     if setting is not None:
         value = int(row["held"], 10 if setting == "bandwidth" else 16)
-        settings[setting] = _joined(setting, settings.get(setting), value)
+        _join(settings.setdefault(setting, {}), setting, int(row["domain"]), value)
 
 
-def _joined(setting: str, known: int | None, value: int) -> int:
-    """What is held on several caches, or by several machines: every way of any of them, and the loosest throttle."""
-    if known is None:
-        return value
-    return max(known, value) if setting == "bandwidth" else masks.union([known, value])
+def _join(by_cache: dict[int, int], setting: str, cache: int, value: int) -> None:
+    """Note what several launches, or machines, held on one cache."""
+    by_cache[cache] = _together(setting, [by_cache.get(cache, value), value])
+
+
+def _together(setting: str, values: Iterable[int]) -> int:
+    """What is held somewhere: every way of any of them, and the loosest throttle."""
+    return max(values) if setting == "bandwidth" else masks.union(values)
 
 
 def _companies(plan: Plan) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from castmates.counters.events.groups import open_groups
-from castmates.counters.events.kinds import ELSEWHERE, counting_on, cpus_in, kinds_of_cores, units
+from castmates.counters.events.kinds import ELSEWHERE, core_units, counting_on, cpus_in, kinds_of_cores
 from castmates.counters.events.resolving import Event
 from castmates.counters.events.turns import split
 from castmates.linux.host import sysctl
@@ -62,7 +62,7 @@ def probe(events: Sequence[Event], cpus: Sequence[int], root: Path = Path("/"), 
     """Split these events into turns that fit on every kind of core among the CPUs."""
     attempt = attempt or count_ourselves
     wanted = {event.name: event for event in events if event.attrs and not event.in_software}
-    kinds, known = kinds_of_cores(cpus, root), units(root)
+    kinds, known = kinds_of_cores(cpus, root), core_units(root)
     counts_here = {event.name for event in counting_on(wanted.values(), cpus, known)}
     alone: dict[int, Tried] = {}
     for cpu in kinds:

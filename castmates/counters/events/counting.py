@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from castmates.counters.events import scopes
 from castmates.counters.events.budget import Budget, probe
 from castmates.counters.events.groups import Opened, Reading, open_groups
-from castmates.counters.events.kinds import ELSEWHERE, counting_on, units
+from castmates.counters.events.kinds import ELSEWHERE, core_units, counting_on
 from castmates.counters.events.resolving import Event, resolve
 from castmates.counters.events.turns import Rota
 from castmates.counters.events.values import Value, between, without
@@ -94,7 +94,7 @@ class Counters:
         """Open everything, the later turns too; those rest."""
         _allow_many_files()
         always = [event for event in self._events if event.in_software]
-        turns, known = [[self._by_name[name] for name in turn] for turn in self._budget.turns], units()
+        turns, known = [[self._by_name[name] for name in turn] for turn in self._budget.turns], core_units()
         for name, held in members.items():
             own = [counting_on(turn, held.cpus, known) for turn in turns]
             there = {event.name for turn in own for event in turn}

@@ -5,20 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from castmates.counters.events.resolving import Event
-from castmates.linux.kernel_files import read_text
+from castmates.linux.kernel_files import PERF_DEVICES, read_text
 from castmates.linux.perf_event import HARDWARE, HW_CACHE, Attr
 from castmates.study.cpus import parse
 
-DEVICES = "sys/bus/event_source/devices"
 ELSEWHERE = "not supported: this event is one of the processor's other kind of core, on which the member does not run"
 
 Units = Mapping[int, frozenset[int]]  # the number that events name a unit by -> the CPUs that it counts on
 
 
-def units(root: Path = Path("/")) -> Units:
-    """The units that list their CPUs; those of whole packages list none."""
+def core_units(root: Path = Path("/")) -> Units:
+    """The units of cores, which list their CPUs; those of whole packages list none."""
     found = {}
-    for file in (root / DEVICES).glob("*/cpus"):
+    for file in (root / PERF_DEVICES).glob("*/cpus"):
         number = read_text(file.parent / "type")
         if number and number.strip().isdigit():
             found[int(number)] = frozenset(cpus_in(file))
@@ -33,7 +32,7 @@ def counting_on(events: Iterable[Event], cpus: Sequence[int], known: Units) -> l
 
 def kinds_of_cores(cpus: Sequence[int], root: Path = Path("/")) -> list[int]:
     """Return one CPU for each set of units that count on these CPUs; processors with one kind of core have one."""
-    by_unit = {file.parent.name: cpus_in(file) for file in (root / DEVICES).glob("*/cpus")}
+    by_unit = {file.parent.name: cpus_in(file) for file in (root / PERF_DEVICES).glob("*/cpus")}
     first_cpus: dict[frozenset[str], int] = {}
     for cpu in cpus:
         first_cpus.setdefault(frozenset(name for name, counted in by_unit.items() if cpu in counted), cpu)

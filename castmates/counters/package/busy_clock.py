@@ -12,7 +12,7 @@ from pathlib import Path
 from castmates.counters.events.groups import Reading, explain
 from castmates.counters.package.units import Unit
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import read_int
+from castmates.linux.kernel_files import PERF_DEVICES, read_int
 from castmates.linux.perf_event import Opener, Target, open_event, read_group
 from castmates.protocols import Sample
 
@@ -110,6 +110,6 @@ class BusyClock:
 
 def msr_unit(root: Path) -> Unit | None:
     """Return perf's unit of model-specific registers, which has no cpumask: it counts on any CPU."""
-    folder = root / "sys/bus/event_source/devices/msr"
+    folder = root / PERF_DEVICES / "msr"
     kind = read_int(folder / "type")
     return None if kind is None else Unit("msr", folder, kind, ())

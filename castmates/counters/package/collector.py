@@ -111,10 +111,15 @@ class Packages:
 
     def _events(self) -> list[tuple[sources.Wanted, int, int]]:
         """List each event with every package of the block that its unit counts, and the CPU through which it does."""
-        listed = [(event, cpu, package_of(cpu, self._root)) for event in self._wanted for cpu in event.unit.cpus]
-        return [
-            (event, package, cpu) for event, cpu, package in listed if package is not None and package in self._packages
-        ]
+        listed: list[tuple[sources.Wanted, int, int]] = []
+        for event in self._wanted:
+            packages = [
+                (package, cpu) for cpu in event.unit.cpus if (package := package_of(cpu, self._root)) is not None
+            ]
+            if event.once:
+                packages = list(dict(reversed(packages)).items())
+            listed += [(event, package, cpu) for package, cpu in packages if package in self._packages]
+        return listed
 
     def _look(self) -> Edge:
         return Edge(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from castmates.counters.package.units import Terms, Unit, units
+from castmates.counters.package.units import Terms, Unit, package_units
 from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.perf_event import Attr
@@ -30,6 +30,11 @@ _SIZES = {"Joules": 1.0, "MiB": 2.0**20, "MB": 1e6, "Bytes": 1.0, "": LINE}
 _DATA_FABRIC_OF_ZEN = {0x17: range(0x30, 0x100), 0x19: [*range(0x10), *range(0x20, 0x60)]}
 _CHANNELS = [0x07, 0x47, 0x87, 0xC7, 0x107, 0x147, 0x187, 0x1C7]  # events of the fabric's eight memory channels
 
+# AMD's counter of energy is the package's. A kernel that knows of dies may read it through one CPU of each of them,
+# which all show the whole package; dies of Intel's have a counter each, and the package is their sum
+# (arch/x86/events/rapl.c, rapl_pmu_is_pkg_scope).
+_ONE_A_PACKAGE = ("AuthenticAMD", "HygonGenuine")
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -40,13 +45,14 @@ class Source:
     names: Sequence[str] = ()  # events in sysfs; those that a unit has are added up
     fields: Sequence[Terms] = ()  # events that sysfs does not name; a count of theirs is a cache line
     models: Mapping[int, Sequence[int]] | None = None  # AMD's families and models alone, where given
+    is_energy: bool = False
     evidence: str = ""  # where it is written down
 
 
 _INTEL = "arch/x86/events/intel/uncore_snbep.c: cas_count_*; two schedulers a unit from Granite Rapids on"
 _ALTERNATIVES: Sequence[Sequence[Source]] = (
-    (Source(ENERGY, "power", ["energy-pkg"], evidence="arch/x86/events/rapl.c"),),
-    (Source(MEMORY_ENERGY, "power", ["energy-ram"], evidence="arch/x86/events/rapl.c"),),
+    (Source(ENERGY, "power", ["energy-pkg"], is_energy=True, evidence="arch/x86/events/rapl.c"),),
+    (Source(MEMORY_ENERGY, "power", ["energy-ram"], is_energy=True, evidence="arch/x86/events/rapl.c"),),
     (
         Source(
             READ,
@@ -102,6 +108,7 @@ class Wanted:
     name: str
     attr: Attr
     scale: float  # of one count, in joules or bytes
+    once: bool = False  # whichever CPU of a package it is read through, it is the whole package's
 
 
 def wanted(root: Path = Path("/")) -> tuple[list[Wanted], list[str]]:
@@ -124,19 +131,32 @@ def wanted(root: Path = Path("/")) -> tuple[list[Wanted], list[str]]:
 def _events(source: Source, root: Path) -> list[Wanted]:
     if source.models is not None and not _is_model(source.models, root):
         return []
-    events = []
-    for unit in units(source.units, root):
+    events: list[Wanted] = []
+    lacking: list[str] = []
+    once = source.is_energy and energy_is_the_package_s(root)
+    for unit in package_units(source.units, root):
+        before = len(events)
         for name in source.names:
             if (terms := unit.named(name)) is not None:
                 scale, of = unit.scale(name)
                 if of in _SIZES:
-                    events.append(Wanted(source.metric, unit, name, unit.attr(terms), scale * _SIZES[of]))
+                    events.append(Wanted(source.metric, unit, name, unit.attr(terms), scale * _SIZES[of], once))
         events += [
             Wanted(source.metric, unit, ",".join(f"{field}={value:#x}" for field, value in terms.items()), attr, LINE)
             for terms in source.fields
             for attr in [unit.attr(terms)]
         ]
+        lacking += [unit.name] if len(events) == before else []
+    if events and lacking:  # the sum of the others is not the package's
+        raise CastmatesError(
+            f"{lacking[0]} has no event for '{MEANINGS[source.metric]}', unlike {events[0].unit.name}."
+        )
     return events
+
+
+def energy_is_the_package_s(root: Path = Path("/")) -> bool:
+    """Check whether this processor has one counter of energy for a package, whatever dies it has."""
+    return host.cpuinfo(root).get("vendor_id") in _ONE_A_PACKAGE
 
 
 def _is_model(models: Mapping[int, Sequence[int]], root: Path) -> bool:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
+from castmates.linux.kernel_files import CPU_DIR, PERF_DEVICES, read_int, read_text
 from castmates.linux.perf_event import Attr
 
-DEVICES = "sys/bus/event_source/devices"
 _NUMBER = re.compile(r"\d+")
 _TERM = re.compile(r"([\w-]+)(?:=(0x[0-9a-fA-F]+|\d+))?")
 _FIELD = re.compile(r"(config[12]?):(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)")
@@ -72,9 +71,9 @@ def parse_terms(text: str, whose: str) -> dict[str, int]:
     return terms
 
 
-def units(pattern: str, root: Path = Path("/")) -> list[Unit]:
+def package_units(pattern: str, root: Path = Path("/")) -> list[Unit]:
     """Every unit whose name matches, in the order of their numbers, that can be read through some CPU."""
-    folders = [folder for folder in (root / DEVICES).glob("*") if re.fullmatch(pattern, folder.name)]
+    folders = [folder for folder in (root / PERF_DEVICES).glob("*") if re.fullmatch(pattern, folder.name)]
     found = []
     for folder in sorted(folders, key=lambda folder: (_NUMBER.sub("", folder.name), _numbers(folder.name))):
         kind, cpus = read_int(folder / "type"), _cpus(read_text(folder / "cpumask") or "")

@@ -1,15 +1,13 @@
 """The time of CPUs and of members, cheap enough to be read at both edges of every slice."""
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.linux.host import cpu_ticks
-from castmates.linux.processes import children_of, parse_stat, stat_line, threads_of
+from castmates.linux.processes import TICK_S, children_of, parse_stat, stat_line, threads_of
 from castmates.protocols import Sample
 
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 # Columns of a "cpuN" line of /proc/stat that make up each metric; guest time is contained in user time.
 _CPU_COLUMNS = {"user_s": (1, 2), "system_s": (3,), "idle_s": (4, 5), "irq_s": (6, 7), "steal_s": (8,)}
 _BUSY_COLUMNS = (1, 2, 3, 6, 7)
@@ -70,7 +68,7 @@ class CpuTime:
     def about(self) -> dict[str, str]:
         """Describe what is read and how finely."""
         return {
-            "cpu time": f"/proc/stat of CPUs {','.join(map(str, self._cpus))}, in ticks of {_TICK_S * 1e3:g} ms;"
+            "cpu time": f"/proc/stat of CPUs {','.join(map(str, self._cpus))}, in ticks of {TICK_S * 1e3:g} ms;"
             " idle_s contains waiting for input and output",
             "around the block": ", ".join(f"{len(cpus)} CPUs of {place}" for place, cpus in self._around.items())
             or "no other CPU shares a last-level cache with the block",
@@ -118,7 +116,7 @@ def cpu_ns_of(leader: int) -> int | None:
         except OSError:
             continue
         alive = True
-        total += own + round((int(fields[13]) + int(fields[14])) * _TICK_S * 1e9)
+        total += own + round((int(fields[13]) + int(fields[14])) * TICK_S * 1e9)
         for tid in threads_of(pid):
             try:
                 queue += children_of(pid, tid)
@@ -129,7 +127,7 @@ def cpu_ns_of(leader: int) -> int | None:
 
 def _passed(before: list[bytes], after: list[bytes], columns: Sequence[int]) -> float:
     # Idle time may run backwards by a tick in the kernel's own books.
-    return max(0, sum(int(after[c]) - int(before[c]) for c in columns)) * _TICK_S
+    return max(0, sum(int(after[c]) - int(before[c]) for c in columns)) * TICK_S
 
 
 def _difference(before: int | None, after: int | None) -> tuple[float | None, str]:

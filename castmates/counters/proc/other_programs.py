@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from castmates.linux.processes import numbers, parse_stat, stat_line, thread_stat_line, threads_of
+from castmates.linux.processes import TICK_S, numbers, parse_stat, stat_line, thread_stat_line, threads_of
 from castmates.protocols import Sample
 
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 MOST_NAMED = 3  # at each place
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD
 

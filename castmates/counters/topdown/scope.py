@@ -8,13 +8,14 @@ from typing import Literal
 
 from castmates.errors import CastmatesError
 from castmates.linux.cgroups import memberships
+from castmates.linux.kernel_files import PERF_DEVICES
 from castmates.linux.processes import Family
 from castmates.protocols import Held
 from castmates.study.cpus import format_cpu_list, parse
 
 How = Literal["auto", "cgroup", "thread", "cpu"]
 HIERARCHIES = ("perf_event", "")  # of v1, else the unified one; perf itself looks for them in this order
-DEVICES = Path("/sys/bus/event_source/devices")
+DEVICES = Path("/", PERF_DEVICES)
 KINDS = ("core", "atom")
 
 

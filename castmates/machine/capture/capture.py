@@ -6,7 +6,7 @@ read up to a limit, and refused whole where it holds anything that we would not 
 
 import gzip
 import json
-import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from castmates.errors import CastmatesError
-from castmates.files import replace
+from castmates.files import memory_folder, replace
 from castmates.linux.kernel_files import read_kernel
 from castmates.machine.capture.contents import captured_files, keeper_of
 from castmates.machine.topology import Topology, read_topology
@@ -22,10 +22,12 @@ from castmates.machine.topology import Topology, read_topology
 FORMAT = 1
 MOST = 64 << 20  # bytes of a capture when it is not compressed: a machine of 1,000 CPUs has a fifth of that
 COMMAND = "castmates doctor --capture"
+BEGIN = b'{\n"castmates capture":'  # of every capture, of this format or another
 
 
 def record(file: Path, root: Path = Path("/"), found_out: Mapping[str, str] | None = None) -> int:
     """Write a machine, and what was found out by asking; return how many files. Equal machines give equal bytes."""
+    refuse_other_files(file)
     files = captured(root)
     for name, answer in (found_out or {}).items():
         keep = keeper_of(name)
@@ -38,6 +40,29 @@ def record(file: Path, root: Path = Path("/"), found_out: Mapping[str, str] | No
     except OSError as problem:
         raise CastmatesError(f"{file}: the capture cannot be written: {problem.strerror}.") from None
     return len(files)
+
+
+def refuse_other_files(file: Path) -> None:
+    """Refuse a name that something has which is no capture: devices, links, and files with what somebody still needs.
+
+    A capture takes minutes and is written last, so this is also looked at before anything else.
+    """
+    try:
+        is_plain = stat.S_ISREG(file.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as problem:
+        raise CastmatesError(f"{file}: the capture cannot be written: {problem.strerror}.") from None
+    if not is_plain or not _begins_like_a_capture(file):
+        raise CastmatesError(f"{file} is there already, and is no capture of a machine: give a name that is free.")
+
+
+def _begins_like_a_capture(file: Path) -> bool:
+    try:
+        with gzip.open(file) as packed:
+            return packed.read(len(BEGIN)) == BEGIN
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def captured(root: Path) -> dict[str, str]:
@@ -58,7 +83,7 @@ def captured(root: Path) -> dict[str, str]:
 def opened(file: Path) -> Iterator[Path]:
     """Lay a capture out in a temporary folder, which readers take in place of the root of a machine."""
     files = read_files(file)
-    with TemporaryDirectory(prefix="castmates-capture-", dir=memory()) as folder:
+    with TemporaryDirectory(prefix="castmates-capture-", dir=memory_folder()) as folder:
         root = Path(folder)
         for name, text in files.items():
             place = root / name
@@ -106,11 +131,6 @@ def topology_of(root: Path, file: Path) -> Topology:
     if not topology.cpus:
         raise CastmatesError(f"{file}: this capture holds no processors; make one with `{COMMAND}`.")
     return topology
-
-
-def memory() -> str | None:
-    """Return where thousands of short-lived small files belong, if this machine has a place for them."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _is_known(name: str, text: str) -> bool:

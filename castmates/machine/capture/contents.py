@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from castmates.linux.kernel_files import below, mounts
+from castmates.linux.kernel_files import CPU_DIR as CPU
+from castmates.linux.kernel_files import PERF_DEVICES, below, mounts
 from castmates.machine.capture.keepers import (
     COUNT,
     CPUS,
     MASKS,
     NUMBER,
-    POINT,
     SIZE,
     TERMS,
     WORDS,
@@ -27,12 +27,11 @@ from castmates.machine.capture.keepers import (
     release,
     whole,
 )
-from castmates.machine.resctrl_state import FSTYPE, NO_GROUPS
+from castmates.machine.resctrl_state import FSTYPE, NO_GROUPS, POINT
 
-CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
-SOURCES = "sys/bus/event_source/devices/*"  # of perf
-RESCTRL = POINT.lstrip("/")
+SOURCES = f"{PERF_DEVICES}/*"  # of perf
+RESCTRL = str(POINT).lstrip("/")
 UNCORE = f"{CPU}/intel_uncore_frequency/*"
 GROUP = "group#"  # what a group of resctrl is called in a capture: its name may be a user's
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from castmates.linux.kernel_files import mounts_in
-from castmates.machine.resctrl_state import FSTYPE, OPTIONS
+from castmates.machine.resctrl_state import FSTYPE, OPTIONS, POINT
 
 Keeper = Callable[[str], str | None]
 
@@ -19,8 +19,6 @@ SIZE = r"\d{1,15}[KMG]?"
 WORDS = r"[a-zA-Z0-9_ \[\]-]{0,500}"  # of a setting, such as "always [madvise] never"
 TERMS = r"[\w ,;:=.()\[\]%+/*?#@!<>&|~\t-]{0,4000}"  # what the kernel makes by itself: no user can put anything there
 COUNT = r"\d{1,20}|Unavailable|Unassigned|Error"
-
-POINT = "/sys/fs/resctrl"  # where resctrl is in a capture, wherever it was on the machine
 
 # Of /proc/cpuinfo: neither serial numbers nor what is true only for a moment.
 OF_PROCESSORS = {
@@ -126,7 +124,7 @@ def distribution(text: str) -> str | None:
 
 
 def mount(text: str) -> str | None:
-    """Keep that resctrl is mounted, and how; the place becomes the usual one."""
+    """Keep that resctrl is mounted, and how; wherever it was, in a capture it is at the usual place."""
     here = next((one for one in mounts_in(text) if one.fstype == FSTYPE and one.subtree == "/"), None)
     if here is None:
         return None

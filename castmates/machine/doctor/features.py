@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from castmates.machine import boot_words, quirks
-from castmates.machine.doctor.check import Check
-from castmates.machine.mbm_counters import ASSIGNED, Assignment, assignment
+from castmates.machine.doctor.check import GRANT, Check
+from castmates.machine.mbm_counters import ASSIGNED, TRAFFIC, Assignment, assignment
 
 Info = Mapping[str, Mapping[str, str | None]]
 
 NEEDED_CLASSES = 3  # the root group, the lead's and the antagonists'
 NEEDED_IDS = 3  # of as many groups
 MOUNT = "sudo mount -t resctrl resctrl /sys/fs/resctrl"
-GRANT = "sudo castmates grant"
 NOT_ANNOUNCED = "not announced by the processor"
-TRAFFIC = ("mbm_total_bytes", "mbm_local_bytes")
 MESSAGES = "sudo dmesg | grep -i resctrl"
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from castmates.linux.group_folder import OWN
 from castmates.machine import quirks
-from castmates.machine.doctor.check import Check, State
-from castmates.machine.doctor.features import GRANT, MOUNT, NEEDED_CLASSES, Info, why_none
+from castmates.machine.doctor.check import GRANT, Check, State
+from castmates.machine.doctor.features import MOUNT, NEEDED_CLASSES, Info, why_none
 
-OWN_PREFIX = "castmates"
 DEGRADES = "The study goes on without partitions and without the occupancy of the cache."
 
 
@@ -33,7 +33,7 @@ def mounted(facts: Mapping[str, Any]) -> Check:
             remedy += " (on the host; then start the container with -v /sys/fs/resctrl:/sys/fs/resctrl)"
         return Check("resctrl mounted", "no", "not mounted here", DEGRADES, remedy, GRANT)
     finding = f"at {resctrl['mounted']} ({resctrl['options']})"
-    others = [group for group in resctrl["groups"] or [] if not group.startswith(OWN_PREFIX)]
+    others = [group for group in resctrl["groups"] or [] if not group.startswith(OWN)]
     if others:
         finding += f"; groups of others: {', '.join(others[:4])}{' …' if len(others) > 4 else ''}"
         cost = "Others hold classes and ways, and may change masks during a study."

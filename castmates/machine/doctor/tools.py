@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from castmates.machine.doctor.check import Check
+from castmates.machine.doctor.check import GRANT, Check
 
 PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
 LISTED = 4
-GRANT = "sudo castmates grant"
 LET_ROOT = f"Let root run, once: {GRANT}"
 NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them."
 

@@ -27,7 +27,8 @@ Where it is known to differ from a kernel:
 - Counters need no correction, those of a new group begin at zero, and they run over only where a kernel takes a lost
   count for that (`lose` and `track`).
 - Permissions know the owner, its group and others, but no capabilities, ACLs or further groups.
-- All of version 7.2, and what 6.1.90 does otherwise than 6.1, is from notes and sources, not from a transcript.
+- What 6.1.90 does otherwise than 6.1, and what 7.2 does with counters that belong to groups and with io_alloc, is from
+  sources, not from a transcript.
 """
 
 from castmates.rdt.fake.group import Group

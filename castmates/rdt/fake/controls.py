@@ -87,7 +87,7 @@ class Controls:
         """Give one back."""
         self._free.add(closid)
 
-    def give_to_io(self, wanted: bool, status: Status) -> None:
+    def give_to_io(self, wanted: bool, modes: Modes, status: Status) -> None:
         """Give the highest CLOSID to I/O, or take it back."""
         highest = self.closids - 1
         if wanted == self.io:
@@ -97,6 +97,17 @@ class Controls:
             raise refusal(errno.ENOSPC)
         self.io = wanted
         self._free ^= {highest}
+        for schema in self.schemas if wanted else ():
+            if schema.ways and schema.resource == "L3":
+                for domain in schema.values:
+                    schema.values[domain][highest] = _first_mask(schema, schema.ways, domain, highest, modes)
+
+    def masks_of_io(self, schema: Schema, status: Status) -> dict[int, int]:
+        """Return the ways that I/O may fill in each domain; refused where it has no class."""
+        if not self.io:
+            status.say(f"io_alloc is not enabled on {schema.name}")
+            raise refusal(errno.EINVAL)
+        return {domain: values[self.closids - 1] for domain, values in schema.values.items()}
 
     @property
     def free_closids(self) -> frozenset[int]:
@@ -130,6 +141,12 @@ class Controls:
             for schema in self.schemas
             if closid < schema.closids
         )
+
+    def show_masks_of_io(self, schema: Schema, status: Status) -> str:
+        """Write io_alloc_cbm."""
+        status.clear()
+        masks = self.masks_of_io(schema, status)
+        return ";".join(f"{domain}={self._show_value(schema, mask)}" for domain, mask in masks.items()) + "\n"
 
     def _show_value(self, schema: Schema, value: int) -> str:
         if not self.kernel.pads_values:

@@ -22,6 +22,11 @@ class Counters:
         self._held: dict[int, set[Holder]] = {domain: set() for domain in shape.domains}
 
     @property
+    def told(self) -> bool:
+        """Whether the kernel shows a mode at all, be it the only one."""
+        return self.kernel.assigns_counters
+
+    @property
     def known(self) -> bool:
         """Whether the hardware has such counters, and the kernel knows them."""
         return self.kernel.assigns_counters and bool(self.shape.mbm_counters)
@@ -67,8 +72,10 @@ class Counters:
         return self.shape.mbm_counters - len(self._held[domain])
 
     def show_modes(self) -> str:
-        """Write info/L3_MON/mbm_assign_mode."""
-        return "".join(f"[{mode}]\n" if mode == self.mode else f"{mode}\n" for mode in MODES)
+        """Write info/L3_MON/mbm_assign_mode: the mode that holds comes first."""
+        if not self.known:
+            return f"[{MODES[1]}]\n"
+        return f"[{self.mode}]\n" + "".join(f"{mode}\n" for mode in MODES if mode != self.mode)
 
     def set_mode(self, mode: str) -> None:
         """Change the mode, which takes all counters back."""
@@ -76,6 +83,11 @@ class Counters:
         if mode not in MODES:
             self.status.say("Unsupported assign mode")
             raise refusal(errno.EINVAL)
+        if not self.known and mode == MODES[0]:
+            self.status.say(f"{MODES[0]} mode is not supported")
+            raise refusal(errno.EINVAL)
+        if mode == self.mode or not self.known:
+            return
         self.mode = mode
         for held in self._held.values():
             held.clear()

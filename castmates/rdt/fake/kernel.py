@@ -54,7 +54,6 @@ V6_12 = Kernel(
     clears_on_mkdir=False,
     mkdir_in_info=errno.EPERM,
 )
-# Known from notes and from the sources, not from a transcript.
 V7_2 = Kernel(
     name="7.2",
     pads_values=False,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from castmates.rdt.fake.controls import Schema
-from castmates.rdt.fake.group import Group
+from castmates.rdt.fake.group import SHAREABLE, Group
 from castmates.rdt.fake.groups import Groups
 from castmates.rdt.fake.nodes import Content, Node
 from castmates.rdt.fake.processes import Thread
@@ -159,12 +159,23 @@ class Layout:
 
         def store(data: bytes) -> None:
             self.status.clear()
-            controls.give_to_io(bool(unsigned(c_string(data), 10)), self.status)
+            controls.give_to_io(bool(unsigned(c_string(data), 10)), self.groups.modes, self.status)
 
         state = Content(lambda: ("enabled" if controls.io else "disabled") + "\n", store)
         self._file(folder, "io_alloc", MUTABLE, state)
-        masks = Content(lambda: ";".join(f"{at}={self.shape.full:x}" for at in schema.values) + "\n")
-        self._file(folder, "io_alloc_cbm", FIXED, masks)
+
+        def store_masks(data: bytes) -> None:
+            _need_newline(data)
+            self.status.clear()
+            every = controls.masks_of_io(schema, self.status)
+            text = c_string(data[:-1])
+            if text.startswith("*="):
+                text = ";".join(f"{at}={text.removeprefix('*=')}" for at in every)
+            highest = controls.closids - 1
+            Writer(controls, highest, {**self.groups.modes, highest: SHAREABLE}, self.status).write_for_io(schema, text)
+
+        masks = Content(lambda: controls.show_masks_of_io(schema, self.status), store_masks)
+        self._file(folder, "io_alloc_cbm", MUTABLE, masks)
 
     def _info_of_bandwidth(self, schema: Schema) -> dict[str, Callable[[], str]]:
         throttle = schema.throttle or Throttle()
@@ -191,11 +202,16 @@ class Layout:
         threshold = Content(lambda: f"{rmids.threshold}\n", set_threshold)
         self._file(folder, "max_threshold_occupancy", MUTABLE, threshold)
         counters = self.groups.monitors.counters
-        if counters.known:
-            modes = Content(counters.show_modes, lambda data: counters.set_mode(strip(c_string(data))))
+        if counters.told:
+            modes = Content(counters.show_modes, self._mode_of_counters)
             self._file(folder, "mbm_assign_mode", MUTABLE, modes)
+        if counters.known:
             self._file(folder, "num_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=False)))
             self._file(folder, "available_mbm_cntrs", FIXED, Content(lambda: counters.show_numbers(free=True)))
+
+    def _mode_of_counters(self, data: bytes) -> None:
+        _need_newline(data)
+        self.groups.monitors.counters.set_mode(c_string(data[:-1]))
 
     def _counted(self, event: str) -> str:
         return ";".join(f"{domain}={_COUNTED[event]}" for domain in self.shape.domains) + "\n"

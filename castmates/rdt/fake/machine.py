@@ -222,13 +222,12 @@ class FakeMachine:
     def msr(self, cpu: int, number: int) -> int:
         """Read a register of a CPU, as /dev/cpu/*/msr does; for root."""
         with self._mutex:
-            domain = next((domain for domain, cpus in self.shape.domains.items() if cpu in cpus), None)
-            if domain is None or cpu not in self._online:
+            if cpu not in self._online:
                 raise refusal(errno.ENXIO)
             if self._caller.uid != 0:
                 raise refusal(errno.EPERM)
             controls = None if self._layout is None else self._layout.groups.controls
-            return register(self.shape, controls, domain, number)
+            return register(self.shape, controls, cpu, number)
 
     def _value(self, group: Group, domain: int, names: tuple[str, ...], otherwise: int) -> int:
         with self._mutex:

@@ -3,13 +3,14 @@
     with capture.opened(Path("machine.json.gz")) as root:
         fake = replay(root)
 
-What a capture does not show is assumed: counters go in steps of the greatest number that divides all readings, and no
-monitoring id is in limbo. Of what the fake lacks (its docstring lists it) nothing is replayed.
+Every resource comes back: masks of both cache levels, throttles of both kinds of memory, counters that belong to
+groups, the class of I/O, sub-NUMA nodes. What a capture does not show is assumed: counters go in steps of the greatest
+number that divides all readings, and no monitoring id is in limbo. Of what the fake lacks (its docstring lists it)
+nothing is replayed.
 """
 
-import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -17,17 +18,17 @@ from typing import get_args
 from castmates.errors import CastmatesError
 from castmates.linux import host
 from castmates.linux.kernel_files import Mount, below
-from castmates.machine.resctrl_state import options_of
-from castmates.machine.topology import Topology, read_topology
+from castmates.machine.resctrl_state import CLUSTER, options_of
+from castmates.machine.topology import read_topology
 from castmates.rdt.fake.controls import EXCLUSIVE
 from castmates.rdt.fake.group import Group
 from castmates.rdt.fake.kernel import V6_1, V6_12, V7_2, Kernel
 from castmates.rdt.fake.monitors import Failure
+from castmates.rdt.fake.recorded_shape import names_of, shape_of, shown_nodes
 from castmates.rdt.fake.resctrl import FakeResctrl
-from castmates.rdt.fake.shape import EVENTS, Shape, Throttle
-from castmates.rdt.resctrl.capabilities import AMD_MOST, find_mount, monitored_domains
+from castmates.rdt.fake.shape import EVENTS, Shape
+from castmates.rdt.resctrl.capabilities import find_mount, monitored_domains
 from castmates.rdt.resctrl.foreign import control_groups, monitoring_groups
-from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MB, Schemata, one_line, parse
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 
 Readings = dict[tuple[str, str, int], int | str]  # path of a group, event, domain -> what its file showed
@@ -40,6 +41,7 @@ class Recorded:
     """A source that goes on showing what was read."""
 
     readings: Readings
+    parts: int = 1  # of a cache, of which a kernel that does not know them has shown the first one alone
 
     def occupancy(self, group: Group, domain: int) -> float:
         """Return what lay in a cache for a group alone."""
@@ -53,7 +55,7 @@ class Recorded:
         """Take away what a control group's file shows of its monitoring groups."""
         shown = [self.readings.get((one.path, event, domain), 0) for one in (group, *group.monitoring)]
         whole, *parts = (value if isinstance(value, int) else 0 for value in shown)
-        return max(0, whole - sum(parts))
+        return max(0, whole - sum(parts)) * self.parts
 
 
 def replay(root: Path) -> FakeResctrl:
@@ -78,32 +80,79 @@ def _mounted(root: Path, mount: Mount, tree: Tree) -> FakeResctrl:
     controls = control_groups(tree)
     groups = [path for control in ["", *controls] for path in (control, *monitoring_groups(tree, control))]
     readings = _readings(tree, groups)
-    shape = _shape(root, tree, readings)
-    like = kernel_of(root)
-    kernel = replace(
-        like,
-        pads_values=_pads(tree.read("schemata"), like.pads_values),
-        tells_sparse=any("sparse_masks" in _names(tree, f"info/{resource}") for resource in (L3, DATA)),
-    )
-    fake = FakeResctrl(shape, kernel, Recorded(readings), ",".join(options_of(mount)))
-    if shape.monitors:
-        fake.write("info/L3_MON/max_threshold_occupancy", tree.read("info/L3_MON/max_threshold_occupancy"))
+    shape = shape_of(root, tree, [value for value in _all_counts(tree, readings) if isinstance(value, int)])
+    kernel = _kernel(root, tree, shape)
+    parts = 1 if kernel.knows_clusters else max(map(len, shape.nodes.values()), default=1)
+    fake = FakeResctrl(shape, kernel, Recorded(readings, parts), ",".join(options_of(mount)))
+    _set_machine(fake, tree)
     for group in filter(None, groups):
         fake.make(group)
         fake.write(f"{group}/cpus_list", tree.read(f"{group}/cpus_list"))
     for group in ["", *controls]:
-        masks = parse(tree.read(f"{group}/schemata".lstrip("/")))
-        known = {resource: masks[resource] for resource in (L3, CODE, DATA, MB) if resource in masks}
-        for resource, domains in known.items():
-            fake.write(f"{group}/schemata".lstrip("/"), one_line({resource: domains}) + "\n")
+        place = f"{group}/schemata".lstrip("/")
+        for line in tree.read(place).splitlines():
+            fake.write(place, _to_show(line, shape) + "\n")
     for group in controls:  # after all masks: those of an exclusive group must not overlap with any other
         if tree.read(f"{group}/mode").strip() == EXCLUSIVE:
             fake.write(f"{group}/mode", f"{EXCLUSIVE}\n")
+    _assign_counters(fake, tree, groups)
     for (group, event, domain), value in readings.items():
         for failure in FAILURES:
-            if value == failure:
+            if value == failure != "Unassigned":
                 fake.fail(group, event, failure, domain)
     return fake
+
+
+def _to_show(line: str, shape: Shape) -> str:
+    """Return what has to be written for a line to be shown again: on Arm a throttle is a fraction of a whole step."""
+    name, _, values = line.strip().partition(":")
+    if not shape.throttle or not shape.throttle.fraction or name != "MB":
+        return line
+    step = shape.throttle.step
+    pairs = (pair.split("=") for pair in values.split(";"))
+    return f"{name}:" + ";".join(f"{at}={min(round(int(value) / step) * step, 100)}" for at, value in pairs)
+
+
+def _kernel(root: Path, tree: Tree, shape: Shape) -> Kernel:
+    """Return the ways of the captured kernel, by its version and by what its files show of them."""
+    like = kernel_of(root)
+    info = [name for resource in names_of(tree, "info") for name in names_of(tree, f"info/{resource}")]
+    return replace(
+        like,
+        pads_values=_pads(tree.read("schemata"), like.pads_values),
+        tells_sparse="sparse_masks" in info,
+        assigns_counters="mbm_assign_mode" in info,
+        allocates_io="io_alloc" in info,
+        knows_clusters=bool(shown_nodes(tree)) if shape.nodes else like.knows_clusters,
+    )
+
+
+def _set_machine(fake: FakeResctrl, tree: Tree) -> None:
+    """Set what belongs to no group."""
+    if fake.shape.monitors:
+        fake.write("info/L3_MON/max_threshold_occupancy", tree.read("info/L3_MON/max_threshold_occupancy"))
+    if fake.shape.mbm_counters and fake.kernel.assigns_counters:
+        chosen = re.search(r"\[(\w+)\]", tree.read("info/L3_MON/mbm_assign_mode"))
+        fake.write("info/L3_MON/mbm_assign_mode", f"{chosen[1] if chosen else 'default'}\n")
+    for resource in names_of(tree, "info"):
+        place = f"info/{resource}/io_alloc"
+        if "io_alloc" in names_of(tree, f"info/{resource}") and tree.read(place).strip() == "enabled":
+            fake.write(place, "1\n")
+            fake.write(f"{place}_cbm", tree.read(f"{place}_cbm"))
+
+
+def _assign_counters(fake: FakeResctrl, tree: Tree, groups: Sequence[str]) -> None:
+    """Give the counters to whom they belonged: the fake's kernel has given them out in the order of its groups."""
+    places = [f"{group}/mbm_L3_assignments".lstrip("/") for group in groups]
+    shown = {}
+    for place in places:
+        try:
+            shown[place] = tree.read(place)
+        except OSError:  # no such counters, or not in this mode
+            return
+    for free in (True, False):  # what belongs to nobody first, so that there are enough
+        for place, text in shown.items():
+            fake.write(place, re.sub(r"=e", "=_", text) if free else text)
 
 
 def _unmounted(root: Path) -> FakeResctrl:
@@ -119,91 +168,21 @@ def _readings(tree: Tree, groups: Iterable[str]) -> Readings:
     readings: Readings = {}
     for group in groups:
         folder = f"{group}/mon_data".lstrip("/")
-        for domain, name in monitored_domains(_names(tree, folder)).items():
-            for event in set(_names(tree, f"{folder}/{name}")) & set(EVENTS):
+        for domain, name in monitored_domains(names_of(tree, folder)).items():
+            for event in set(names_of(tree, f"{folder}/{name}")) & set(EVENTS):
                 text = tree.read(f"{folder}/{name}/{event}").strip()
                 readings[group, event, domain] = int(text) if text.isdecimal() else text
     return readings
 
 
-def _shape(root: Path, tree: Tree, readings: Readings) -> Shape:
-    masks = parse(tree.read("schemata"))
-    resource = DATA if DATA in masks else L3
-    info = _info(tree, resource)
-    monitors = _info(tree, "L3_MON")
-    full, closids = int(info.get("cbm_mask", "0"), 16), int(info.get("num_closids", "0"))
-    topology = read_topology(root)
-    return Shape(
-        domains=_domains(topology, tree, masks),
-        cache_bytes=_cache_bytes(topology, tree, masks.get(resource, {}), resource, full),
-        ways=full.bit_count(),
-        shareable=int(info.get("shareable_bits", "0"), 16),
-        least_bits=int(info.get("min_cbm_bits", "1")),
-        sparse=info.get("sparse_masks") == "1",
-        closids=2 * closids if resource == DATA else closids,
-        cdp=resource == DATA or "cdp_l3" in (host.cpu_flags(root) or ()),
-        throttle=_throttle(_info(tree, MB), masks) if MB in masks else None,
-        events=tuple(event for event in EVENTS if event in monitors.get("mon_features", "").split()),
-        rmids=int(monitors.get("num_rmids", "0")),
-        scale=_scale(tree, monitors, readings),
-        nodes=_nodes(tree),
-    )
-
-
-def _domains(topology: Topology, tree: Tree, masks: Schemata) -> Mapping[int, tuple[int, ...]]:
-    """Return the caches that resctrl names, with the CPUs that share them."""
-    named = {domain for domains in masks.values() for domain in domains}
-    named |= set(monitored_domains(_names(tree, "mon_data")))
-    cpus = {llc.id: llc.cpus for llc in topology.llcs}
-    if lacking := named - cpus.keys():
-        raise ValueError(f"it names a cache {min(lacking)}, and sysfs has no last-level cache of this id")
-    return {domain: cpus[domain] for domain in sorted(named)}
-
-
-def _cache_bytes(topology: Topology, tree: Tree, masks: Mapping[int, int], resource: str, full: int) -> int:
-    """Return what resctrl counts as one cache: with sub-NUMA clusters less than sysfs shows."""
-    text = tree.read("size") if "size" in _names(tree, "") else ""
-    for domain, mask in masks.items():
-        line = re.search(rf"^ *{resource}:(?:.*;)?{domain}=(\d+)", text, re.MULTILINE)
-        if mask and line:
-            return int(line[1]) // mask.bit_count() * full.bit_count()
-    return next((llc.bytes for llc in topology.llcs if llc.bytes), 0)
-
-
-def _throttle(info: Mapping[str, str], masks: Schemata) -> Throttle:
-    linear = info.get("delay_linear", "1") == "1"
-    return Throttle(
-        closids=int(info.get("num_closids", "0")),
-        least=int(info.get("min_bandwidth", "10")),
-        step=int(info.get("bandwidth_gran", "10")),
-        most=100 if linear else 1 << (max(AMD_MOST, *masks[MB].values()) - 1).bit_length(),
-        linear=linear,
-        mode=info.get("thread_throttle_mode", ""),
-        digits=3 if linear else 4,
-    )
-
-
-def _scale(tree: Tree, monitors: Mapping[str, str], readings: Readings) -> int:
-    """Return in which steps the counters go, as far as the numbers show it; those of a cache's parts are finer."""
-    numbers = [value for value in readings.values() if isinstance(value, int)]
-    for name in monitored_domains(_names(tree, "mon_data")).values():
-        parts = [part for part in _names(tree, f"mon_data/{name}") if part.startswith("mon_sub_")]
-        files = [
-            f"mon_data/{name}/{part}/{event}" for part in parts for event in _names(tree, f"mon_data/{name}/{part}")
-        ]
-        texts = [tree.read(file).strip() for file in files]
-        numbers += [int(text) for text in texts if text.isdecimal()]
-    return math.gcd(*numbers, int(monitors.get("max_threshold_occupancy", "0"))) or 1
-
-
-def _nodes(tree: Tree) -> dict[int, tuple[int, ...]]:
-    """Return the sub-NUMA nodes that have monitors inside those of a cache."""
-    found = {}
-    for domain, name in monitored_domains(_names(tree, "mon_data")).items():
-        parts = (re.fullmatch(r"mon_sub_L3_(\d+)", part) for part in _names(tree, f"mon_data/{name}"))
-        if nodes := tuple(int(part[1]) for part in parts if part):
-            found[domain] = nodes
-    return found
+def _all_counts(tree: Tree, readings: Readings) -> Iterable[int | str]:
+    """Yield the readings, and those of a cache's parts, which are finer."""
+    yield from readings.values()
+    for name in monitored_domains(names_of(tree, "mon_data")).values():
+        for part in names_of(tree, f"mon_data/{name}"):
+            for event in names_of(tree, f"mon_data/{name}/{part}") if part.startswith(CLUSTER) else ():
+                text = tree.read(f"mon_data/{name}/{part}/{event}").strip()
+                yield int(text) if text.isdecimal() else text
 
 
 def _pads(schemata: str, otherwise: bool) -> bool:
@@ -212,14 +191,3 @@ def _pads(schemata: str, otherwise: bool) -> bool:
     if any(value.startswith((" ", "0")) and len(value) > 1 for value in values):
         return True
     return otherwise if len(set(map(len, values))) <= 1 else False
-
-
-def _info(tree: Tree, resource: str) -> dict[str, str]:
-    return {name: tree.read(f"info/{resource}/{name}").strip() for name in _names(tree, f"info/{resource}")}
-
-
-def _names(tree: Tree, folder: str) -> list[str]:
-    try:
-        return tree.names(folder)
-    except OSError:  # there is no such folder on this machine
-        return []

@@ -35,6 +35,13 @@ class Writer:
                 if (schema.name, domain) in self.staged:
                     values_by_closid[self.closid] = self.staged[schema.name, domain]
 
+    def write_for_io(self, schema: Schema, values: str) -> None:
+        """Take the masks of I/O; those of code and of data are the same."""
+        self._stage_line(schema, values)
+        for kind in filter(None, (schema, schema.peer)):
+            for (_, domain), value in self.staged.items():
+                kind.values[domain][self.closid] = value
+
     def _stage_line(self, schema: Schema, line: str) -> None:
         rest: str | None = line
         while rest:

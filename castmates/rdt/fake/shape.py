@@ -89,6 +89,11 @@ class Shape:
         return bool(self.events)
 
     @property
+    def is_arm(self) -> bool:
+        """Whether its controls are MPAM's, which lie in memory and not in registers of a CPU."""
+        return bool(self.rmids_of_class)
+
+    @property
     def cpus(self) -> frozenset[int]:
         """All CPUs."""
         more = self.second.caches if self.second else {}

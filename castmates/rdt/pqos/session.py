@@ -15,12 +15,11 @@ from castmates.machine.journal import Change, Entry, Journal
 from castmates.machine.lock import print_progress
 from castmates.machine.pqos_text import State
 from castmates.machine.pqos_tool import Interface, Pqos
-from castmates.machine.resctrl_state import ALSO, FSTYPE, MOUNTED
+from castmates.machine.resctrl_state import ALSO, FSTYPE, MOUNTED, POINT
 from castmates.protocols import Say
 from castmates.rdt.pqos.capabilities import parse_capabilities
 from castmates.rdt.resctrl.capabilities import find_mount
 from castmates.rdt.resctrl.foreign import foreign_groups, pqos_user
-from castmates.rdt.resctrl.mounting import POINT
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.study.cache import Cache
 from castmates.study.cpus import format_cpu_list

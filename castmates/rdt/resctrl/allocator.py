@@ -15,7 +15,7 @@ from castmates.rdt.resctrl.foreign import foreign_groups
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.registers import Registers
-from castmates.rdt.resctrl.schemata import Schemata, one_line, parse, to_write
+from castmates.rdt.resctrl.schemata import MB, Schemata, one_line, parse, to_write
 from castmates.rdt.resctrl.wanted_schemata import (
     differences,
     everything,
@@ -101,7 +101,8 @@ class ResctrlAllocator:
     def processor(self) -> ProcessorReadings:
         """Return what the registers held under each set of shares so far."""
         how = self._registers.about() if self._registers is not None else ""
-        return ProcessorReadings(how, dict(self._held_otherwise))
+        caches = {name: sorted(domains) for name, domains in self._domains.items()}
+        return ProcessorReadings(how, dict(self._held_otherwise), caches)
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""
@@ -278,6 +279,8 @@ class ResctrlAllocator:
                 self.tree.write("tasks", f"{tid}\n")
 
     def _write_raw(self, path: str, schemata: Schemata) -> None:
+        if (throttle := self.cache.bandwidth) and MB in schemata:
+            schemata |= {MB: {domain: throttle.to_show(value) for domain, value in schemata[MB].items()}}
         self.tree.write(f"{path}/schemata".lstrip("/"), to_write(schemata))
 
     def _write(self, path: str, schemata: Schemata, name: str) -> None:

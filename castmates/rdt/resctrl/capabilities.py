@@ -11,7 +11,7 @@ from pathlib import Path
 from castmates.linux.host import cpuinfo
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
-from castmates.machine.resctrl_state import FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
+from castmates.machine.resctrl_state import CLUSTER, FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
 from castmates.machine.throttle_steps import equal_steps
 from castmates.machine.topology import CacheDomain, one_last_level_cache
 from castmates.rdt.resctrl.foreign import control_groups
@@ -21,7 +21,6 @@ from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 AMD_MOST = 2048  # "no throttle" of the first AMD processors; later ones have more bits
-CLUSTER = "mon_sub_"  # begins the name of a cluster's folder
 _MONITORED = re.compile(r"mon_L3_(\d+)")
 
 
@@ -86,9 +85,18 @@ def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None) 
 def io_allocation(tree: Tree) -> str:
     """Return the ways that the highest class gives to I/O, as the kernel writes them; "" where it gives none."""
     for resource in _resources(tree):
-        if _word(tree, f"info/{resource}/io_alloc") == "enabled":
+        if _gives_to_io(tree, resource):
             return _word(tree, f"info/{resource}/io_alloc_cbm") or "unknown"
     return ""
+
+
+def io_has_a_class(tree: Tree) -> bool:
+    """Check whether I/O has one, without reading its ways: the kernel forgets the last command's report at that."""
+    return any(_gives_to_io(tree, resource) for resource in _resources(tree))
+
+
+def _gives_to_io(tree: Tree, resource: str) -> bool:
+    return _word(tree, f"info/{resource}/io_alloc") == "enabled"
 
 
 def monitored_domains(names: list[str]) -> dict[int, str]:
@@ -140,7 +148,7 @@ def _groups(tree: Tree) -> int:
     A user who may not make groups has those that root made, whether or not they are in use now: a plan must not depend
     on that.
     """
-    taken = 1 + bool(io_allocation(tree))
+    taken = 1 + io_has_a_class(tree)
     classes = [count - taken for count in _counts(tree, "num_closids")]
     ids = [count - 1 for count in _counts(tree, "num_rmids")]
     most = max(0, min([*classes, *ids])) if classes else 0

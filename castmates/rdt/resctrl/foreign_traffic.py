@@ -14,10 +14,10 @@ from castmates.rdt.resctrl.capabilities import monitored_domains
 from castmates.rdt.resctrl.event_file import EventFile
 from castmates.rdt.resctrl.foreign import control_groups
 from castmates.rdt.resctrl.monitor import ResctrlMonitor
+from castmates.rdt.resctrl.series import MOST
 
 SOURCE, METRIC = "foreign traffic", "foreign_traffic"
 EVENT = "mbm_total_bytes"
-MOST = 2e12  # bytes a second through one cache: more is a count that went wrong
 
 
 @dataclass

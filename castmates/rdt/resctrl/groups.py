@@ -6,10 +6,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.linux.kernel_files import NOT_PERMITTED
 from castmates.linux.owned_names import delegated_number, delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import is_gone
 from castmates.protocols import Say
-from castmates.rdt.resctrl.capabilities import io_allocation
+from castmates.rdt.resctrl.capabilities import io_has_a_class
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, monitoring_groups, pqos_user
 from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.refusals import refusal
@@ -20,7 +21,6 @@ LIMBO_S = 30.0  # the kernel looks for clean monitoring ids once a second
 LIMBO_LOOK_S = 1.0
 PASSES = 100  # over a member's threads, until none is outside its group
 NOT_HERE = (errno.ENOENT, errno.ENODEV)
-NOT_PERMITTED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def make(tree: Tree, journal: ResctrlJournal, path: str, say: Say, limbo_s: float = LIMBO_S) -> None:
@@ -66,7 +66,7 @@ def _why_not(tree: Tree, error: OSError) -> str:
         user = f"; {pqos_user()} uses pqos now" if pqos_user() else ""
         return f"others hold classes or monitoring ids: {others}{user}; have their owners end, and rmdir the empty ones"
     if error.errno == errno.ENOSPC:
-        io = "; io_alloc holds one class: echo 0 > info/L3/io_alloc gives it back" if io_allocation(tree) else ""
+        io = "; io_alloc holds one class: echo 0 > info/L3/io_alloc gives it back" if io_has_a_class(tree) else ""
         return (
             "the processor has no class or monitoring id for one more group: take fewer members, or mount without cdp"
             + io

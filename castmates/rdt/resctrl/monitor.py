@@ -75,14 +75,17 @@ class ResctrlMonitor:
             Sample(now, self.name, name, OCCUPANCY, None, why) for name, why in self.groups.missing.items()
         ]
 
-    def occupancies(self) -> dict[str, float]:
-        """Return the bytes that members have in the caches now; without those of whom it is not known."""
+    def occupancies(self) -> dict[str, float | None]:
+        """Return the bytes that each member has in the caches now; None where a part of them is not known."""
         counts: dict[str, list[int | None]] = {}
         for series in self._series:
             if series.event == OCCUPANCY:
                 counts.setdefault(series.member, []).append(series.file.read()[0])
         known = {member: [count for count in each if count is not None] for member, each in counts.items()}
-        return {member: float(sum(each)) for member, each in known.items() if len(each) == len(counts[member])}
+        whole = {member: len(each) == len(counts[member]) for member, each in known.items()}
+        return dict.fromkeys(self.groups.missing) | {
+            member: float(sum(each)) if whole[member] else None for member, each in known.items()
+        }
 
     def close(self) -> None:
         """Let go of everything; safe to call twice."""

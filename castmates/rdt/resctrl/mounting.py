@@ -12,10 +12,9 @@ from castmates.errors import CastmatesError
 from castmates.linux.host import file_systems
 from castmates.machine.facts import container_hints
 from castmates.machine.journal import Change, Journal
-from castmates.machine.resctrl_state import ABSENT, FSTYPE, MOUNTED, options_of
+from castmates.machine.resctrl_state import ABSENT, FSTYPE, MOUNTED, POINT, options_of
 from castmates.rdt.resctrl.capabilities import find_mount
 
-POINT = Path("/sys/fs/resctrl")
 KIND = "resctrl-mount"
 BY_HAND = f"sudo mount -t {FSTYPE} {FSTYPE} {POINT}"
 ON_HOST = f"mount it on the host ({BY_HAND}) and start the container with -v {POINT}:{POINT}"

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from castmates.linux.owned_names import maker_of_resctrl_group
 from castmates.linux.owner import myself
-from castmates.machine.mbm_counters import COUNTED, FREE, Assignment, assignment, assignments
+from castmates.machine.mbm_counters import ASSIGNED, COUNTED, FREE, Assignment, assignment, assignments
 from castmates.rdt.resctrl.refusals import reason
 from castmates.rdt.resctrl.tree import Tree
 
@@ -42,7 +42,7 @@ class TrafficCounters:
     def about(self) -> dict[str, str]:
         """Describe whether counters belong to groups, and who has none."""
         here = self._here()
-        if not here.mode:
+        if ASSIGNED not in here.offered:  # there is no choice: Linux 7 shows the one mode on every processor
             return {}
         numbers = "; ".join(f"l3:{domain} {count}" for domain, count in here.counters.items())
         kinds = f"assigned to groups ({numbers})" if here.assigned else f"given by the hardware (mode {here.mode})"

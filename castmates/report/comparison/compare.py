@@ -11,10 +11,11 @@ from castmates.analysis.comparison.comparison import Side, against
 from castmates.analysis.comparison.dependence import shared_blocks
 from castmates.analysis.comparison.means import geometric_means
 from castmates.errors import CastmatesError
+from castmates.report.block_record import BlockRecord
 from castmates.report.comparison.compared import Compared, Described, Several
 from castmates.report.comparison.differences import SetUp, differences, other_work
-from castmates.report.facts import BlockRecord, MachineFacts
 from castmates.report.figures.neighbours import neighbours_of
+from castmates.report.machine_facts import MachineFacts
 from castmates.report.text.slices import lengths
 from castmates.results.find import Measured, read_measured
 from castmates.study.model import Study

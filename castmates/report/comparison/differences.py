@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from castmates.analysis.comparison.launches import plain_members
-from castmates.report.facts import BlockRecord, MachineFacts
+from castmates.report.block_record import BlockRecord
+from castmates.report.machine_facts import MachineFacts
 from castmates.report.text.machine import described
 from castmates.report.text.words import listed
 from castmates.study.spec import Member, Plan

@@ -1,25 +1,29 @@
-"""The figure `distances`: what a lead loses by the nearness of its neighbours, a line for each number of them."""
+"""The figure `distances`: what a lead loses by the nearness of its neighbours, a bar for each number of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from castmates.report.figures.neighbours import other_looks
-from castmates.report.figures.panels import Grid, drawn_grid, lines_across, spread_labels
-from castmates.report.figures.style import GREY, PAGE, SMALL, Look, empty_figure, styled
+from castmates.report.figures.panels import Grid, drawn_grid, inches_of, lines_across
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER, empty_figure, styled
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.places import AXIS, WORDS
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
 
-ROOM = Grid(width=PAGE, axes=2.1, above=0.1, below=0.62, left=0.62, right=0.95)
-APART = 0.09  # between the marks of two numbers of neighbours at one place, in places
+ROOM = Grid(width=PAGE, axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
+PALEST = 0.4  # how much colour the bar of the fewest neighbours has
+BAR = 0.8  # of the room of each
+BETWEEN = 0.7  # two places, in bars
 MOST_TOLD = 8  # panels in the alternative text
+MOST_REASONS = 3  # in the key
 HOLLOW = ("unclear", "equivalent", "too few blocks")
 Row = dict[str, object]
 
@@ -35,6 +39,13 @@ class Panel:
     def places(self) -> list[str]:
         """The distances, nearest first."""
         return list(dict.fromkeys(self.rows["distance"]))
+
+    @property
+    def not_possible(self) -> Iterator[str]:
+        """What the machine has no place for, with the reason."""
+        for row in records(self.rows):
+            if row["reason"]:
+                yield f"{_arrangement(row)}, which {row['reason']}"
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -55,7 +66,8 @@ def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
         "What the program loses against running alone, in per cent, by where its neighbours sit, from near to far, and "
-        f"by how many there are. Lines: 95 % t intervals between launches ({units(results.distances['blocks'])}). "
+        "by how many there are (the numbers below the bars). Lines on the bars: 95 % t intervals between launches "
+        f"({units(results.distances['blocks'])}). "
     )
 
 
@@ -65,6 +77,7 @@ def alternative(results: Results) -> str:
     for panel in _panels(results)[:MOST_TOLD]:
         known = [row for row in records(panel.rows) if not math.isnan(row["degradation_pct"])]
         told = [f"{row['count']} {WORDS[row['distance']]} {number(row['degradation_pct'])} %" for row in known]
+        told += [f"not possible here: {words}" for words in panel.not_possible]
         parts.append(f"{panel.title}: {', '.join(told)}")
     return f"Loss by number and nearness of neighbours. {'; '.join(parts)}." if parts else lacking(results)
 
@@ -81,49 +94,75 @@ def _panels(results: Results) -> list[Panel]:
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
     counts = sorted({int(count) for panel in panels for count in panel.rows["count"]})
-    looks = other_looks(results, counts)
-    few = any(row["verdict"] in HOLLOW for panel in panels for row in records(panel.rows))
-    key = "hollow: no loss proven (Holm-adjusted), or too few launches" if few else ""
-    drawn = drawn_grid([panel.title for panel in panels], key, results, ROOM)
+    shades = _shades(other_looks(results, ["neighbours"])["neighbours"][0], counts)
+    drawn = drawn_grid([panel.title for panel in panels], _key(panels), results, ROOM)
     for axes, panel in zip(drawn.places, panels, strict=False):
-        _panel(axes, panel, looks)
+        _panel(axes, panel, shades)
     drawn.labels("where the neighbours sit, from near to far", "loss (%)")
     return drawn.figure
 
 
-def _panel(axes: Axes, panel: Panel, looks: dict[int, Look]) -> None:
-    places = panel.places
-    labels = []
-    axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=1)
-    for index, (count, look) in enumerate(looks.items()):
-        rows = [row for row in records(panel.rows) if row["count"] == count]
-        known = [row for row in rows if not math.isnan(row["degradation_pct"])]
-        if known:
-            shift = (index - (len(looks) - 1) / 2) * min(APART, 0.5 / len(looks))
-            _line(axes, [(places.index(row["distance"]) + shift, row) for row in known], look)
-            labels.append((known[-1]["degradation_pct"], counted(count, "neighbour"), look[0]))
-    axes.set_xticks(range(len(places)), [AXIS[place] for place in places], fontsize=SMALL)
-    axes.set_xlim(-0.4, len(places) - 0.6)
-    axes.margins(y=0.08)
+def _shades(colour: str, counts: list[int]) -> dict[int, str]:
+    """The more neighbours, the more colour."""
+    most = max(1, len(counts) - 1)
+    strengths = [1 - (1 - PALEST) * (len(counts) - 1 - place) / most for place in range(len(counts))]
+    red, green, blue = to_rgb(colour)
+    mixed = [to_hex((1 - (1 - red) * part, 1 - (1 - green) * part, 1 - (1 - blue) * part)) for part in strengths]
+    return dict(zip(counts, mixed, strict=True))
+
+
+def _key(panels: list[Panel]) -> str:
+    few = any(row["verdict"] in HOLLOW for panel in panels for row in records(panel.rows))
+    reasons = list(dict.fromkeys(words for panel in panels for words in panel.not_possible))
+    more = [f"{len(reasons) - MOST_REASONS} more are in the CSV"] if len(reasons) > MOST_REASONS else []
+    parts = ["hollow: no loss proven (Holm-adjusted), or too few launches"] if few else []
+    parts += [f"\N{EN DASH}: not possible here: {words}" for words in reasons[:MOST_REASONS]] + more
+    return "; ".join(parts)
+
+
+def _panel(axes: Axes, panel: Panel, shades: dict[int, str]) -> None:
+    counts = [count for count in shades if (panel.rows["count"] == count).any()]
+    wide = len(counts) + BETWEEN
+    axes.set_xlim(-(1 + BETWEEN) / 2, len(panel.places) * wide - (1 + BETWEEN) / 2)
+    room = inches_of(axes)[0] / (len(panel.places) * wide)
+    for row in records(panel.rows):
+        x = panel.places.index(row["distance"]) * wide + counts.index(row["count"])
+        axes.annotate(
+            str(row["count"]), (x, 0), xycoords=("data", "axes fraction"), xytext=(0, -4), textcoords="offset points",
+            ha="center", va="top", fontsize=SMALL, annotation_clip=False,
+        )  # fmt: skip
+        if math.isnan(row["degradation_pct"]):
+            axes.annotate("\N{EN DASH}", (x, 0), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom")
+        else:
+            _bar(axes, x, row, shades[int(row["count"])], room)
+    middles = [place * wide + (len(counts) - 1) / 2 for place in range(len(panel.places))]
+    axes.set_xticks(middles, [AXIS[place] for place in panel.places], fontsize=7)
+    axes.tick_params(axis="x", length=0, pad=14)
+    axes.annotate(
+        "neighbours", (0, 0), xycoords="axes fraction", xytext=(-4, -4), textcoords="offset points", ha="right",
+        va="top", fontsize=SMALL, color=GREY, annotation_clip=False,
+    )  # fmt: skip
+    axes.axhline(0.0, color=GREY, linewidth=0.6, zorder=3)
+    axes.margins(y=0.12)
     lines_across(axes, "y")
-    spread_labels(axes, labels)
 
 
-def _line(axes: Axes, at: Sequence[tuple[float, dict[str, object]]], look: Look) -> None:
-    colour, marker = look
-    losses = [float(str(row["degradation_pct"])) for _, row in at]
-    axes.plot([x for x, _ in at], losses, color=colour, linewidth=0.8, zorder=2)
-    words = []
-    for (x, row), loss in zip(at, losses, strict=True):
-        low, high = (float(str(row[f"degradation_{end}"])) for end in ("low", "high"))
-        ends = "" if math.isnan(low) else f" {interval(low, high)}"
-        if ends:
-            axes.plot([x, x], [low, high], color=colour, linewidth=1.2, zorder=3)
-        words.append(
-            f"{counted(int(str(row['count'])), 'neighbour')} {WORDS[str(row['distance'])]}: {number(loss)} %{ends}"
+def _bar(axes: Axes, x: float, row: Row, shade: str, room: float) -> None:
+    """What one arrangement costs, with its interval, and the number above it where there is room."""
+    loss, low, high = (float(str(row[f"degradation_{end}"])) for end in ("pct", "low", "high"))
+    face = "white" if row["verdict"] in HOLLOW else shade
+    (bar,) = axes.bar(x, loss, width=BAR, color=face, edgecolor=shade, linewidth=0.8, zorder=2)
+    certain = not math.isnan(low)
+    with_value(bar, f"{_arrangement(row)}: {number(loss)} %" + (f" {interval(low, high)}" if certain else ""))
+    if certain:
+        axes.plot([x, x], [low, high], color=INK, linewidth=0.9, zorder=4)
+    texts = [f"{number(loss)} %", number(loss), number(loss, 0)]
+    if text := next((text for text in texts if len(text) * SMALL_LETTER < room), ""):
+        top = max(0.0, loss, high if certain else loss)
+        axes.annotate(
+            text, (x, top), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=SMALL
         )
-    faces = ["white" if row["verdict"] in HOLLOW else colour for _, row in at]
-    marks = axes.scatter(
-        [x for x, _ in at], losses, s=16, marker=marker, c=faces, edgecolors=colour, linewidths=0.8, zorder=4
-    )
-    with_value(marks, *words)
+
+
+def _arrangement(row: Row) -> str:
+    return f"{counted(int(str(row['count'])), 'neighbour')} {WORDS[str(row['distance'])]}"

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.design.costs import costs as pooled_costs
-from castmates.report.facts import Response
+from castmates.report.block_facts import Response
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import costs

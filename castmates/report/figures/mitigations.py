@@ -26,14 +26,16 @@ from castmates.report.results import Results, records
 from castmates.report.text.mitigations import Row, amount_of, name_of
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, plain, units
+from castmates.study.cache import Cache
 
 LINE, TITLE, BETWEEN = 0.3, 0.42, 0.16  # inches: a row, what stands above the rows of a mix, between two mixes
-WHAT, BARS, NUMBERS = 1.62, 1.48, 1.17  # inches for the names, for the bars of one side, for the numbers beside them
+WHAT, BARS, NUMBERS = 1.68, 1.38, 1.24  # inches for the names, for the bars of one side, for the numbers beside them
 HEAD, FOOT = 0.06, 0.42
+BAR = 0.56  # of a row
 LETTERS = 84  # of a reason
 MOST_TOLD = 4  # mixes in the alternative text
 PROVEN = ("faster", "slower")
-SIDES = (("loss", "the program loses (%)"), ("others_loss", "its neighbours lose (%)"))
+SIDES = ("loss", "others_loss")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,14 @@ class Panel:
 
     title: str
     rows: list[Row]
+    cache: Cache | None  # of the machine
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What the bars at either side are."""
+        several = "+" in self.rows[0]["antagonists"]
+        neighbours = "its neighbours lose, on average (%)" if several else "its neighbour loses (%)"
+        return f"{squeezed(plain(self.rows[0]['lead']), 20, 1)} loses (%)", neighbours
 
     @property
     def height(self) -> float:
@@ -74,8 +84,8 @@ def caption(results: Results) -> str:
     chosen = " The best mask was chosen on other launches." * any(row["blocks_choosing"] for row in rows)
     return (
         "What the program and its neighbours lose against running alone, in per cent, with 95 % t intervals between "
-        f"launches ({units(row['blocks'] for row in rows)}). Below each loss: how much faster (+) or slower they are "
-        f"than with nothing done.{chosen} "
+        f"launches ({units(row['blocks'] for row in rows)}), the least loss first. Pale: what is given back. Below "
+        f"each loss: how much faster or slower they are than with nothing done.{chosen} "
     )
 
 
@@ -84,14 +94,14 @@ def alternative(results: Results) -> str:
     panels = _panels(results)
     parts = []
     for panel in panels[:MOST_TOLD]:
-        told = [_told(row) for row in panel.rows if not math.isnan(row["loss_pct"])]
+        told = [_told(row, panel.cache) for row in panel.rows if not math.isnan(row["loss_pct"])]
         parts.append(f"{panel.title}: {'; '.join(told)}")
     more = f" And {counted(len(panels) - MOST_TOLD, 'more mix')}." if len(panels) > MOST_TOLD else ""
     return f"Loss of the program and of its neighbours. {'. '.join(parts)}.{more}" if parts else lacking(results)
 
 
-def _told(row: Row) -> str:
-    what = " ".join(filter(None, [name_of(row), amount_of(row)]))
+def _told(row: Row, cache: Cache | None) -> str:
+    what = " ".join(filter(None, [name_of(row), amount_of(row, cache)]))
     return f"{what}, {number(row['loss_pct'])} % and {number(row['others_loss_pct'])} %"
 
 
@@ -104,14 +114,14 @@ def _panels(results: Results) -> list[Panel]:
     for (_, platform), rows in groups.items():
         where = f" ({platform})" if several else ""
         title = f"{plain(rows[0]['lead'])} beside {listed(plain(rows[0]['antagonists']).split('+'))}{where}"
-        panels.append(Panel(title, sorted(rows, key=_order)))
+        panels.append(Panel(title, sorted(rows, key=_order), results.plan.cache))
     return panels
 
 
 def _order(row: Row) -> tuple[bool, bool, float]:
-    """Nothing done first, then by what is given back, at last what has no number."""
-    gain = row["gain_pct"]
-    return row["mitigation"] != NOTHING, math.isnan(row["loss_pct"]), 0.0 if math.isnan(gain) else -gain
+    """Nothing done first, then by what is left of the loss, at last what has no number."""
+    left = row["loss_pct"]
+    return row["mitigation"] != NOTHING, math.isnan(left), 0.0 if math.isnan(left) else left
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
@@ -121,13 +131,13 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     height = head + sum(panel.height for panel in drawn) + BETWEEN * (len(drawn) - 1) + foot
     figure = Figure(figsize=(PAGE, height))
     colours = [look[0] for look in other_looks(results, ["program", "neighbours"]).values()]
-    ends = [_reach(drawn, name) for name, _ in SIDES]
+    ends = [_reach(drawn, name) for name in SIDES]
     top = height - head
     for panel in drawn:
         tall = LINE * len(panel.rows)
         bottom = top - TITLE - tall
         figure.text(0.05 / PAGE, (top - 0.04) / height, panel.title, fontsize=8, fontweight="bold", va="top")
-        for side, (name, label) in enumerate(SIDES):
+        for side, (name, label) in enumerate(zip(SIDES, panel.labels, strict=True)):
             left = WHAT + side * (BARS + NUMBERS + 0.04)
             axes = axes_at(figure, left, bottom, BARS, tall)
             _side(axes, panel, name, colours[side], ends[side])
@@ -170,20 +180,23 @@ def _side(axes: Axes, panel: Panel, name: str, colour: str, ends: tuple[float, f
                     fontstyle="italic", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5}, zorder=5,
                 )  # fmt: skip
             continue
-        _bar(axes, row, name, place, colour)
+        _bar(axes, panel, row, name, place, colour)
 
 
-def _bar(axes: Axes, row: Row, name: str, place: int, colour: str) -> None:
+def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str) -> None:
     value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
     is_nothing = row["mitigation"] == NOTHING
     hollow = name == "loss" and not is_nothing and row["verdict"] not in PROVEN
     tint = GREY if is_nothing else colour
+    if name == "loss" and row["verdict"] == "faster" and (before := panel.nothing[f"{name}_pct"]) > value:
+        left = max(0.0, value)
+        axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
     (bar,) = axes.barh(
-        place, value, height=0.56, color="white" if hollow else tint, edgecolor=tint, linewidth=0.8, zorder=2
+        place, value, height=BAR, color="white" if hollow else tint, edgecolor=tint, linewidth=0.8, zorder=2
     )
     ends = "" if math.isnan(low) else f" {interval(low, high)}"
     who = "the program loses" if name == "loss" else "its neighbours lose"
-    with_value(bar, f"{name_of(row)} {amount_of(row)}: {who} {number(value)} %{ends}")
+    with_value(bar, f"{name_of(row)} {amount_of(row, panel.cache)}: {who} {number(value)} %{ends}")
     if ends:
         axes.plot([low, high], [place, place], color=INK, linewidth=0.9, zorder=3)
     change = _change(row, name)
@@ -199,13 +212,19 @@ def _change(row: Row, name: str) -> str:
     value, *ends = (sign * row[f"{key}_{end}"] for end in ("pct", "low", "high"))
     if math.isnan(value):
         return ""
-    words = f"{'+' if value > 0 else ''}{number(value)}"
-    return words if math.isnan(ends[0]) else f"{words} {interval(min(ends), max(ends))}"
+    if math.isnan(ends[0]):
+        return f"{number(abs(value))} % {'faster' if value > 0 else 'slower'}"
+    low, high = sorted(ends)
+    if low > 0:
+        return f"{number(low)} to {number(high)} % faster"
+    if high < 0:
+        return f"{number(-high)} to {number(-low)} % slower"
+    return f"{number(low)} to +{number(high)} %"
 
 
 def _names(axes: Axes, panel: Panel) -> None:
     for place, row in enumerate(panel.rows):
-        amount = squeezed(amount_of(row), 30, 1)
+        amount = squeezed(amount_of(row, panel.cache), 30, 1)
         axes.annotate(
             name_of(row) + (f"\n{amount}" if amount else ""), (0, place), xycoords=("axes fraction", "data"),
             xytext=(-72 * WHAT + 4, 0), textcoords="offset points", fontsize=7, va="center", annotation_clip=False,
@@ -218,8 +237,9 @@ def _key(panels: Iterable[Panel], left_out: int, results: Results) -> SmallPrint
     tried = [row for row in rows if row["mitigation"] != NOTHING and not math.isnan(row["loss_pct"])]
     parts = ["dashed: nothing done"]
     certain = any(not math.isnan(row["loss_low"]) for row in rows)
-    parts += ["lines, and numbers in brackets: 95 % between launches"] if certain else []
-    parts += ["below each loss: the change against nothing done, in per cent of the rate"]
+    parts += ["pale: given back"] if any(row["verdict"] == "faster" for row in tried) else []
+    parts += ["lines, and the ranges below each loss: 95 % between launches"] if certain else []
+    parts += ["faster, slower: than with nothing done"]
     parts += ["hollow: no proven gain (Holm-adjusted)"] if any(row["verdict"] not in PROVEN for row in tried) else []
     parts += [f"{counted(left_out, 'more mix')} in the CSV"] if left_out else []
     return small_print(PAGE, "; ".join(parts), results)

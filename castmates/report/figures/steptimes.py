@@ -18,7 +18,7 @@ from castmates.study.spec import UNMANAGED
 
 PANELS = 6  # leads: more are higher than a page
 LAUNCHES = 8  # of a lead that are drawn
-BESIDE = 5  # co-runs of a lead that are drawn: those with the largest change of the median
+DRAWN = {"corun": 5, "placebo": 2}  # of a lead, without partitions: those with the largest change of the median
 POINTS = 80  # of a bold line
 SHOWN = ["study", "member", "scene", "what", "company", "block", "share", "ms", "low", "high", "steps", "blocks"]
 SHOWN += ["refused", "platform"]
@@ -53,12 +53,20 @@ def caption(results: Results) -> str:
     some = f"faint: each of at most {LAUNCHES} launches" if most > LAUNCHES else "faint: each launch"
     left = f" {PANELS} of {counted(len(leads), 'program')} are shown." if len(leads) > PANELS else ""
     of = units(known.loc[known["refused"] == "", "blocks"])
+    some_of = " Of many neighbours and idle loops, those that change the median most are drawn." * _chosen(known)
     refused = sorted({str(name) for name in known.loc[known["refused"] != "", "quantile"]})
     few = f" Where {' or '.join(refused)} is missing, there are too few steps for it." if refused else ""
     return (
         f"Above: the share of a program's steps that take no longer; {some}, bold: all together. Below: median, p95 "
-        f"and p99 with 95 % t intervals between launches ({of}).{few}{left} "
+        f"and p99 with 95 % t intervals between launches ({of}).{few}{some_of}{left} "
     )
+
+
+def _chosen(known: pd.DataFrame) -> bool:
+    """Whether some lead has more scenes of a kind than are drawn."""
+    medians = known[(known["quantile"] == next(iter(QUANTILES))) & (known["partition"] == UNMANAGED)]
+    counts = medians.groupby(["member", "platform", "kind"]).size().reset_index(name="count")
+    return bool((counts["count"] > counts["kind"].map(DRAWN)).any())
 
 
 def alternative(results: Results) -> str:
@@ -87,10 +95,13 @@ def _conditions(results: Results, member: str, platform: str) -> list[Row]:
     table = results.latency
     own = table[(table["member"] == member) & (table["platform"] == platform) & (table["partition"] == UNMANAGED)]
     rows = records(own[(own["quantile"] == next(iter(QUANTILES))) & own["ms"].notna()])
-    coruns = sorted((row for row in rows if row["kind"] == "corun"), key=lambda row: -_change(row))
-    kept = {row["scene"] for row in coruns[:BESIDE]}
+    kept = {
+        row["scene"]
+        for kind, most in DRAWN.items()
+        for row in sorted((row for row in rows if row["kind"] == kind), key=lambda row: -_change(row))[:most]
+    }
     order = {name: place for place, name in enumerate(neighbours(results))}
-    shown = [row for row in rows if row["kind"] != "corun" or row["scene"] in kept]
+    shown = [row for row in rows if row["kind"] not in DRAWN or row["scene"] in kept]
     return sorted(shown, key=lambda row: (row["kind"] == "corun", order.get(beside(row["mix"]), len(order))))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.report.figures.neighbours import beside
 from castmates.report.results import Results
 from castmates.study.spec import UNMANAGED
 from castmates.study.written import bytes_of
@@ -175,7 +176,7 @@ def _what(row: "pd.Series[Any]") -> str:
     """What a window's scene is called on the figure."""
     kind, mix = str(row["kind"]), str(row["mix"])
     if kind == "corun":
-        return f"beside {mix.partition('+')[2]}"
+        return f"beside {beside(mix)}"
     return f"{row['workload']} alone" if kind == "alone" else kind
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED
-from castmates.report.figures.neighbours import other_looks
+from castmates.report.figures.neighbours import beside, other_looks
 from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, broken
 from castmates.report.figures.values import with_value
@@ -165,4 +165,4 @@ def _key(table: pd.DataFrame, change: pd.DataFrame, results: Results) -> str:
 
 def beside_whom(mix: str) -> str:
     """The neighbours of a mix."""
-    return plain(mix).partition("+")[2] or plain(mix)
+    return beside(mix) or plain(mix)

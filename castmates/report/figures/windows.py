@@ -90,7 +90,7 @@ def alternative(results: Results) -> str:
         return "No valid measurement can be compared with one alone."
     blocks = chosen_blocks(source, results.blocks)
     medians = kept.groupby("what", sort=False)["relative_rate"].median()
-    parts = [f"{plain(str(what))} {number(float(value), 2)}" for what, value in medians.head(READ_ALOUD).items()]
+    parts = [f"{_said(str(what))} {number(float(value), 2)}" for what, value in medians.head(READ_ALOUD).items()]
     lanes = _lanes(taken(results, blocks))
     others = f" Who took time: {listed(lanes)}." if lanes else ""
     return f"Rates over time in {counted(len(blocks), 'launch')}; medians over alone: {listed(parts)}.{others}"
@@ -136,6 +136,14 @@ def _looks(drawn: pd.DataFrame, results: Results) -> dict[str, Look]:
     }
 
 
+def _said(what: str) -> str:
+    """What ran, in words: beside 2 × stream (on its siblings), partitioned."""
+    scene = what.removesuffix(PARTITIONED)
+    if not scene.startswith(BESIDE):
+        return plain(what)
+    return BESIDE + plain(scene.removeprefix(BESIDE)) + what.removeprefix(scene)
+
+
 def _program(axes: Axes, rows: pd.DataFrame, by_what: dict[str, Look]) -> None:
     """One program's measurements."""
     axes.axhline(1.0, color=GREY, linewidth=0.6, zorder=1)
@@ -163,7 +171,7 @@ def _program(axes: Axes, rows: pd.DataFrame, by_what: dict[str, Look]) -> None:
 
 def _values(rows: pd.DataFrame) -> list[str]:
     return [
-        f"{plain(row['lead'])}, launch {row['block']}, round {row['round']}, {plain(row['what'])}: "
+        f"{plain(row['lead'])}, launch {row['block']}, round {row['round']}, {_said(row['what'])}: "
         + number(row["relative_rate"], 3)
         + ("" if row["valid"] else f"; rejected: {row['reasons']}")
         for row in records(rows)
@@ -212,7 +220,7 @@ def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:
             label=label,
         )  # fmt: skip
 
-    keys = [key(colour, marker, plain(what), colour) for what, (colour, marker) in by_what.items()]
+    keys = [key(colour, marker, _said(what), colour) for what, (colour, marker) in by_what.items()]
     masked = drawn["what"].str.endswith(PARTITIONED).any()
     keys += [key(GREY, "o", "hollow: under a partition", "white")] if masked else []
     return [*keys, key(GREY, "X", "rejected", "none")] if not drawn["valid"].all() else keys

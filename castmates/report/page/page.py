@@ -42,6 +42,7 @@ from castmates.report.text import (
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
 from castmates.study.decisions import reasons
+from castmates.study.remarks import on_mixes, on_partitions
 
 CURVES = 4  # on the first screen
 TEMPLATES = files("castmates.report.page") / "templates"
@@ -202,7 +203,7 @@ def _context(
         "advice": recommendation.context(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
-        "notes": list(results.plan.notes),
+        "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},
         "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
         "memory_words": memory.bandwidth(results),
         "controls": [health.control(row) for row in records(results.controls)],

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from castmates.report.facts import BlockRecord
+from castmates.report.block_record import BlockRecord
 from castmates.results.columns.block import RECORD
 
 Entity = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 import castmates
-from castmates.report.facts import BlockRecord
+from castmates.report.block_record import BlockRecord
 from castmates.report.figures.drawing import draw_figure
 from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for, whole_caption

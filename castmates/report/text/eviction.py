@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from castmates.english import counted, percent
-from castmates.report.facts import EvictionFacts
+from castmates.report.block_facts import EvictionFacts
 
 
 def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
@@ -14,10 +14,13 @@ def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
         lost = f"Members lost ways before {counted(not_emptied, 'stretch')}, and no cache was emptied."
         return lost if not_emptied else ""
     what = f"Last-level caches were emptied before each of {counted(times, 'stretch')}"
+    unsteady = sum(block.not_steady for block in blocks)
+    cold = f" Before {unsteady} of them, rates or occupancy still changed when measuring began."
+    cold = cold if unsteady else ""
     left = [block.left for block in blocks if block.left is not None]
     most = [block.left_most for block in blocks if block.left_most is not None]
     if not left or not most:
-        return f"{what}; how much members then held of them could not be read."
+        return f"{what}; how much members then held of them could not be read.{cold}"
     shares = f"{percent(100 * median(left))} (median), {percent(100 * max(most))} at most"
     warm = f" That was too much before {not_emptied} of them: scenes there did not begin with an empty cache."
-    return f"{what}; members then held {shares}." + (warm if not_emptied else "")
+    return f"{what}; members then held {shares}." + (warm if not_emptied else "") + cold

@@ -10,7 +10,8 @@ import pandas as pd
 
 from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
-from castmates.report.facts import BlockRecord, LedgerFacts, Settled
+from castmates.report.block_facts import LedgerFacts, Settled
+from castmates.report.block_record import BlockRecord
 from castmates.report.results import Results, records
 from castmates.report.text import processor
 from castmates.report.text.design import designed_rounds

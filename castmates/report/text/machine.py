@@ -3,15 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from castmates.report.facts import (
-    BlockRecord,
-    CacheFacts,
-    IdleFacts,
-    MachineFacts,
-    PerfFacts,
-    QuirkFacts,
-    ResctrlFacts,
-)
+from castmates.report.block_record import BlockRecord
+from castmates.report.machine_facts import CacheFacts, IdleFacts, MachineFacts, PerfFacts, QuirkFacts, ResctrlFacts
 from castmates.report.text.words import counted, listed
 from castmates.study.cpus import parse
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from castmates.report.facts import BlockRecord
+from castmates.report.block_record import BlockRecord
 from castmates.report.results import Results, records
 from castmates.report.text.words import listed, number, plain
 from castmates.study.memory_peak import COMMAND, Peak

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from castmates.report.facts import BlockRecord
+from castmates.report.block_record import BlockRecord
 from castmates.report.results import Results
 from castmates.report.text.words import number
 

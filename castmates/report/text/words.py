@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 def plain(name: str) -> str:
     """A member's name without its CPUs: stream@1 is stream; with a place, in words: 2 streams (on its siblings)."""
-    name = re.sub(r"@[\d.]+(#\d+)?", "", name)
+    name = re.sub(r"@[\d.-]+(#\d+)?", "", name)
     together, _, place = name.partition(BETWEEN)
     if not place or place not in WORDS:
         return name

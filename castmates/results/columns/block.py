@@ -45,6 +45,8 @@ WINDOWS: Columns = {
     "open_s": "float64",  # that the slices that count were open: what counters and CPU times refer to
     "progress_s": "float64",  # from first to last heartbeat inside each of them: what the rate refers to
     "later": "float64",  # rate in the later halves of its slices over that in the earlier ones
+    "lead_in_passes": "int64",  # unmeasured cycles before its stretch
+    "not_steady": "bool",  # caches were emptied, and rates or occupancy still changed in the last of these cycles
 }
 
 # blocks/<company>/<n>/slices.parquet: a row per slice and active member.

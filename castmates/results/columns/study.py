@@ -323,6 +323,7 @@ DISTANCES: Columns = {
     "gain_high": "float64",
     "gain_blocks": "int64",  # in which both distances were measured
     "platform": "str",
+    "reason": "str",  # why it was not measured: what it needs of the machine, and what there is
 }
 
 # What estimate_effects leaves.

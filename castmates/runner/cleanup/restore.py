@@ -37,12 +37,13 @@ def heal() -> Restored:
     restored = Restored()
     # First, because the mount that a journal names is not undone while there is any group in it.
     restored.done, restored.left = remove_leftovers()
-    for journal in journals():
-        for undone in journal.restore(lambda entry: entry.stale):
-            (restored.left if undone.how == "failed" else restored.done).append(str(undone))
+    # Before the journals, because no controller is taken from a group as long as one inside it hands that down.
     for group in list(stale_groups()):
         if not _remove("cgroup", group, restored) and cgroups.is_populated(group):
             restored.occupied.append(group)
+    for journal in journals():
+        for undone in journal.restore(lambda entry: entry.stale):
+            (restored.left if undone.how == "failed" else restored.done).append(str(undone))
     for folder in list(stale_folders()):
         _remove("path", folder, restored)
     return restored

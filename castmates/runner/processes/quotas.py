@@ -1,6 +1,6 @@
 """Gives members no more than a share of their CPUs' time, where a scene's shares say so."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,14 +25,39 @@ class Bounded:
 class Quotas:
     """The control groups of these members, and the bounds in force."""
 
-    def __init__(self, groups: Mapping[str, Bounded], hierarchy: Path | None, journal: Journal | None) -> None:
-        self._groups, self._hierarchy, self._journal = groups, hierarchy, journal
+    def __init__(self, journal: Journal | None = None) -> None:
+        self._groups: dict[str, Bounded] = {}
+        self._hierarchy: Path | None = None  # of version 1, made for this alone
+        self._journal = journal
         self._asked: dict[str, tuple[int | None, int]] = {}  # microseconds of CPU time, and of a period
 
     @classmethod
     def none(cls) -> "Quotas":
         """Nobody is bounded."""
-        return cls({}, None, None)
+        return cls()
+
+    def take_in(
+        self,
+        company: Company,
+        group_of: Callable[[str], Path | None],
+        processes_of: Callable[[str], Sequence[int]],
+        guard: Callable[[Path], None],
+    ) -> None:
+        """Prepare to bound those to whom some scene gives a quota; they are frozen, each in its group if it has one.
+
+        Version 2 bounds the groups in which members are frozen. Where the controller is version 1's, they are moved
+        into groups of that hierarchy as well.
+        """
+        cpus = {member.name: len(member.cpus) for member in company.members}
+        if not (names := bounded_members(company)):
+            return
+        if hierarchy := _version_1(company.lead.workload):
+            self._hierarchy = hierarchy
+            guard(hierarchy)
+            groups = {name: _moved(hierarchy, number, name, processes_of(name)) for number, name in enumerate(names)}
+        else:
+            groups = {name: group for name in names if (group := group_of(name)) is not None}
+        self._groups = {name: Bounded(group, cpus[name]) for name, group in groups.items()}
 
     @property
     def members(self) -> Sequence[str]:
@@ -77,32 +102,39 @@ class Quotas:
         self._groups, self._hierarchy, self._journal = {}, None, None
 
 
-def quotas_of(
-    company: Company,
-    group_of: Callable[[str], Path | None],
-    processes_of: Callable[[str], Sequence[int]],
-    guard: Callable[[Path], None],
-    purpose: str,
-) -> Quotas:
-    """Prepare to bound those to whom some scene gives a quota; they are frozen, each in its group if it has one.
-
-    Version 2 bounds the groups in which members are frozen. Where the controller is version 1's, they are moved into
-    groups of that hierarchy as well.
-    """
+def bounded_members(company: Company) -> list[str]:
+    """List those to whom some scene gives a quota."""
     shares = [share for scene in company.scenes for share in scene.shares if share.quota is not None]
-    cpus = {member.name: len(member.cpus) for member in company.members}
-    names = list(dict.fromkeys(share.member for share in shares))
-    if not names:
+    return list(dict.fromkeys(share.member for share in shares))
+
+
+def room_for(company: Company, root: Path | None, purpose: str) -> Quotas:
+    """Have the controller reach the groups that members will have in `root`, which is ours and has nobody in it yet.
+
+    Later the kernel would refuse it where we ourselves are in the group above. What is changed there is written down.
+    """
+    if not bounded_members(company) or cgroups.here(cgroups.cpu_of_version_1):
         return Quotas.none()
-    if hierarchy := _version_1(company.lead.workload):
-        guard(hierarchy)
-        groups = {name: _moved(hierarchy, number, name, processes_of(name)) for number, name in enumerate(names)}
-        return Quotas({name: Bounded(group, cpus[name]) for name, group in groups.items()}, hierarchy, None)
-    own = {name: group for name in names if (group := group_of(name)) is not None}
-    if len(own) < len(names):
+    if root is None:
         raise _impossible("members are stopped by signals here, not by control groups of version 2")
-    journal = _handed_down(next(iter(own.values())).parent, purpose)
-    return Quotas({name: Bounded(group, cpus[name]) for name, group in own.items()}, None, journal)
+    if why := cpu_quota.obstacle(root.parent):
+        raise _impossible(why)
+    journal = Journal()
+    files = cpu_quota.still_to_hand_down(root.parent)
+    changes = [Change("cpu controller", KIND, str(file), cpu_quota.OFF, cpu_quota.ON) for file in files]
+    made = Quotas(journal if changes else None)
+    refused = journal.apply(changes, purpose)
+    try:
+        for file, error in refused.items():
+            raise _impossible(f"the controller 'cpu' cannot be handed down in {file}: {error.strerror}")
+        cpu_quota.write_controller(root / cpu_quota.HANDED_DOWN, cpu_quota.ON)
+    except (CastmatesError, OSError) as problem:
+        made.close()
+        if isinstance(problem, OSError):
+            why = f"the controller 'cpu' cannot be handed down in {root}: {problem.strerror}"
+            raise _impossible(why) from None
+        raise
+    return made
 
 
 def _asked_of(share: Share | None, cpus: int) -> tuple[int | None, int]:
@@ -136,23 +168,6 @@ def _moved(hierarchy: Path, number: int, name: str, pids: Sequence[int]) -> Path
         except OSError as error:
             raise _impossible(f"{name} cannot be moved into {group}: {error.strerror}") from None
     return group
-
-
-def _handed_down(root: Path, purpose: str) -> Journal | None:
-    """Hand the controller down to the groups in `root`, which is ours; what is changed above it is written down."""
-    above, journal = root.parent / cpu_quota.HANDED_DOWN, None
-    if not cpu_quota.can_hand_down(root):
-        if not cpu_quota.can_hand_down(root.parent):
-            raise _impossible(f"the controller 'cpu' does not reach {root.parent}: root has to hand it down to it")
-        journal = Journal()
-        change = Change("cpu controller", KIND, str(above), cpu_quota.OFF, cpu_quota.ON)
-        for error in journal.apply([change], purpose).values():
-            raise _impossible(f"the controller 'cpu' cannot be handed down in {above}: {error.strerror}")
-    try:
-        cpu_quota.write_controller(root / cpu_quota.HANDED_DOWN, cpu_quota.ON)
-    except OSError as error:
-        raise _impossible(f"the controller 'cpu' cannot be handed down in {root}: {error.strerror}") from None
-    return journal
 
 
 def _impossible(why: str) -> CastmatesError:

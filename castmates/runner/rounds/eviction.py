@@ -109,9 +109,14 @@ def change_shares(stage: Stage, shares: tuple[Share, ...], anew: bool = False) -
     return emptied or (Emptied(0, None, 0.0) if lost else None)
 
 
+def size_of_caches(stage: Stage) -> float:
+    """Return how large the caches are that are emptied, in bytes; 0 where none is."""
+    return sum(stage.evictors.values()) / TIMES
+
+
 def _empty(stage: Stage) -> Emptied:
     """Let the evictors write, until little of the members is left, or another pass would not help."""
-    begin, caches = stage.now_ns(), sum(stage.evictors.values()) / TIMES
+    begin, caches = stage.now_ns(), size_of_caches(stage)
     passes, left = 0, None
     while passes < PASSES:
         _write_through(stage)

@@ -40,8 +40,8 @@ class HasSeries(Protocol):
 class HasOccupancies(Protocol):
     """A monitor that can be asked between series what lies in the caches."""
 
-    def occupancies(self) -> dict[str, float]:
-        """Return the bytes that members have in the caches now; without those of whom it is not known."""
+    def occupancies(self) -> dict[str, float | None]:
+        """Return the bytes that each member has in the caches now; None where a part of them is not known."""
 
 
 @runtime_checkable
@@ -110,10 +110,15 @@ class Hardware:
             self.witness.remember()
         return lost
 
+    def occupancies(self) -> dict[str, float | None]:
+        """Return the bytes that each member has in the caches now; None where that cannot be read."""
+        return self.monitor.occupancies() if isinstance(self.monitor, HasOccupancies) else {}
+
     def occupied(self) -> float | None:
-        """Return the bytes that all members have in the caches now; None where that cannot be read."""
-        known = self.monitor.occupancies() if isinstance(self.monitor, HasOccupancies) else {}
-        return sum(known.values()) if known else None
+        """Return the bytes that all members have in the caches now; None where that of one cannot be read."""
+        each = list(self.occupancies().values())
+        known = [amount for amount in each if amount is not None]
+        return sum(known) if known and len(known) == len(each) else None
 
     def begin_series(self, active: Sequence[str], round_number: int) -> None:
         """Watch occupancy from the change of scene on, so that it is seen to settle; let counters get ready."""

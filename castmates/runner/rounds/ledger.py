@@ -21,6 +21,7 @@ from castmates.runner.processes import restarts
 from castmates.runner.rounds.ledger_load import FORGIVEN, Load
 from castmates.runner.rounds.ledger_readings import Readings
 from castmates.runner.rounds.mask_witness import CHANGED, MISPLACED
+from castmates.runner.rounds.prefetch_witness import CHANGED as PREFETCHERS_CHANGED
 from castmates.runner.rounds.quota_witness import CHANGED as QUOTA_CHANGED
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.stage import Stage
@@ -46,7 +47,8 @@ class Ledger:
             for each in window.all_slices:
                 each.reasons = self.judge(each, window.slow)
         _drop_broken_cycles(windows)
-        of_all = list(dict.fromkeys(reason for window in windows for reason in self.proofs(window.watched)))
+        found = [reason for window in windows for reason in (*self._emptied(window), *self.proofs(window.watched))]
+        of_all = list(dict.fromkeys(found))
         for window in windows:
             window.of_stretch, window.reasons = of_all, [*of_all, *self._judge_window(window)]
 
@@ -64,7 +66,7 @@ class Ledger:
         readings = Readings(watched.samples, watched.seconds)
         reasons = [f"not frozen: {name}" for name in watched.unfrozen if name not in watched.crept]
         reasons += [*self._places(watched, readings), *_masks(watched), *self._quotas(watched, readings)]
-        reasons += [*self._swap(readings), *self._traffic(readings)]
+        reasons += [*_prefetchers(watched), *self._swap(readings), *self._traffic(readings)]
         return reasons + self._conditions(readings)
 
     def _judge_window(self, window: Window) -> list[str]:
@@ -140,6 +142,13 @@ class Ledger:
             return []
         return [f"foreign traffic: others moved {moved / 1e9:.1f} GB/s through the caches (limit {limit / 1e9:g} GB/s)"]
 
+    def _emptied(self, window: Window) -> list[str]:
+        """Return how much of the members was left in the caches before the stretch, where that can be read."""
+        left, limit = window.emptied.left if window.emptied else None, self.design.limits.left_in_caches
+        if left is None or left <= limit:
+            return []
+        return [f"not emptied: members still held {left:.1%} of the caches before this stretch (limit {limit:.1%})"]
+
     def _quotas(self, watched: Slice, readings: Readings) -> list[str]:
         """Return which quotas of CPU time were changed, and who took more than its own."""
         changed = [sample for sample in watched.samples if sample.metric == QUOTA_CHANGED]
@@ -201,6 +210,12 @@ def _masks(watched: Slice) -> list[str]:
     outside = [sample for sample in watched.samples if sample.metric == MISPLACED]
     reasons = [f"masks changed: of {sample.subject}, {sample.note}" for sample in changed]
     return reasons + [f"out of its group: {sample.note}" for sample in outside]
+
+
+def _prefetchers(watched: Slice) -> list[str]:
+    """Prefetchers that were not as the scene asked."""
+    changed = [sample for sample in watched.samples if sample.metric == PREFETCHERS_CHANGED]
+    return [f"prefetchers changed: {sample.note}" for sample in changed]
 
 
 def _held_back_s(each: Slice, name: str) -> float:

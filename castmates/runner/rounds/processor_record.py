@@ -29,7 +29,11 @@ def processor_record(allocator: Allocator, block: Block) -> dict[str, Any]:
             own = {share.member for share in scene.shares}  # scenes with other shares may be in the same stretch
             rows = found.setdefault(scene.partition, [])
             rows += [each for each in readings.under[shares] if each.member in own]
-    return {"registers": readings.how, "partitions": {name: _once(rows) for name, rows in found.items()}}
+    return {
+        "registers": readings.how,
+        "partitions": {name: _once(rows) for name, rows in found.items()},
+        "caches": {name: list(caches) for name, caches in readings.caches.items()},
+    }
 
 
 def _once(differences: Iterable[HeldOtherwise]) -> list[dict[str, Any]]:

@@ -10,10 +10,11 @@ from statistics import median
 
 from castmates.runner.outcome import Outcome
 from castmates.runner.rounds import eviction
+from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import Pace, Steps, pace_of
 from castmates.runner.rounds.settling import Settling, is_not_settled
-from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched, who_runs
+from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import step_of
 from castmates.runner.rounds.window import Window
@@ -80,12 +81,16 @@ class Rounds:
             self.outcome.emptied += [emptied] if emptied else []
             self.stage.hardware.begin_stretch(number)
             with _without_garbage_collection():
+                led_in = LeadIn()
                 if changed or emptied:
-                    self._lead_in(stretch)
+                    led_in = lead_in(self.stage, stretch.scenes, self.pace.length_ns, emptied is not None)
+                    self.outcome.led_in += [led_in] if emptied else []
                 new = self._measure_stretch(stretch, number)
             self.stage.exchange([])  # what is looked up from here on is not to weigh on who runs
             for each in (each for window in new for each in window.all_slices):
                 each.stretch, each.steady_s = place, steady_s
+            for window in new:
+                window.lead_in, window.emptied = led_in, emptied
             self._ledger.judge_stretch(new)
             windows += new
         windows.sort(key=lambda window: window.all_slices[0].number)
@@ -134,12 +139,6 @@ class Rounds:
     def _settling(self) -> Settling:
         assert self.outcome.settling is not None
         return self.outcome.settling
-
-    def _lead_in(self, stretch: Stretch) -> None:
-        """Run every scene once unmeasured: caches were emptied, or are full of what others left under other masks."""
-        for scene in stretch.scenes:
-            self.stage.exchange(who_runs(scene))
-            self.stage.rest_until(self.stage.now_ns() + self.pace.length_ns)
 
     def _measure_stretch(self, stretch: Stretch, number: int) -> list[Window]:
         """Measure the scenes of a stretch in cycles; in one more, the last, everything is read."""

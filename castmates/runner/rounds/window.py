@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from castmates.protocols import Count, Sample
 from castmates.runner.processes import restarts
+from castmates.runner.rounds.eviction import Emptied
+from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.sums import add_counts, add_samples
 from castmates.study.spec import Scene
@@ -24,6 +26,8 @@ class Window:
     position: int = 0  # of its first slice among those of the round's windows
     reasons: list[str] = field(default_factory=list)  # why it does not count
     of_stretch: list[str] = field(default_factory=list)  # those of them that spoil all windows of its stretch
+    lead_in: LeadIn = field(default_factory=LeadIn)  # into its stretch
+    emptied: Emptied | None = None  # how far the caches were, before its stretch; None where that was not wanted
 
     def slices_of(self, name: str) -> list[Slice]:
         """Those that give this member's progress, as far as they count."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from castmates.study.schemata import mask_of
+from castmates.study.schemata import overlap
 from castmates.study.spec import Mix, Partition
 
 MOST_NAMED = 8  # partitions in one sentence
@@ -11,11 +11,10 @@ MOST_NAMED = 8  # partitions in one sentence
 def isolates(partition: Partition, lead: str, antagonists: Sequence[str]) -> bool:
     """Whether the ways alone keep these members apart; a throttle would give back what is not the cache's."""
     shares = {share.member: share for share in partition.shares}
-    own = mask_of(shares.get(lead))
-    others = [mask_of(shares.get(name)) for name in antagonists]
+    own, others = shares.get(lead), [shares.get(name) for name in antagonists]
     if own is None or not others or any(share.bandwidth is not None for share in partition.shares):
         return False
-    return all(mask is not None and not own & mask for mask in others)
+    return all(share is not None and not overlap(own, share) for share in others)
 
 
 def refusal(named: str | None, mixes: Iterable[Mix]) -> str:

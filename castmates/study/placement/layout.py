@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from castmates.study.placement.clusters import clusters_of
+
 # Fastest first; Arm's kinds, "capacity 512", follow by their number, cores that are all alike have none.
 SPEED = ("core", "atom", "lowpower")
 UNKNOWN_DISTANCE = 255  # the kernel's own number for "cannot be reached"
@@ -123,7 +125,12 @@ class Layout:
 
     def clusters(self, llc: int) -> int:
         """How many memory nodes divide a last-level cache among them (sub-NUMA clustering); mostly one has it all."""
-        return max(1, len({cpu.node for cpu in self.cpus if cpu.llc == llc and cpu.node is not None}))
+        here = [cpu.id for cpu in self.cpus if cpu.llc == llc and cpu.online]
+        nodes: dict[int, list[int]] = {}
+        for cpu in self.cpus:
+            if cpu.node is not None and cpu.online:
+                nodes.setdefault(cpu.node, []).append(cpu.id)
+        return len(clusters_of(here, nodes)) or 1
 
     def distance(self, node: int | None, other: int | None) -> int:
         """How far apart two nodes are; a node is nearest to itself."""

@@ -12,6 +12,7 @@ from castmates.study.placement.seats import Around, lead_places
 
 LISTS = ("lead", "antagonists")
 SHOWN = 4
+MANY_COPIES = 4  # members with equally many cores, from which on a sum counts them
 
 
 def reason(asked: Asked, need: Need, layout: Layout) -> str:
@@ -21,6 +22,11 @@ def reason(asked: Asked, need: Need, layout: Layout) -> str:
             if _fits(asked.without(blamed), need, layout):
                 return f"the mix {need.name}: {_blame(asked, blamed, need, layout)}"
     return f"the mix {need.name} {_too_much(need, layout)}"
+
+
+def too_many(asked: Asked, need: Need, layout: Layout) -> str:
+    """Why a mix of more antagonists than others has no seats; "" where it has."""
+    return "" if _fits(asked, need, layout) else reason(asked, need, layout).partition(";")[0].rstrip(".")
 
 
 def _fits(asked: Asked, need: Need, layout: Layout) -> bool:
@@ -64,7 +70,7 @@ def _short_list(asked: Asked, need: Need, layout: Layout) -> str:
 def _too_much(need: Need, layout: Layout) -> str:
     """What no rule is to blame for."""
     total = sum(need.cores)
-    asks = f"asks for {total} cores ({' + '.join(map(str, need.cores))}), but"
+    asks = f"asks for {total} cores ({_sum(need.cores)}), but"
     advice = "lower 'cores' of a workload or take out the mix"
     if total > len(layout.usable):
         there_are = f" ({format_cpu_list(layout.usable)})" if layout.usable else ""
@@ -78,6 +84,14 @@ def _too_much(need: Need, layout: Layout) -> str:
         f"{asks} of the CPUs that may be used here {format_cpu_list(layout.isolated)} are isolated: the kernel spreads "
         f"no threads there, so only members of one CPU may have them; {advice}."
     )
+
+
+def _sum(cores: Sequence[int]) -> str:
+    """1 + 1 + 2; 1 + 40 of 1 each where that is shorter."""
+    lead, *others = cores
+    if len(others) < MANY_COPIES or len(set(others)) > 1:
+        return " + ".join(map(str, cores))
+    return f"{lead} + {len(others)} \N{MULTIPLICATION SIGN} {others[0]}"
 
 
 def _needs(rule: str, asked: Asked, need: Need, layout: Layout) -> str:

@@ -4,7 +4,9 @@ None of them names a processor: those with its serial number (0x4e, 0x4f on Inte
 not in the list, and nothing else is read.
 """
 
-from castmates.linux.registers import read_register
+from contextlib import suppress
+
+from castmates.linux.msr import read_msr
 from castmates.machine.topology import Topology
 
 # By vendor: names and addresses as in Linux (arch/x86/include/asm/msr-index.h).
@@ -43,10 +45,10 @@ READ = {"GenuineIntel": OF_INTEL, "AuthenticAMD": OF_AMD}
 
 def registers(vendor: str | None, topology: Topology) -> dict[str, str]:
     """Read them on one CPU of each last-level cache; nothing where they may not be read."""
+    cpus = [next((cpu for cpu in llc.cpus if cpu in topology.allowed), None) for llc in topology.llcs]
     found = {}
-    for llc in topology.llcs:
-        cpu = next((cpu for cpu in llc.cpus if cpu in topology.allowed), None)
-        for address in READ.get(vendor or "", ()) if cpu is not None else ():
-            if cpu is not None and (value := read_register(cpu, address)) is not None:
-                found[f"castmates/msr/cpu{cpu}/{address:#x}"] = f"{value:#018x}\n"
+    for cpu in (cpu for cpu in cpus if cpu is not None):
+        for address in READ.get(vendor or "", ()):
+            with suppress(OSError):  # this user may not look, or this processor has no such register
+                found[f"castmates/msr/cpu{cpu}/{address:#x}"] = f"{read_msr(cpu, address):#018x}\n"
     return found

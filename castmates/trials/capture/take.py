@@ -7,7 +7,7 @@ from pathlib import Path
 import castmates
 from castmates.errors import CastmatesError
 from castmates.linux import host
-from castmates.machine.capture.capture import COMMAND, record
+from castmates.machine.capture.capture import COMMAND, record, refuse_other_files
 from castmates.machine.journal import Journal
 from castmates.machine.lock import machine_lock
 from castmates.machine.topology import Topology, read_topology
@@ -27,6 +27,7 @@ from castmates.workloads import environments
 
 def capture(file: Path, envs: Path, cache: Path, say: Say) -> None:
     """Write this machine into a file, and list what it lacks; resctrl is mounted meanwhile where that works."""
+    refuse_other_files(file)
     with machine_lock(COMMAND, wait=False), ExitStack() as exits:
         for sentence in heal().sentences:
             say(sentence)

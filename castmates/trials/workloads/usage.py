@@ -4,9 +4,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from castmates.linux.processes import parse_stat, status_of, thread_stat_line, threads_of
+from castmates.linux.processes import TICK_S, parse_stat, status_of, thread_stat_line, threads_of
 
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 BUSY = 0.2  # share of the busiest thread's CPU time that a thread must have had to count as busy
 BUSY_S = 2 * TICK_S  # and at least so much, because the kernel counts in ticks
 

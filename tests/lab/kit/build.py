@@ -4,19 +4,16 @@ A product's folder carries a digest of the files that decide what it is, so that
 edited test does not.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.kit import debian, kernels, qemu
-from tests.lab.kit.common import LONGEST, NoLab, Say
+from tests.lab.kit import debian, kernels, programs, qemu
+from tests.lab.kit.alone import alone
+from tests.lab.kit.common import NoLab, Say
 
 PROJECT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
@@ -39,6 +36,7 @@ class Lab:
     qemu: Path
     firmware: Path
     kernels: dict[str, Kernel]  # by series
+    programs: Path  # what guests may install, as it lies below /
 
 
 def cache() -> Path:
@@ -51,7 +49,7 @@ def built() -> Lab | None:
     products = _products()
     if not all(folder.is_dir() for folder in products.values()):
         return None
-    emulator = products.pop("qemu")
+    emulator, installed = products.pop("qemu"), products.pop("programs")
     return Lab(
         emulator / "qemu-rdt",
         emulator / "firmware",
@@ -59,6 +57,7 @@ def built() -> Lab | None:
             series: Kernel((folder / "version").read_text(), folder / "vmlinuz", folder / "initrd.gz")
             for series, folder in products.items()
         },
+        installed,
     )
 
 
@@ -68,7 +67,7 @@ def build(say: Say) -> Lab:
         return lab
     if reason := debian.unfit():
         raise NoLab(reason)
-    with _alone(say):
+    with alone(cache(), say):
         _build_missing(say)
     lab = built()
     assert lab is not None
@@ -79,12 +78,14 @@ def _build_missing(say: Say) -> None:
     missing = {name: folder for name, folder in _products().items() if not folder.is_dir()}
     if not missing:  # somebody else has just built it
         return
-    say(f"Building the lab in {cache()} (once; about 4 minutes on 2 cores, 300 MB to fetch)")
+    say(f"Building the lab in {cache()} (once; about 5 minutes on 2 cores, 400 MB to fetch)")
     packages = debian.Debian(cache() / "debian")
     packages.update()
     for name, folder in missing.items():
         if name == "qemu":
             qemu.Build(packages, folder.with_name(f"{folder.name}.work"), say).into(folder)
+        elif name == "programs":
+            programs.build(packages, folder, say)
         else:
             kernels.build(name, packages, folder, say)
     packages.forget()
@@ -95,6 +96,7 @@ def _build_missing(say: Say) -> None:
 def _products() -> dict[str, Path]:
     """Where each product lies, or will lie."""
     places = {"qemu": cache() / f"qemu-{_digest(HERE / 'qemu.py', qemu.PATCH, qemu.LOCK)}"}
+    places["programs"] = cache() / f"programs-{_digest(HERE / 'programs.py')}"
     for series in kernels.PREFERRED:
         places[series] = cache() / f"linux-{series}-{_digest(HERE / 'kernels.py', kernels.INIT)}"
     return places
@@ -105,30 +107,6 @@ def _digest(*files: Path) -> str:
     for file in (*COMMON, *files):
         content.update(hashlib.sha256(file.read_bytes()).digest())
     return content.hexdigest()[:12]
-
-
-@contextmanager
-def _alone(say: Say) -> Iterator[None]:
-    """Wait until nobody else builds here."""
-    try:
-        cache().mkdir(parents=True, exist_ok=True)
-        file = (cache() / "lock").open("w")
-    except OSError as problem:
-        raise NoLab(f"{cache()} cannot be written ({problem.strerror})") from None
-    with file:
-        until, told = time.monotonic() + LONGEST, False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise NoLab(f"another process has been building in {cache()} for {LONGEST} seconds") from None
-                if not told:
-                    say("Waiting for another process that builds the lab")
-                    told = True
-                time.sleep(1)
-        yield
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ from pathlib import Path
 from tests.lab.kit.common import NoLab, call, whole
 
 RELEASE = "bookworm"
-SUITES = (RELEASE, f"{RELEASE}-updates", f"{RELEASE}-backports")  # the last one has the younger kernel
+# Backports have the younger kernels: those to this release 6.12, those to the next one 7.2. apt takes nothing else of
+# them unless it is told to.
+SUITES = (RELEASE, f"{RELEASE}-updates", f"{RELEASE}-backports", "trixie-backports")
 NEEDED = ("apt-get", "apt-cache", "dpkg", "gcc", "strip", "tar", "bash", "setpriv")
 _CALLED = {RELEASE, "stable", "oldstable"}  # how a machine's configuration may call it
 

@@ -13,9 +13,15 @@ from tests.lab.kit.debian import Debian, numbers, unpack
 
 INIT = Path(__file__).parent / "init.sh"
 # Mirrors drop old versions: these are preferred, the newest of the same series will do.
-PREFERRED = {"6.1": "6.1.0-50-amd64", "6.12": "6.12.95+deb12-amd64"}
-PATTERN = {"6.1": r"6\.1\.\d+-\d+-amd64", "6.12": r"6\.12\.\d+\+\w+-amd64"}
+PREFERRED = {"6.1": "6.1.0-50-amd64", "6.12": "6.12.95+deb12-amd64", "7.2": "7.2.12+deb13-amd64"}
+PATTERN = {
+    "6.1": r"6\.1\.\d+-\d+-amd64",
+    "6.12": r"6\.12\.\d+\+\w+-amd64",
+    "7.2": r"7\.2\.\d+\+\w+-amd64",
+}
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "msr")  # and those that they need
+PARTS = ("binary", "modules")  # packages of kernels that come in several
+MODULES_IN = ("lib/modules", "usr/lib/modules")
 FOLDERS = ("bin", "dev", "proc", "sys", "modules", "lower", "upper", "root")
 
 
@@ -25,10 +31,15 @@ def build(series: str, debian: Debian, product: Path, say: Say) -> None:
     say(f"Linux {version}")
     work = product.with_name(f"{product.name}.work")
     shutil.rmtree(work, ignore_errors=True)
-    unpack(debian.fetch(f"linux-image-{version}", "busybox-static"), work)
+    # Newer packages of an image hold nothing: the kernel and its modules have packages of their own.
+    apart = [name for part in PARTS for name in debian.names(f"linux-{part}-{version}")]
+    wanted = [name for name in apart if name.endswith(version)] or [f"linux-image-{version}"]
+    unpack(debian.fetch(*wanted, "busybox-static"), work)
     with whole(product) as folder:
-        shutil.copy(work / f"boot/vmlinuz-{version}", folder / "vmlinuz")
-        files = initial_files(work / "bin/busybox", work / f"lib/modules/{version}")
+        modules = next(work / place for place in MODULES_IN if (work / place / version).is_dir()) / version
+        image = next(file for file in (work / f"boot/vmlinuz-{version}", modules / "vmlinuz") if file.exists())
+        shutil.copy(image, folder / "vmlinuz")
+        files = initial_files(work / "bin/busybox", modules)
         (folder / "initrd.gz").write_bytes(gzip.compress(cpio(files), 6, mtime=0))
         (folder / "version").write_text(version)
     shutil.rmtree(work)

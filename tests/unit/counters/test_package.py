@@ -10,7 +10,7 @@ from castmates.counters.package import busy_clock, sources, uncore_clock
 from castmates.counters.package.busy_clock import BusyClock
 from castmates.counters.package.collector import Packages
 from castmates.counters.package.powercap import zones
-from castmates.counters.package.units import DEVICES, parse_terms, units
+from castmates.counters.package.units import DEVICES, package_of, parse_terms, units
 from castmates.errors import CastmatesError
 from castmates.linux import uncore_frequency
 from castmates.linux.perf_event import Attr
@@ -148,6 +148,38 @@ def test_a_quantity_that_lacks_a_unit_is_none_and_not_a_smaller_one(xeon):
     assert found["package0", sources.READ].value is None
     assert found["package0", sources.READ].note.startswith("uncore_imc_1: perf is refused for whole packages")
     assert found["package0", sources.ENERGY].value is not None
+
+
+def test_a_quantity_of_which_a_unit_has_no_event_is_none(xeon):
+    (xeon / DEVICES / "uncore_imc_10/events/cas_count_read").unlink()
+    collector = Packages([0], xeon, Counting(lambda *_: [(0, 0, 0), (1, 1, 9)]))
+    found = read_once(collector)
+    assert ("package0", sources.READ) not in found
+    assert found["package0", sources.WRITTEN].value is not None
+    assert (
+        "uncore_imc_10 has no event for 'bytes a second that its memory controllers read'"
+        in (collector.about()["not understood"])
+    )
+
+
+@pytest.mark.parametrize(("vendor", "of_package"), [("AuthenticAMD", 1), ("HygonGenuine", 1), ("GenuineIntel", 3)])
+def test_energy_of_epyc_is_counted_once_for_a_package_whatever_dies_its_kernel_sees(tmp_path, vendor, of_package):
+    """Some kernels read the counter of AMD's package through a CPU of every die; dies of Intel's have one each."""
+    root = sysfs.build(tmp_path, sysfs.epyc())
+    cpuinfo(root, vendor, 25, 17)
+    cpus = [cpu for cpu in range(64) if package_of(cpu, root) == 0][:3]
+    rapl = {"energy-pkg": ("event=0x02", {"scale": "1", "unit": "Joules"})}
+    unit(root, "power", 21, ",".join(map(str, cpus)), {"event": "config:0-7"}, rapl)
+    for die in range(3):
+        folder = root / f"sys/class/powercap/intel-rapl:{die}"
+        sysfs.write(folder / "name", f"package-0-die-{die}")
+        sysfs.write(folder / "energy_uj", 5)
+        sysfs.write(folder / "max_energy_range_uj", 999)
+    counting = Counting(lambda *_: [(0, 0, 0), (10**9, 10**9, 100)])
+    found = read_once(Packages([0], root, counting))
+    assert [target.cpu for _, target in counting.asked] == cpus[:of_package]
+    assert found["package0", sources.ENERGY].value > 0
+    assert len(zones([0], root)) == of_package
 
 
 def test_granite_rapids_has_two_schedulers_in_a_unit(tmp_path):

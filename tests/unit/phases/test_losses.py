@@ -12,6 +12,7 @@ from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice
 
 PHASES = ("input", "forward", "backward")
+SLICES, STEPS_IN_SLICE = 3, 5
 
 
 def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
@@ -24,15 +25,23 @@ def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
             for scene, kind, mix in (("solo", "solo", ""), ("corun:lead+other", "corun", "lead+other")):
                 number += 1
                 *inside, rest = parts(block, turn, scene)
-                t_ns = 10**12 * number
-                for unit in range(5):
-                    begin = t_ns
+                t_ns, unit = 10**12 * number, 99
+                for step in range(STEPS_IN_SLICE * SLICES):
+                    begin, unit = t_ns, unit + 1
+                    if step and step % STEPS_IN_SLICE == 0:  # others had their turns, and it went on a little unseen
+                        t_ns, unit = t_ns + 10**9, unit + 7
+                        begin = t_ns
                     t_ns += round(1e9 * (sum(inside) + rest))
                     spent = {f"{name}_s": one for name, one in zip(PHASES, inside, strict=True)}
                     nested = {"forward/attention_s": inside[1] / 2, "threads/decode_s": 9.0}
-                    row = {"window": number, "slice": number, "t_ns": t_ns, "units": 100 + unit}
-                    row["begin_ns"] = begin if unit else None
-                    steps.append(same | row | (spent | nested if unit else {}))
+                    row = {
+                        "window": number,
+                        "slice": SLICES * number + step // STEPS_IN_SLICE,
+                        "t_ns": t_ns,
+                        "units": unit,
+                    }
+                    row["begin_ns"] = begin if step else None
+                    steps.append(same | row | (spent | nested if step else {}))
                 windows.append(
                     same | {"window": number, "scene": scene, "kind": kind, "mix": mix, "round": turn, "position": 1,
                             "workload": "lead", "role": "lead", "valid": valid(block, turn, scene), "beats": 5,

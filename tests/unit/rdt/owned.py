@@ -58,25 +58,28 @@ class Owned:
         ]
         return sysfs.Machine(self.cores, caches, sockets, nodes)
 
-    def record(self, root: Path, options: str = "") -> FakeResctrl:
+    def record(self, root: Path, options: str = "", fake: FakeResctrl | None = None) -> FakeResctrl:
         """Write all of it, with resctrl mounted, and return the fake behind the files."""
-        fake = FakeResctrl(self.shape, self.kernel, options=options)
+        fake = fake or FakeResctrl(self.shape, self.kernel, options=options)
         sysfs.build(root, self.sysfs())
         trees.record(root, dict(files_of(fake)), ",".join(filter(None, ["rw", options])))
         sysfs.write(root / "proc/filesystems", "nodev\tresctrl")
-        if self.flags:
-            sysfs.write(root / "proc/cpuinfo", f"processor : 0\nmodel name : x\nflags : fpu {self.flags}")
+        sysfs.write(root / "proc/sys/kernel/osrelease", f"{self.kernel.name}.0")
+        what = f"flags : fpu {self.flags}" if self.flags else "CPU implementer : 0x41\nCPU part : 0xd4f"
+        sysfs.write(root / "proc/cpuinfo", f"processor : 0\nmodel name : x\n{what}")
         return fake
 
 
 def files_of(fake: FakeResctrl, folder: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every file of a resctrl with its text."""
+    """Yield every file of a resctrl with its text, but for those that refuse to be read."""
     for name in fake.names(folder):
         path = f"{folder}/{name}".lstrip("/")
         try:
             yield path, fake.read(path)
         except IsADirectoryError:
             yield from files_of(fake, path)
+        except OSError:
+            continue
 
 
 MACHINES = {

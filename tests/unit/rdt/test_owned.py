@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from castmates.machine import resctrl_state
 from castmates.machine.doctor.doctor import as_json, examine
 from castmates.machine.facts import machine_facts
 from castmates.machine.topology import Topology, read_topology
@@ -232,6 +233,37 @@ def test_the_throttle_of_arm_is_a_binary_fraction():
         fake.write("schemata", f"MB:1={asked}\n")
         assert parse(fake.read("schemata"))["MB"][1] == shown
     assert capabilities(fake).bandwidth.least == 3
+
+
+def test_throttles_of_arm_that_others_have_set_come_back_as_they_were(tmp_path):
+    bench = here_of("arm-mpam", tmp_path).bench()
+    for asked in (50, 5, 17, 93):
+        bench.fake.write("schemata", f"MB:1={asked}\n")
+        before = bench.fake.read("schemata")
+        allocator = bench.prepared()
+        allocator.apply([Share(member=REST, bandwidth=30)])
+        assert bench.fake.read("schemata") != before
+        allocator.apply([])
+        assert bench.fake.read("schemata") == before
+        allocator.apply([Share(member=REST, bandwidth=30)])
+        allocator.restore()
+        assert bench.fake.read("schemata") == before
+
+
+def test_the_journal_puts_a_throttle_of_arm_back_as_it_was(tmp_path, monkeypatch):
+    fake, file = FakeResctrl(owned.ARM_MPAM, owned.V7_2), tmp_path / "schemata"
+
+    def written(path, text):
+        fake.write("schemata", text)
+        path.write_text(fake.read("schemata"))
+
+    monkeypatch.setattr(resctrl_state, "write_kernel", written)
+    for asked in range(3, 101):
+        written(file, f"MB:1={asked};2=100\n")
+        before = resctrl_state.read_schemata(file)
+        written(file, "MB:1=20\n")
+        resctrl_state.write_schemata(file, before)
+        assert resctrl_state.read_schemata(file) == before
 
 
 def test_monitoring_ids_of_arm_belong_to_a_class():

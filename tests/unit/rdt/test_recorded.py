@@ -1,5 +1,7 @@
 """What was captured of a machine is replayed by the fake: every file of its resctrl shows the same again."""
 
+from dataclasses import replace
+
 import pytest
 
 from castmates.errors import CastmatesError
@@ -22,8 +24,9 @@ from castmates.rdt.fake import (
 )
 from castmates.rdt.fake.recorded import replay
 from castmates.rdt.resctrl.capabilities import capabilities
+from castmates.rdt.resctrl.schemata import is_decimal, parse
 from tests.unit import sysfs
-from tests.unit.rdt import trees
+from tests.unit.rdt import owned, trees
 
 RELEASES = {V6_1: "6.1.0-18-amd64", V6_12: "6.12.9-generic", V7_2: "7.2.0"}
 
@@ -32,7 +35,9 @@ def lay_out(fake, kernel, root):
     """Write the machine of a fake as it would lie below its root."""
     shape = fake.shape
     caches = [sysfs.Cache(3, shape.cache_bytes // 1024, 16, list(shape.domains.values()), list(shape.domains))]
-    sysfs.build(root, sysfs.Machine([(cpu,) for cpu in sorted(shape.cpus)], caches, {0: shape.cpus}, {0: shape.cpus}))
+    nodes = {node: shape.cpus_of_node(at, node) for at, inner in shape.nodes.items() for node in inner}
+    machine = sysfs.Machine([(cpu,) for cpu in sorted(shape.cpus)], caches, {0: shape.cpus}, nodes or {0: shape.cpus})
+    sysfs.build(root, machine)
     sysfs.write(root / "proc/sys/kernel/osrelease", RELEASES[kernel])
     sysfs.write(root / "proc/cpuinfo", f"processor\t: 0\nflags\t\t: rdt_a{' cdp_l3' if shape.cdp else ''}")
     sysfs.write(root / "proc/filesystems", "nodev\tresctrl" if fake.known else "nodev\tproc")
@@ -93,6 +98,75 @@ def test_a_captured_resctrl_shows_the_same_again(shape, options, kernel, tmp_pat
     assert again.proc("mounts") == fake.proc("mounts")
     assert capabilities(again) == capabilities(fake)
     assert (again.shape.domains, again.shape.nodes) == (shape.domains, shape.nodes)
+
+
+def fill(fake, numbers):
+    """Give groups of a machine something of everything that it has."""
+    shape = fake.shape
+    fake.make("group1")
+    fake.make("group2")
+    if shape.monitors:
+        fake.make("group1/mon_groups/group1")
+    for number, line in enumerate(parse(fake.read("schemata")).items()):
+        resource, values = line
+        last = max(values)
+        half = f"{values[last] // 2}" if is_decimal(resource) else f"{values[last] >> 1 + number:x}"
+        fake.write("group2/schemata", f"{resource}:{last}={half}\n")
+    for number, group in enumerate(fake.groups):
+        for domain in shape.domains:
+            numbers.lying[group.path, domain] = (number + 1) * (domain + 2) * 3 * shape.scale
+            numbers.moved[group.path, domain] = (number + 5) * (domain + 1) * 8 * shape.scale
+
+
+@pytest.mark.parametrize("name", owned.MACHINES)
+def test_the_machines_that_users_have_are_replayed_with_all_that_they_have(name, tmp_path):
+    machine, numbers = owned.MACHINES[name], SetNumbers()
+    fake = FakeResctrl(machine.shape, machine.kernel, numbers)
+    fill(fake, numbers)
+    machine.record(tmp_path / "root", fake=fake)
+    again = replayed(tmp_path)
+    assert trees.files_of(again) == trees.files_of(fake)
+    # Ways that are tied and throttles that are rounded show in no file.
+    throttle = machine.shape.throttle and replace(machine.shape.throttle, becomes={})
+    scale = machine.shape.scale if machine.shape.monitors else again.shape.scale
+    assert in_order(again.shape) == in_order(replace(machine.shape, tied=0, throttle=throttle, scale=scale))
+
+
+def in_order(shape):
+    """A shape with the CPUs of each cache in order."""
+    second = shape.second and replace(shape.second, caches=sorted_cpus(shape.second.caches))
+    return replace(shape, domains=sorted_cpus(shape.domains), second=second)
+
+
+def sorted_cpus(caches):
+    return {number: tuple(sorted(cpus)) for number, cpus in caches.items()}
+
+
+def test_the_class_of_io_and_the_counters_of_groups_are_replayed(tmp_path):
+    machine, numbers = owned.MACHINES["turin"], SetNumbers()
+    fake = FakeResctrl(machine.shape, machine.kernel, numbers)
+    fill(fake, numbers)
+    fake.write("info/L3/io_alloc", "1\n")
+    fake.write("info/L3/io_alloc_cbm", "*=f0\n")
+    fake.write("info/L3/io_alloc_cbm", "3=3\n")
+    fake.write("group2/mbm_L3_assignments", "mbm_local_bytes:*=_\n")
+    fake.write("group1/mbm_L3_assignments", "mbm_total_bytes:4=_\n")
+    machine.record(tmp_path / "root", fake=fake)
+    again = replayed(tmp_path)
+    assert trees.files_of(again) == trees.files_of(fake)
+    assert again.read("info/L3/io_alloc_cbm").startswith("0=f0;1=f0;2=f0;3=3;4=f0;")
+    assert again.read("group2/mon_data/mon_L3_07/mbm_local_bytes") == "Unassigned\n"
+    fake.write("info/L3_MON/mbm_assign_mode", "default\n")
+    machine.record(tmp_path / "other" / "root", fake=fake)
+    assert replayed(tmp_path / "other").read("info/L3_MON/mbm_assign_mode") == "[default]\nmbm_event\n"
+
+
+def replayed(tmp_path):
+    """What is made of the machine below `root`, by way of a capture."""
+    file = tmp_path / "machine.json.gz"
+    record(file, tmp_path / "root")
+    with opened(file) as root:
+        return replay(root)
 
 
 def test_failures_and_exclusive_groups_are_replayed(tmp_path):

@@ -8,10 +8,23 @@ import pytest
 
 from castmates.linux.msr import read_msr
 from castmates.protocols import HeldOtherwise, ReadsProcessor
-from castmates.rdt.fake import AMD_CHIPLETS, V6_1, V6_12, Shape, Throttle
+from castmates.rdt.fake import (
+    AMD_CHIPLETS,
+    ARM_MPAM,
+    GENOA,
+    SAPPHIRE_RAPIDS,
+    V6_1,
+    V6_12,
+    V7_2,
+    FakeResctrl,
+    Shape,
+    Throttle,
+)
+from castmates.rdt.fake.processor import SECOND_MASKS_FROM, SLOW_LIMITS_FROM
 from castmates.rdt.resctrl.allocator import ResctrlAllocator
 from castmates.rdt.resctrl.registers import DELAYS_FROM, LIMITS_FROM, MASKS_FROM, Registers
 from castmates.study.spec import REST, Share
+from tests.unit.rdt import owned
 from tests.unit.rdt.fakes import Bench
 
 LEAD, OTHER = "lead@0", "other@1"
@@ -171,6 +184,51 @@ def test_the_fake_has_the_registers_of_its_machine():
     user = fake.processes.fork(uid=1000)
     with fake.acting(user), pytest.raises(PermissionError):
         fake.msr(0, MASKS_FROM)
+
+
+def test_each_resource_has_registers_of_its_own():
+    fake = FakeResctrl(SAPPHIRE_RAPIDS, V6_12)
+    fake.make("g")
+    fake.write("g/schemata", "L2:2=f0\nL3:0=3f\nMB:0=40\n")
+    held = {number: fake.msr(2, number + 1) for number in (MASKS_FROM, SECOND_MASKS_FROM, DELAYS_FROM)}
+    assert held == {MASKS_FROM: 0x3F, SECOND_MASKS_FROM: 0xF0, DELAYS_FROM: 60}
+    assert fake.msr(3, SECOND_MASKS_FROM + 1) == 0xFFFF  # another core's
+    assert fake.msr(6, MASKS_FROM + 1) == 0x7FFF  # another socket's
+    with pytest.raises(OSError, match="error"):
+        fake.msr(0, SECOND_MASKS_FROM + 8)  # it has eight classes of second-level masks, and fifteen of the others
+    assert fake.msr(0, MASKS_FROM + 8) == 0x7FFF
+
+
+def test_code_and_data_of_the_second_level_have_two_registers_of_each_class():
+    fake = FakeResctrl(SAPPHIRE_RAPIDS, V6_12, options="cdpl2")
+    fake.make("g")
+    fake.write("g/schemata", "L2DATA:0=f\nL2CODE:0=f0\n")
+    assert [fake.msr(0, SECOND_MASKS_FROM + place) for place in (2, 3)] == [0xF, 0xF0]
+    assert fake.msr(0, MASKS_FROM + 1) == 0x7FFF
+
+
+def test_amd_has_limits_of_both_kinds_of_memory_and_arm_has_no_registers():
+    genoa = FakeResctrl(GENOA, V6_12)
+    genoa.write("schemata", "MB:0=64\nSMBA:0=32\n")
+    assert [genoa.msr(0, number) for number in (LIMITS_FROM, SLOW_LIMITS_FROM)] == [64, 32]
+    with pytest.raises(OSError, match="error"):
+        genoa.msr(0, DELAYS_FROM)
+    with pytest.raises(FileNotFoundError):
+        FakeResctrl(ARM_MPAM, V7_2).msr(0, MASKS_FROM)
+
+
+@pytest.mark.parametrize("name", [name for name in owned.MACHINES if name != "hybrid-client"])
+def test_registers_are_compared_on_every_machine_that_has_some(name):
+    machine = owned.MACHINES[name]
+    bench = Bench(machine.shape, machine.kernel, cpus=tuple(core[:1] for core in machine.cores[:2]))
+    allocator = prepared(bench)
+    share = (Share(member=LEAD, ways=0x3),)
+    allocator.apply(share)
+    readings = allocator.processor()
+    if machine.shape.is_arm:
+        assert readings.how.startswith("not read: the processor's registers cannot be read (No such file or directory)")
+    else:
+        assert readings.under[share] == []
 
 
 def test_a_register_is_eight_bytes_of_the_device_at_its_number(tmp_path):

@@ -1,5 +1,6 @@
 """Writes what resctrl shows on machines that were recorded or described, as plain files."""
 
+from contextlib import suppress
 from pathlib import Path
 
 XEON = {  # 11 ways, two sockets whose cache ids have a gap, mounted with cdp off
@@ -124,7 +125,7 @@ NOT_CAPTURED = ("tasks", "last_cmd_status")  # numbers and words of other people
 
 
 def files_of(tree, folder: str = "") -> dict[str, str]:
-    """Every file of a resctrl with its text, but for those that no capture has."""
+    """Every file of a resctrl with its text, but for those that no capture has and those that refuse to be read."""
     found: dict[str, str] = {}
     for name in tree.names(folder):
         path = f"{folder}/{name}".lstrip("/")
@@ -132,5 +133,6 @@ def files_of(tree, folder: str = "") -> dict[str, str]:
             found |= files_of(tree, path)
         except NotADirectoryError:
             if name not in NOT_CAPTURED:
-                found[path] = tree.read(path)
+                with suppress(OSError):
+                    found[path] = tree.read(path)
     return found

@@ -1,0 +1,103 @@
+"""What the report asks of machine.json."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from castmates.report.facts import Facts
+
+
+class CacheFacts(Facts):
+    """A last-level cache."""
+
+    level: int | None = None
+    bytes: int | None = None
+    ways: int | None = None
+    cpus: str = "?"
+    clusters: int = 1  # memory nodes that divide it
+
+
+class TopologyFacts(Facts):
+    """The CPUs."""
+
+    allowed: str | None = None  # that may be used
+    cores: int | None = None
+    packages: int | None = None
+    llcs: tuple[CacheFacts, ...] = ()
+    siblings: tuple[str, ...] | None = None  # CPUs that share a core
+
+
+class TurboFacts(Facts):
+    """Whether turbo is on."""
+
+    on: bool | None = None
+
+
+class IdleState(Facts):
+    """A state in which a CPU sleeps."""
+
+    name: str = "–"
+    wakes_in_us: int | None = None
+    off_on: str = ""  # CPUs for which it is switched off
+
+
+class IdleFacts(Facts):
+    """What CPUs may sleep in."""
+
+    driver: str | None = None
+    governor: str | None = None
+    states: tuple[IdleState, ...] = ()
+
+
+class PerfFacts(Facts):
+    """What perf can count."""
+
+    hardware: str | None = None
+    why: str | None = None
+
+
+class ResctrlFacts(Facts):
+    """Whether caches can be shared out."""
+
+    kernel: bool | None = None
+    mounted: bool | str | None = None
+    writable: bool | None = None
+    delegated: Any = None
+
+
+class QuirkFacts(Facts):
+    """Something that is known to be wrong or hidden on this processor or kernel."""
+
+    title: str = ""
+    happens: str = ""
+    do: str = ""
+    sources: tuple[str, ...] = ()
+
+
+class MachineFacts(Facts):
+    """The machine that measured; of a modelled one its model."""
+
+    read_at: str | None = None
+    hostname: str | None = None
+    cpu_model: str | None = None
+    kernel: str | None = None
+    distribution: str | None = None
+    topology: TopologyFacts = TopologyFacts()
+    memory_bytes: int | None = None
+    steal_share: float | None = None
+    turbo: TurboFacts | None = None
+    idle_states: IdleFacts | None = None
+    uncore_clock: Mapping[str, Mapping[str, int]] | None = None  # by domain: its range in MHz
+    governors: Mapping[str, str] | None = None
+    transparent_hugepages: str | None = None
+    hypervisor_flag: bool | None = None
+    virtualisation: Mapping[str, str | None] = {}
+    perf: PerfFacts | None = None
+    resctrl: ResctrlFacts = ResctrlFacts()
+    model: Mapping[str, Any] = {}
+    way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
+    quirks: tuple[QuirkFacts, ...] = ()
+    memory_peak: Mapping[str, Any] | None = None  # what the trial of memory bandwidth found
+
+    def recorded(self, name: str) -> bool:
+        """Whether the file has this fact, even if its value is that it is not known."""
+        return name in self.model_fields_set

@@ -1,0 +1,181 @@
+"""CPU quotas under version 2 of the control groups, as systemd leaves them: the runner is in a group beside others.
+
+The machines of CI have version 1's controller, so that this is proved here.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.grant import cgroup
+from castmates.grant.steps import Grantee, Granting, record, take_back
+from castmates.linux import cgroups, cpu_quota
+from castmates.linux.marks import in_child
+from castmates.runner.cleanup.restore import heal
+from castmates.runner.processes import quotas
+from castmates.runner.processes.freezer import choose_freezer
+from castmates.study.spec import Share
+from tests.waiting import wait_for
+
+NOBODY = Grantee("nobody", 65534, 65534)
+TOP = Path("/sys/fs/cgroup")
+SLICE = TOP / "user.slice"
+SESSION = SLICE / "session.scope"
+HALF = Share(member="beside@1", quota=50, period=10)
+
+pytestmark = pytest.mark.machines("linux-6.1", "linux-6.12")
+
+
+class Company:
+    """As much of a company as quotas need."""
+
+    lead = type("Lead", (), {"workload": "lead"})
+    scenes = (type("Scene", (), {"shares": (HALF,)}),)
+    members = (type("Member", (), {"name": "beside@1", "cpus": (1,)}),)
+
+
+@pytest.fixture(autouse=True)
+def session(state):
+    """A session as a login has it: a group two levels down, in which a shell is, and to which nothing is handed down.
+
+    Beside it lives another one.
+    """
+    SESSION.mkdir(parents=True)
+    other = SLICE / "other.scope"
+    other.mkdir()
+    sleeper = subprocess.Popen(["sleep", "600"])
+    cgroups.move(other, sleeper.pid)
+    before = controllers()
+    yield
+    take_back()
+    assert controllers() == before
+    sleeper.kill()
+    sleeper.wait()
+    for group in (SESSION, other, SLICE):
+        group.rmdir()
+
+
+def controllers():
+    return {str(file): file.read_text() for file in sorted(TOP.rglob("cgroup.subtree_control"))}
+
+
+@contextmanager
+def shell(do, uid=0):
+    """A process in the session; when it is told to, it does something and answers."""
+    (mine, theirs), (answers, answer) = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            if uid:
+                os.setgroups([])
+                os.setgid(uid)
+                os.setuid(uid)
+                os.environ["CASTMATES_STATE"] = "/tmp/nobodys"
+            os.write(answer, b"!")
+            os.read(mine, 1)
+            os.write(answer, json.dumps(do()).encode())
+        except BaseException as error:
+            os.write(answer, json.dumps({"failed": str(error)}).encode())
+        finally:
+            os._exit(0)
+    try:
+        os.read(answers, 1)
+        cgroups.move(SESSION, pid)
+        yield pid, lambda: (os.write(theirs, b"?"), json.loads(os.read(answers, 1 << 16)))[1]
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def hold_back(midway=None):
+    """Bound a busy process as a block does, and prove it."""
+    why = cpu_quota.lacking()
+    freezer = choose_freezer("lab")
+    made = quotas.Quotas.none()
+    busy = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"], preexec_fn=in_child())
+    try:
+        made = quotas.room_for(Company, next(iter(freezer.groups()), None), "a test")
+        freezer.adopt("beside@1", busy.pid)
+        made.take_in(Company, freezer.group_of, freezer.stragglers, lambda _: None)
+        made.apply((HALF,))
+        wait_for(lambda: made.throttling()["beside@1"].throttled > 3, "the kernel holds it back")
+        if midway:
+            midway()
+        return {"lacking": why, "bound": made.read_back()["beside@1"]}
+    except CastmatesError as problem:
+        return {"lacking": why, "refused": str(problem)}
+    finally:
+        freezer.close()
+        made.close()
+        busy.kill()
+        busy.wait()
+
+
+def test_root_bounds_a_member_from_a_login_and_puts_the_controllers_back():
+    before = controllers()
+    with shell(hold_back) as (_, ask):
+        assert ask() == {"lacking": "", "bound": "5000 10000"}
+    assert controllers() == before
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_killed_run_has_handed_down_is_taken_back():
+    before = controllers()
+    with shell(lambda: hold_back(die)) as (pid, ask):
+        with pytest.raises(ValueError, match=r".*"):
+            ask()
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert controllers() != before
+        restored = heal()
+    assert restored.left == []
+    assert controllers() == before
+
+
+def test_a_plain_user_bounds_a_member_with_the_grant_and_hears_without_it_what_lacks():
+    with shell(hold_back, NOBODY.uid) as (_, ask):
+        said = ask()
+    assert said["lacking"].startswith("there is no control group in which this user may stop and bound processes")
+    assert "castmates grant" in said["lacking"]
+    assert "take the quotas out of the study" in said["refused"]
+    with shell(hold_back, NOBODY.uid) as (pid, ask):
+        giver = Granting(NOBODY, record(), print)
+        cgroup.give(giver, pid)
+        assert not giver.refused
+        assert ask() == {"lacking": "", "bound": "5000 10000"}
+
+
+def test_a_group_to_which_the_controller_is_not_handed_down_is_named():
+    """As a scope that systemd has delegated without the controller."""
+    for file in ("", *cgroups.DELEGATED[1:]):
+        os.chown(SESSION / file, NOBODY.uid, NOBODY.gid)
+    with shell(hold_back, NOBODY.uid) as (_, ask):
+        said = ask()
+    assert said["lacking"].startswith(f"the controller 'cpu' is not in {TOP}/cgroup.subtree_control, which this user")
+    assert said["lacking"] in said["refused"]
+
+
+def test_a_group_that_keeps_its_processes_to_itself_is_named():
+    inside = SESSION / "inside"
+    inside.mkdir()
+    sleeper = subprocess.Popen(["sleep", "600"])
+    cgroups.move(inside, sleeper.pid)
+    try:
+        with shell(hold_back) as (_, ask):
+            said = ask()
+        assert f"the kernel hands no controller down in {SESSION}, which holds processes" in said["lacking"]
+        assert said["lacking"] in said["refused"]
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+        inside.rmdir()

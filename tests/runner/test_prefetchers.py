@@ -1,0 +1,73 @@
+"""A real block whose prefetchers are a factor; the registers are files, because no test may touch a machine's own."""
+
+import json
+import struct
+from functools import partial
+
+import pandas as pd
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.machine.prefetch_control import PREFETCH_CONTROL
+from castmates.pipeline.measure_block import measure_block
+from castmates.runner.processes import prefetchers
+from castmates.runner.rounds.prefetch_witness import CHANGED, OFF
+from castmates.study.mitigations import without_prefetching
+from castmates.study.scenes import scenes_of
+from castmates.study.spec import Mix
+from castmates.study.wanted import PREFETCHERS_OFF
+from tests.runner.stage import counter, plan_of
+
+pytestmark = pytest.mark.needs("two-cpus", "compiler")
+
+
+@pytest.fixture
+def plan(cache):
+    """A co-run that is also measured with prefetchers off."""
+    made = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
+    (one,) = made.blocks
+    (mix,) = one.company.mixes
+    under = without_prefetching(one.company.members)
+    more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (under,)})
+    members = {member.name: member for member in one.company.members}
+    company = one.company.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
+    return made.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+
+
+def build(root, plan):
+    (root / "proc").mkdir()
+    (root / "proc/cpuinfo").write_text("vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n")
+    files = []
+    for member in plan.blocks[0].company.members:
+        for cpu in member.cpus:
+            files.append(root / f"dev/cpu/{cpu}/msr")
+            files[-1].parent.mkdir(parents=True)
+            files[-1].write_bytes(bytes(PREFETCH_CONTROL) + struct.pack("<Q", 0))
+    return files
+
+
+def test_each_window_has_its_prefetchers_proved_and_they_are_put_back(cache, tmp_path, monkeypatch, plan):
+    (root := tmp_path / "root").mkdir()
+    (out := tmp_path / "out").mkdir()
+    registers = build(root, plan)
+    before = [file.read_bytes() for file in registers]
+    monkeypatch.setattr(prefetchers, "switched", partial(prefetchers.switched, root=root))
+    measure_block(plan, plan.blocks[0].path, out, cache)
+    record = json.loads((out / "block.json").read_text())
+    windows, samples = (pd.read_parquet(out / f"{name}.parquet") for name in ("windows", "samples"))
+    assert record["status"] == "measured"
+    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    assert record["hardware"]["prefetchers"]
+    seen = samples[samples["metric"] == OFF].merge(windows[["window", "partition"]].drop_duplicates(), on="window")
+    assert set(zip(seen["partition"], seen["value"], strict=True)) == {("unmanaged", 0.0), (PREFETCHERS_OFF, 1.0)}
+    assert CHANGED not in set(samples["metric"])
+    assert [file.read_bytes() for file in registers] == before
+
+
+def test_nothing_is_launched_where_registers_cannot_be_switched(cache, tmp_path, monkeypatch, plan):
+    (root := tmp_path / "root").mkdir()
+    build(root, plan)[0].unlink()
+    monkeypatch.setattr(prefetchers, "switched", partial(prefetchers.switched, root=root))
+    monkeypatch.setattr("castmates.runner.staging.launch", None)
+    with pytest.raises(CastmatesError, match=r"prefetchers cannot be read: .*modprobe msr.*'cache.prefetchers'"):
+        measure_block(plan, plan.blocks[0].path, tmp_path, cache)

@@ -1,0 +1,37 @@
+"""A cache that could not be emptied, because an administrator keeps the runner's group out of most of its ways."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from castmates.modelled import hardware
+from castmates.pipeline.measure_block import measure_block
+from castmates.rdt.fake.resctrl import FakeResctrl
+from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
+
+
+class Narrowed(FakeResctrl):
+    """The default group, in which everybody begins and evictors stay, has four of twelve ways."""
+
+    def __init__(self, *words, **more):
+        super().__init__(*words, **more)
+        self.write("schemata", "L3:0=f\n")
+
+
+@pytest.mark.parametrize(("limit", "valid"), [("", False), ("limits: {left_in_caches: 1}\n", True)])
+def test_windows_after_it_are_rejected(tmp_path, monkeypatch, limit, valid):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hardware, "FakeResctrl", Narrowed)
+    text = STUDY.replace("rounds: 2", "rounds: 1, spare_rounds: 0") + QUIET + SWEEPS + limit
+    plan = project_of(tmp_path, text).plan()
+    measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path)
+    record = json.loads((tmp_path / "out/block.json").read_text())
+    assert record["eviction"]["left_most"] > 0.05
+    windows = pd.read_parquet(tmp_path / "out/windows.parquet")
+    said = windows["reasons"].str.contains(
+        r"not emptied: members still held \d+\.\d% of the caches before this stretch \(limit 5\.0%\)"
+    )
+    assert windows["valid"].all() == valid
+    assert said.any() != valid
+    assert (said == ~windows["valid"]).all()
