@@ -12,6 +12,7 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
+from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
 from castmates.runner import progress, record
 from castmates.runner.outcome import Outcome
@@ -27,19 +28,25 @@ class Interrupted(BaseException):
 
 
 def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
-    """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled.
+    """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
+    found = next((block for block in plan.blocks if block.path == name), None)
+    measure(planned(found, name, plan.study), folder, cache, owner)
+
+
+def measure(block: Block, folder: Path, cache: Path, owner: int | None = None) -> None:
+    """Measure a block, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
     error.
     """
-    block = _find(plan, name)
-    run_block = _runner_of(block)
+    run_block, name = _runner_of(block), block.path
     logs = folder / "logs"
     make_folder(logs)
     say = _printer(f"block {name}")
     try:
         with _signals_raise():
-            outcome = run_block(block, logs, cache, say, _follow(owner))
+            outcome = run_block(built_for_us(block, cache), logs, cache, say, _follow(owner))
+        outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
         with deaf():  # what is measured is written, even if we are asked to end now
             record.write(outcome, folder)
     except Interrupted as interruption:
@@ -66,19 +73,19 @@ def _runner_of(block: Block) -> Callable[[Block, Path, Path, Say, Callable[[], N
     return modelled.run_block
 
 
-def _find(plan: Plan, name: str) -> Block:
-    for block in plan.blocks:
-        if block.path == name:
-            if undecided([block]):
-                raise CastmatesError(
-                    f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
-                    "its company: run the sweep, or write a number for 'budget.rounds'."
-                )
-            return block
-    raise CastmatesError(
-        f"the plan of the study '{plan.study}' has no block '{name}'; if the study was edited while the sweep "
-        "was starting, run the same command again; if its results were copied here, remove their plan.json before."
-    )
+def planned(block: Block | None, name: str, study: str) -> Block:
+    """The block, where the plan of the study has it and it can be measured now."""
+    if block is None:
+        raise CastmatesError(
+            f"the plan of the study '{study}' has no block '{name}'; if the study was edited while the sweep "
+            "was starting, run the same command again; if its results were copied here, remove their plan.json before."
+        )
+    if undecided([block]):
+        raise CastmatesError(
+            f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
+            "its company: run the sweep, or write a number for 'budget.rounds'."
+        )
+    return block
 
 
 def _printer(prefix: str) -> Callable[[str], None]:

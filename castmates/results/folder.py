@@ -38,6 +38,10 @@ class StudyFolder:
         """The facts of the machine."""
         return self.path / "machine.json"
 
+    def node_file(self, node: str) -> Path:
+        """The facts of a further machine that measured blocks of the study, such as a node of a cluster."""
+        return self.path / "machines" / f"{self._named(node)}.json"
+
     @property
     def blocks(self) -> Path:
         """The folder of all blocks: <company>/<number>."""

@@ -48,6 +48,21 @@ def plan_of(text: str | bytes) -> Plan:
     return Plan.model_validate(unfolded(content))
 
 
+def block_of(text: str | bytes, path: str) -> Block | None:
+    """One block of the plan that a text describes; ValueError where it describes none."""
+    content = json.loads(text)
+    if not isinstance(content, dict) or "blocks" not in content:
+        raise ValueError("no mapping with blocks")
+    _check(content)
+    number = path.rpartition("/")[2]
+    same_number = (
+        block for block in content["blocks"] if isinstance(block, dict) and str(block.get("number")) == number
+    )
+    blocks = (_whole(block, content) for block in same_number)
+    found = next((block for block in blocks if f"{block['company']['id']}/{number}" == path), None)
+    return None if found is None else Block.model_validate(found)
+
+
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
     """The content with each block's company and design in their places; a plan that has them there stays as it is."""
     rest = {key: value for key, value in content.items() if key not in {place for place, _ in SHARED.values()}}

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.slurm.packages import Slurm
+from tests.slurm.packages import CONF, Slurm
 
 NODES = ("n1", "n2")
 CPUS = 2
@@ -70,7 +70,7 @@ class Cluster:
     def variables(self) -> dict[str, str]:
         """What a user of this cluster has in the environment."""
         path = os.pathsep.join([str(self.slurm.programs), os.environ["PATH"]])
-        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": path}
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), CONF: str(self.folder / "slurm.conf"), "PATH": path}
 
     def start(self) -> None:
         """Start everything, and wait until both nodes are idle."""

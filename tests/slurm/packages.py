@@ -18,9 +18,11 @@ PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 NEEDED = ("apt-get", "apt-cache", "dpkg", "tar")
 PROGRAMS = ("usr/bin", "usr/sbin")
 ALTERNATIVE = "-wlm"  # a script of the packages would make the usual names
+CONF = "CASTMATES_TEST_CLUSTER"  # Snakemake's plugin takes SLURM_CONF from jobs, as a cluster has its file in /etc
 # Programs of Slurm start each other, so each finds its libraries by itself, whatever environment it is given.
 RUN = """\
 #!/bin/sh
+[ "$SLURM_CONF" ] || export SLURM_CONF="${conf}"
 LD_LIBRARY_PATH="{libraries}" exec "{program}" "$@"
 """
 
@@ -63,7 +65,9 @@ def fetch(say: Callable[[str], object]) -> Slurm:
         (folder / "run").mkdir()
         for program in (file for place in PROGRAMS for file in (folder / place).iterdir()):
             run = folder / "run" / program.name.removesuffix(ALTERNATIVE)
-            run.write_text(RUN.format(libraries=_libraries(folder, final), program=final / program.relative_to(folder)))
+            run.write_text(
+                RUN.format(conf=CONF, libraries=_libraries(folder, final), program=final / program.relative_to(folder))
+            )
             run.chmod(0o755)
     packages.forget()
     found = here()
