@@ -26,7 +26,7 @@ MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
 PROFILE ?=
 WHERE = $(if $(PROFILE),--workflow-profile profiles/$(PROFILE),--cores $(CORES))
 
-.PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
+.PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test test-slurm \
   browser twins compilers lint format schemas lock wheel docs examples benchmarks clean
 
 help: ## list the commands
@@ -92,6 +92,9 @@ lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, for tests o
 
 lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's kernels (CASTMATES_LAB=all: including the longest tests)
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} python -m pytest tests/lab
+
+test-slurm: $(VENV)/dev.stamp $(VENV)/slurm.stamp ## send sweeps through a real Slurm of two virtual nodes (as root; Debian 12; 3 minutes)
+	@CASTMATES_NEEDS=slurm,root,unshare,two-cpus $(PYTEST) tests/slurm
 
 browser: $(VENV)/run.stamp ## fetch Chromium, for tests of the report's page (once, without root; Debian 12)
 	@python -m tests.browser.chromium

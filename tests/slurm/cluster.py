@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from castmates.study import planning
 from tests.slurm.packages import CONF, Slurm
 
 NODES = ("n1", "n2")
@@ -44,7 +45,7 @@ DefMemPerCPU=100
 ReturnToService=2
 SlurmctldTimeout=30
 SlurmdTimeout=30
-MinJobAge=600
+MinJobAge=3600
 KillWait=5
 JobRequeue=1
 JobAcctGatherType=jobacct_gather/none
@@ -55,8 +56,13 @@ SchedulerParameters=sched_min_interval=100000,bf_interval=1,batch_sched_delay=0
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=60 State=UP OverSubscribe=NO
 """
-# In its own namespaces: its name, as two machines have two, and its locks. $1 is the node, the rest is its slurmd.
-NODE = 'hostname "$1" && mount -t tmpfs -o mode=1777 tmpfs /run/lock && shift && exec "$@"'
+# In its own namespaces: its name, as two machines have two, its locks, and a module of ours with which planning fails.
+# $1 is the node, $2 and $3 are the module in its new and its usual place, the rest is the node's slurmd.
+NODE = """\
+hostname "$1" && mount -t tmpfs -o mode=1777 tmpfs /run/lock && mount --bind "$2" "$3" && shift 3 && exec "$@"
+"""
+PLANNING = Path(planning.__file__)
+NEVER = "\n\ndef extend(*_, **__):\n    raise RuntimeError('a job of a node planned')\n"
 
 
 class Cluster:
@@ -70,7 +76,9 @@ class Cluster:
     def variables(self) -> dict[str, str]:
         """What a user of this cluster has in the environment."""
         path = os.pathsep.join([str(self.slurm.programs), os.environ["PATH"]])
-        return {"SLURM_CONF": str(self.folder / "slurm.conf"), CONF: str(self.folder / "slurm.conf"), "PATH": path}
+        conf = str(self.folder / "slurm.conf")
+        # What Python compiles of the module with which planning fails is nothing to keep.
+        return {"SLURM_CONF": conf, CONF: conf, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
     def start(self) -> None:
         """Start everything, and wait until both nodes are idle."""
@@ -94,7 +102,10 @@ class Cluster:
         """Start the daemon of one node."""
         (self.folder / f"spool.{node}").mkdir(exist_ok=True)
         words = [str(self.slurm.programs / "slurmd"), "-D", "-N", node, "-d", str(self.slurm.step)]
-        self._start(["unshare", "--mount", "--uts", "sh", "-c", NODE, "node", node, *words])
+        never = self.folder / PLANNING.name
+        never.write_text(PLANNING.read_text() + NEVER)
+        places = [str(never), str(PLANNING)]
+        self._start(["unshare", "--mount", "--uts", "sh", "-c", NODE, "node", node, *places, *words])
 
     def end(self) -> None:
         """End the jobs, then the daemons."""

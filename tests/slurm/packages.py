@@ -1,4 +1,4 @@
-"""Where Slurm comes from: this machine's own, or Debian's packages unpacked without root: `make slurm`.
+"""Where Slurm comes from: Debian's packages, unpacked without root: `make test-slurm`.
 
 python -m tests.slurm.packages
 """
@@ -75,12 +75,19 @@ def fetch(say: Callable[[str], object]) -> Slurm:
     return found
 
 
+def why_not(fetching: bool) -> str:
+    """Return why there is no Slurm here, or an empty text; it is fetched before if that is wanted."""
+    try:
+        if here() is None and fetching:
+            fetch(print)
+    except NoLab as problem:
+        return f"Slurm cannot be had here: {problem}"
+    return "" if here() else "there is no Slurm here: `make test-slurm` fetches it without root"
+
+
 def _libraries(folder: Path, final: Path | None = None) -> str:
     return ":".join(str((final or folder) / holder) for holder in libraries(folder))
 
 
 if __name__ == "__main__":
-    try:
-        print((here() or fetch(print)).programs)
-    except NoLab as problem:
-        sys.exit(f"Slurm cannot be had here: {problem}.")
+    sys.exit(why_not(fetching=True) or None)
