@@ -12,8 +12,11 @@ from tests.slurm import packages
 from tests.slurm.cluster import Cluster, running
 from tests.workflow.sweeps import Sweeps
 
-# Of the plugin: a job is asked after soon, and its log is kept.
-QUICK = ("--slurm-init-seconds-before-status-checks", "1", "--slurm-keep-successful-logs", "--slurm-no-account")
+# A job is asked after soon, and its log is kept; the nodes have two CPUs.
+QUICK = (
+    *("--slurm-init-seconds-before-status-checks", "1", "--slurm-keep-successful-logs"),
+    *("--set-threads", "estimate_effects=2", "draw_figures=2"),
+)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ def here(monkeypatch):
 
     def machine(*programs: str, plugin: bool = True) -> None:
         monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}" if name in programs else None)
-        monkeypatch.setattr(ExecutorPluginRegistry, "is_installed", lambda self, name: plugin)
+        monkeypatch.setattr(ExecutorPluginRegistry, "is_installed", lambda *_: plugin)
 
     return machine
 
