@@ -23,9 +23,8 @@ def facts_here(cache: Path) -> dict[str, Any]:
 def note_node(folder: StudyFolder, node: str, cache: Path) -> None:
     """Keep the facts of this node once for each of its starts, where the study's machine is another one."""
     file = folder.node_file(node)
-    if any(_boot_of(known) == boot_id() for known in (folder.machine_file, file)):
-        return
-    replace_text(file, text_of(facts_here(cache)))
+    if _fact(folder.machine_file, "hostname") not in (None, node) and _fact(file, "boot_id") != boot_id():
+        replace_text(file, text_of(facts_here(cache)))
 
 
 def text_of(facts: dict[str, Any]) -> str:
@@ -33,9 +32,8 @@ def text_of(facts: dict[str, Any]) -> str:
     return json.dumps(facts, indent=1, sort_keys=True) + "\n"
 
 
-def _boot_of(file: Path) -> str | None:
+def _fact(file: Path, name: str) -> object:
     try:
-        boot = json.loads(file.read_bytes()).get("boot_id")
+        return json.loads(file.read_bytes()).get(name)
     except (OSError, ValueError, AttributeError):
         return None
-    return str(boot) if boot else None

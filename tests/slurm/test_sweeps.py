@@ -9,10 +9,12 @@ import os
 import signal
 import subprocess
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from castmates.machine.facts import cpu_model
 from castmates.study.cpus import format_cpu_list
 from tests.slurm.cluster import CPUS, Cluster
 from tests.slurm.conftest import OnCluster, on
@@ -71,7 +73,10 @@ def test_blocks_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nod
     records = [project.record(path) for path in project.blocks()]
     assert {record["host"] for record in records} == {"n1", "n2"}
     assert not any("Waiting for the machine" in log.read_text() for log, _ in project.logs())
+    assert {record["processor_model"] for record in records} == {cpu_model(Path("/"))}
     machine = json.loads((project.results / "machine.json").read_text())
+    (other,) = {"n1", "n2"} - {machine["hostname"]}
+    assert json.loads((project.results / f"machines/{other}.json").read_text())["hostname"] == other
     assert machine["hostname"] in ("n1", "n2")  # and not the machine that planned
     assert machine["topology"]["allowed"] == format_cpu_list(os.sched_getaffinity(0))  # the step in the job has all
 
