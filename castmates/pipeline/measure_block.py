@@ -12,6 +12,7 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
+from castmates.pipeline.node_check import refuse_other_node
 from castmates.protocols import Say
 from castmates.runner import progress, record
 from castmates.runner.outcome import Outcome
@@ -33,6 +34,7 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
     error.
     """
     block = _find(plan, name)
+    refuse_other_node(plan, block)
     run_block = _runner_of(block)
     logs = folder / "logs"
     make_folder(logs)
