@@ -20,6 +20,7 @@ REQUIRED = os.environ.get("CASTMATES_COMPILERS") == "required"
 FETCHED = "zig"
 # Levels of x86-64, a processor that has its own tuning for AVX-512DQ, Arm without and with scalable vectors.
 X86 = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "sapphirerapids")
+VECTORS = {"x86-64-v2": frozenset[str](), "x86-64-v3": frozenset({"avx", "fma"})}  # all others have AVX-512
 ARM = ("armv8-a", "armv8.4-a+sve")
 ZIG_CPUS = {"armv8-a": "generic", "armv8.4-a+sve": "neoverse_v1"} | {name: name.replace("-", "_") for name in X86}
 
@@ -37,6 +38,16 @@ class Target:
     @property
     def arm(self) -> bool:
         return platform.machine() == "aarch64" if self.processor == "native" else self.processor in ARM
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What an x86 processor has of vectors, as Linux names it; for the one at hand Linux knows."""
+        if self.arm:
+            return frozenset()
+        if self.processor == "native":
+            lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            return frozenset(next((line.split(":")[1] for line in lines if line.startswith("flags")), "").split())
+        return VECTORS.get(self.processor, frozenset({"avx", "fma", "avx512f"}))
 
     @property
     def command(self) -> list[str]:

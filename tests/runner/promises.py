@@ -63,14 +63,12 @@ def computes_scalars(function: Function, _: Target) -> Iterator[str]:
 
 def width(target: Target) -> int:
     """The widest vectors of a processor, in bits."""
-    if target.arm or target.processor == "x86-64-v2":
-        return 128
-    return 256 if target.processor == "x86-64-v3" else 512
+    return 512 if "avx512f" in target.features else 256 if "avx" in target.features else 128
 
 
 def whole_vectors(function: Function, target: Target) -> Iterator[str]:
     """`avx`: a multiply-add of each chain, as wide as the processor has them, and of nothing else."""
-    fused = target.arm or target.processor != "x86-64-v2"
+    fused = target.arm or bool({"fma", "avx512f"} & target.features)
     wanted = {"packed fused"} if fused else {"packed mul", "packed add"}
     for loop in function.inner_loops:
         found = Counter(one.arithmetic for one in loop if one.arithmetic)
