@@ -21,10 +21,10 @@ from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
 from castmates.results.folder import StudyFolder
+from castmates.results.measured import measured_blocks
 from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
-from castmates.results.records import measured_blocks
 from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, evictors, mixes, modelled, planning
 from castmates.study.cache import Cache

@@ -31,11 +31,11 @@ from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
+from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import SLICES, WINDOWS
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
-from castmates.results.records import read_record
 from castmates.results.tables import write_table
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
@@ -56,14 +56,14 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
 
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
-    plan = analysed(plan, folder)
-    plan, held = what_was_held(plan, folder)
+    plan, records = analysed(plan, folder), RecordReader(folder)
+    plan, held = what_was_held(plan, folder, records)
     measured = StudyBlocks(folder, folder.places(plan))
     windows = measured.read("windows", list(WINDOWS))
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
-        "resources": lambda: resources(plan, windows, _readings(plan, folder, measured)),
+        "resources": lambda: resources(plan, windows, _readings(plan, folder, measured, records)),
         "latency": lambda: latencies(plan, windows, measured.parts("steps", COLUMNS, categories=NAMES)),
-        "blocks": lambda: blocks_table(read_record(folder.record_file(block)) for block in plan.blocks),
+        "blocks": lambda: blocks_table(records.read(folder.record_file(block)) for block in plan.blocks),
         "windows": lambda: windows,
         "carryover": lambda: estimate_carryover(plan, measured.parts("slices", list(SLICES))),
         "system": lambda: system_metrics(plan, windows, plugins.added("metrics", _wrong, taken=METRICS)),
@@ -92,12 +92,13 @@ def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:
     write_table(make(), stem)
 
 
-def what_was_held(plan: Plan, folder: StudyFolder) -> tuple[Plan, States]:
+def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None = None) -> tuple[Plan, States]:
     """The plan with what the processor held in the place of what was asked, and whether that differs, by partition."""
     if not any(mix.partitions for mix in plan.mixes):
         return plan, {}
     files = (folder.record_file(block) for block in plan.blocks)
-    found = held_by(read_record(file) for file in files if file.is_file())
+    read = (records or RecordReader(folder)).read
+    found = held_by(read(file) for file in files if file.is_file())
     return as_held(plan, found), states(plan, found)
 
 
@@ -116,9 +117,11 @@ def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, held: State
     write_table(stamps, folder / "stamps")
 
 
-def _readings(plan: Plan, folder: StudyFolder, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
+def _readings(
+    plan: Plan, folder: StudyFolder, measured: StudyBlocks, records: RecordReader
+) -> Iterator[dict[str, pd.DataFrame]]:
     """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
-    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, folder)
+    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, folder, records)
     for places in measured.together():
         yield {
             name: block_tables.read(
@@ -128,13 +131,13 @@ def _readings(plan: Plan, folder: StudyFolder, measured: StudyBlocks) -> Iterato
         }
 
 
-def _read_packages(plan: Plan, folder: StudyFolder) -> bool:
+def _read_packages(plan: Plan, folder: StudyFolder, records: RecordReader) -> bool:
     """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
     first = {block.company.id: block for block in reversed(plan.blocks)}
     return any(
         _has_readings(name, hardware.get(name, {"counters": "none"}))
         for block in first.values()
-        for hardware in [read_record(folder.record_file(block)).get("hardware", {})]
+        for hardware in [records.read(folder.record_file(block)).get("hardware", {})]
         for name in PACKAGE_SOURCES
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from castmates.files import replace, replace_text
 from castmates.results import block_tables
+from castmates.results.bundled_records import RECORDS, records_text
 from castmates.results.columns.block import BLOCK_TABLES, table_file
 from castmates.results.folder import StudyFolder
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LIST = "blocks.json"  # written last: a bundle without it is not whole
-FILES = (LIST, *map(table_file, BLOCK_TABLES))
+FILES = (LIST, RECORDS, *map(table_file, BLOCK_TABLES))
 BLOCKS = 200  # of a bundle, about; a study of fewer blocks has one
 
 
@@ -38,6 +39,7 @@ def gather_bundle(places: Sequence[Path], folder: Path) -> None:
     """Write each table of the blocks in these folders into one file, and last the list of the blocks."""
     for name in BLOCK_TABLES:
         replace(folder / table_file(name), partial(block_tables.gather, places, name))
+    replace_text(folder / RECORDS, records_text(places))
     replace_text(folder / LIST, json.dumps([_path(place) for place in places], indent=1) + "\n")
 
 

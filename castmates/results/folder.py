@@ -1,5 +1,6 @@
 """Where everything lies in results/<study>; no other module spells these names."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +57,18 @@ class StudyFolder:
 
     def measured(self, plan: Plan) -> Plan:
         """The plan with those of its blocks that are measured."""
-        return part_of(plan, [block.path for block in plan.blocks if self.record_file(block).is_file()])
+        for company in {block.company.id for block in plan.blocks}:
+            self._named(company)
+        return part_of(plan, self.measured_paths())
+
+    def measured_paths(self) -> list[str]:
+        """The paths of all blocks that are measured, planned or not, in order of company and number as texts."""
+        return [
+            f"{company}/{number}"
+            for company in _names(self.blocks)
+            for number in _names(self.blocks / company)
+            if os.path.exists(f"{self.blocks}/{company}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
+        ]
 
     def places(self, plan: Plan) -> list[Path]:
         """The folders of the plan's blocks."""
@@ -122,6 +134,11 @@ class StudyFolder:
         """The file that a sweep locks."""
         return self.path / ".sweep.lock"
 
+    @property
+    def torn_file(self) -> Path:
+        """Which blocks have lost a table since they were measured; `results.torn` writes it."""
+        return self.path / ".torn.json"
+
     def confirming_file(self, name: str) -> Path:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"
@@ -134,3 +151,11 @@ class StudyFolder:
                 "by Castmates, so do not use them."
             )
         return name
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in a folder, by name; nothing where it is not there."""
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 (thousands of them)
+    except OSError:
+        return []

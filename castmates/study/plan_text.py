@@ -98,13 +98,18 @@ class Common:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Frozen] = {}
+        self._last: dict[str, tuple[object, Frozen]] = {}  # neighbours often have one and the same object
 
     def block_of(self, spec: Mapping[str, Any]) -> Block:
         """The block that a record's `spec` describes; ValueError where it describes none."""
         return Block.model_validate({**spec, **{key: self._common(key, spec[key]) for key in SHARED if key in spec}})
 
     def _common(self, key: str, content: object) -> Frozen:
-        place = (key, json.dumps(content))
-        if place not in self._known:
-            self._known[place] = SHARED[key][1].model_validate(content)
-        return self._known[place]
+        last, made = self._last.get(key, (None, None))
+        if made is None or last is not content:
+            place = (key, json.dumps(content))
+            if place not in self._known:
+                self._known[place] = SHARED[key][1].model_validate(content)
+            made = self._known[place]
+            self._last[key] = (content, made)
+        return made

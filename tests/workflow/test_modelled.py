@@ -72,6 +72,19 @@ def test_what_was_removed_is_made_again_though_the_page_is_there(modelled, name)
         aside.rename(file)
 
 
+def test_a_block_that_lost_a_table_is_measured_again_and_no_other(modelled, tmp_path):
+    copy = modelled.copy(tmp_path / "project")
+    first, *others = sorted(copy.results.glob("blocks/*/*/block.json"))
+    before = {file: file.stat().st_mtime_ns for file in others}
+    table = first.with_name("layers.parquet")
+    table.unlink()
+    targets = [str(file.relative_to(copy.folder)) for file in (first, *others)]
+    copy.sweep(*targets)
+    assert table.is_file()
+    assert {file: file.stat().st_mtime_ns for file in others} == before
+    copy.assert_finished(*targets)
+
+
 def test_a_study_is_chosen_by_either_option_and_by_one_of_them(modelled):
     named = ["--config", "study=config/config.yaml"]
     filed = ["--configfile", "config/config.yaml"]

@@ -30,12 +30,14 @@ from castmates.pipeline.lock import hold_sweep_lock
 from castmates.report.figures.index import figure_names
 from castmates.results import bundles, confirming, looks
 from castmates.results.asked import remember_blocks
-from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
+from castmates.results.columns.block import RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 from castmates.results.rounds import decided_rounds
+from castmates.results.torn import remember_torn, torn_blocks
 from castmates.study import schedule
-from castmates.study.decisions import without_decision, without_decisions
+from castmates.study.decisions import without_decisions
+from castmates.study.fingerprints import Fingerprints
 from castmates.study.looks import needed
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL
@@ -68,7 +70,12 @@ STUDY = PROJECT.study.name
 FOLDER = PROJECT.results
 CACHE = cache_folder()
 BLOCKS = {block.path: block for block in PLAN.blocks}
-MEASURED = [block.path for block in FOLDER.measured(PLAN).blocks]
+MEASURED = frozenset(block.path for block in FOLDER.measured(PLAN).blocks)
+TORN = torn_blocks(FOLDER, MEASURED)
+FINGERPRINTS = Fingerprints()
+UNDECIDED_ROUNDS = any(block.design.decided for block in PLAN.blocks)
+# What has to be the same for a block to count as measured.
+UNDECIDED = {block.path: block for block in without_decisions(PLAN).blocks}
 DECIDED = decided_rounds(FOLDER)
 MIXES = {mix.name: mix for mix in PLAN.mixes}
 
@@ -159,14 +166,23 @@ def looks_of_study():
 def blocks_of_study():
     """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
     refuse_to_forget(workflow.rerun_triggers)
-    wanted = {*needed(PLAN, decisions_of_study()), *MEASURED}
-    return [path for path in BLOCKS if path in wanted]
+    return blocks_after(tuple(map(frozenset, decisions_of_study())))
+
+
+@cache
+def blocks_after(decisions):
+    """Found once for all rules that ask: there may be tens of thousands."""
+    wanted = {*needed(PLAN, decisions), *MEASURED}
+    return tuple(path for path in BLOCKS if path in wanted)
+
+
+bundles_of = cache(bundles.bundles)
 
 
 def bundle_files():
     return [
         str(FOLDER.bundle(name) / file)
-        for name in bundles.bundles(blocks_of_study())
+        for name in bundles_of(blocks_of_study())
         for file in bundles.FILES
     ]
 
@@ -183,7 +199,17 @@ def spec_of_block(wildcards):
 @cache
 def fingerprint_of(path):
     """Found once: Snakemake asks again whenever a job ends, and an interrupt there causes a traceback."""
-    return without_decision(BLOCKS[path]).fingerprint(16)
+    return FINGERPRINTS.of_block(UNDECIDED[path])
+
+
+def again(wildcards):
+    """What has a block measured again that has lost a table since: a note of that, newer than its record."""
+    return torn_note() if block_of(wildcards).path in TORN else []
+
+
+@cache
+def torn_note():
+    return str(remember_torn(FOLDER, TORN))
 
 
 def rounds_of_block(wildcards):
@@ -198,11 +224,7 @@ def first_blocks(wildcards):
     if wildcards.company in DECIDED:
         return []
     paths = [f"{wildcards.company}/{number + 1}" for number in range(FIRST_LAUNCHES)]
-    return [
-        file
-        for name in (RECORD, table_file("windows"))
-        for file in block_files(name, paths)
-    ]
+    return block_files(RECORD, paths)
 
 
 def environments_of_block(wildcards):

@@ -13,7 +13,7 @@ rule write_plan:
         "../../envs/castmates.yaml"
     params:
         study_file=str(PROJECT.study_file),
-        fingerprint=without_decisions(PLAN).fingerprint(16),
+        fingerprint=FINGERPRINTS.of_plan(without_decisions(PLAN)),
     shell:
         "python -P -m castmates.pipeline write_plan {params.study_file:q} --output {output:q} 2> {log:q}"
 
