@@ -1,8 +1,7 @@
 """Reads a project's files, the study and the catalogue, and makes the study's plan of them."""
 
 import hashlib
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +40,6 @@ from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
-KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
 Made = TypeVar("Made")
@@ -192,22 +190,6 @@ class Project:
         inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
         content = environments.content(name, key, workload.words, workload.progress, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
-
-
-def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
-    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
-    if strange := sorted(set(config) - set(KEYS)):
-        raise CastmatesError(
-            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file; --config blocks=N asks for more launches."
-        )
-    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
-    if len(named) > 1:
-        raise CastmatesError(
-            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
-            "study=FILE or with --configfile FILE."
-        )
-    return Path(os.path.relpath(named[0] if named else default_study()))
 
 
 def load(study_file: Path | str | None = None, blocks: object = None) -> Project:

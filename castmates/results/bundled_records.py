@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from castmates.errors import CastmatesError
+from castmates.results.bundle_names import RECORDS
 from castmates.results.columns.block import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.records import Record, read_record
 
-RECORDS = "records.json"
 SPEC = "spec"
 PARTS: Mapping[str, type[list[Any]] | type[dict[str, Any]]] = {"common": list, "blocks": dict}
 # A record as it is kept: when its file was written and how large it was, its own values, and which common ones it has.

@@ -3,11 +3,13 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.block import RECORD
-from castmates.study.looks import part_of
-from castmates.study.spec import Block, Plan
+
+if TYPE_CHECKING:  # jobs on other machines read this module, and no plan
+    from castmates.study.spec import Block, Plan
 
 RESULTS = Path("results")
 BUNDLES = "bundles"
@@ -37,6 +39,10 @@ class StudyFolder:
         """The facts of the machine."""
         return self.path / "machine.json"
 
+    def node_file(self, node: str) -> Path:
+        """The facts of a further machine that measured blocks of the study, such as a node of a cluster."""
+        return self.path / "machines" / f"{self._named(node)}.json"
+
     @property
     def blocks(self) -> Path:
         """The folder of all blocks: <company>/<number>."""
@@ -47,7 +53,7 @@ class StudyFolder:
         company, _, number = path.rpartition("/")
         return self.blocks / self._named(company) / self._named(number)
 
-    def record_file(self, block: Block) -> Path:
+    def record_file(self, block: "Block") -> Path:
         """The record of a block, written last, so that a block without it is not measured."""
         return self.block(block.path) / RECORD
 
@@ -55,8 +61,10 @@ class StudyFolder:
         """The records of all blocks that are measured, planned or not; or of one company."""
         return sorted(self.blocks.glob(f"{company}/*/{RECORD}"))
 
-    def measured(self, plan: Plan) -> Plan:
+    def measured(self, plan: "Plan") -> "Plan":
         """The plan with those of its blocks that are measured."""
+        from castmates.study.looks import part_of
+
         for company in {block.company.id for block in plan.blocks}:
             self._named(company)
         return part_of(plan, self.measured_paths())
@@ -70,7 +78,7 @@ class StudyFolder:
             if os.path.exists(f"{self.blocks}/{company}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
         ]
 
-    def places(self, plan: Plan) -> list[Path]:
+    def places(self, plan: "Plan") -> list[Path]:
         """The folders of the plan's blocks."""
         return [self.block(block.path) for block in plan.blocks]
 
@@ -128,6 +136,11 @@ class StudyFolder:
     def pilot_file(self) -> Path:
         """What a pilot proposes, in the pilot's own folder; `results.pilots` reads it."""
         return self.path / "pilot.json"
+
+    @property
+    def for_jobs(self) -> Path:
+        """What a sweep leaves for its jobs on other machines; `results.for_jobs` reads it."""
+        return self.path / ".jobs"
 
     @property
     def lock_file(self) -> Path:

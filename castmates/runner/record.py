@@ -12,6 +12,7 @@ from castmates import __version__, plugins
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id, born_of
+from castmates.machine.facts import cpu_model
 from castmates.machine.probes import our_git_state
 from castmates.results.columns.block import (
     BLOCK_TABLES,
@@ -37,7 +38,7 @@ from castmates.runner.rounds.window import Window
 from castmates.workloads import programs
 
 # As castmates.files names them.
-TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, [RECORD, *map(table_file, BLOCK_TABLES)]))})\.(\d+)")
+TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, [RECORD, *map(table_file, BLOCK_TABLES)]))})\.(\d+)(?:@(.*))?")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -69,10 +70,17 @@ def _write(outcome: Outcome, folder: Path) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of a process that was killed while it wrote here."""
+    """Remove the unfinished files of a process that was killed while it wrote here.
+
+    Those of another node too: the block is ours now, and a writer that was given up there fails without its file.
+    """
     for file in folder.glob(".*.*.*"):
-        if (named := TEMPORARY.fullmatch(file.name)) and born_of(int(named[1])) is None:
+        if (named := TEMPORARY.fullmatch(file.name)) and not _is_written(int(named[1]), named[2]):
             file.unlink(missing_ok=True)
+
+
+def _is_written(pid: int, node: str | None) -> bool:
+    return node in (None, platform.node()) and born_of(pid) is not None
 
 
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
@@ -220,6 +228,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "spec": outcome.block.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
+        "processor_model": None if outcome.block.design.model else cpu_model(Path("/")),
         "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -46,6 +46,28 @@ def plan_of(text: str | bytes) -> Plan:
         if place in content
     }
     return Plan.model_validate(unfolded(content))
+
+
+class Launch(NamedTuple):
+    """What a launch has to know of the plan."""
+
+    block: Block
+    needs: Mapping[str, int]  # the bytes that each workload takes, where they matter
+
+
+def launch_of(text: str | bytes, path: str) -> Launch | None:
+    """One block of the plan that a text describes; ValueError where it describes none."""
+    content = json.loads(text)
+    if not isinstance(content, dict) or "blocks" not in content:
+        raise ValueError("no mapping with blocks")
+    _check(content)
+    number = path.rpartition("/")[2]
+    same_number = (
+        block for block in content["blocks"] if isinstance(block, dict) and str(block.get("number")) == number
+    )
+    blocks = (_whole(block, content) for block in same_number)
+    found = next((block for block in blocks if f"{block['company']['id']}/{number}" == path), None)
+    return None if found is None else Launch(Block.model_validate(found), content.get("memory", {}))
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:

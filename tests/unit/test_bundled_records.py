@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from castmates.results.bundled_records import RECORDS, RecordReader
+from castmates.results.bundle_names import RECORDS
+from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import gather_bundle
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, WINDOWS, table_file
 from castmates.results.columns.study import frame

@@ -16,7 +16,7 @@ checkpoint take_look:
     conda:
         "../../envs/castmates.yaml"
     params:
-        precision=PROJECT.study.budget.precision,
+        precision=TERMS.precision,
     shell:
         "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
 
@@ -31,10 +31,10 @@ rule gather_blocks:
     output:
         tables=expand(
             "results/{{study}}/bundles/{{bundle}}/{file}",
-            file=[file for file in bundles.FILES if file != bundles.LIST],
+            file=[file for file in bundle_names.FILES if file != bundle_names.LIST],
         ),
         # Written last: a bundle without it is not whole.
-        blocks=f"results/{{study}}/bundles/{{bundle}}/{bundles.LIST}",
+        blocks=f"results/{{study}}/bundles/{{bundle}}/{bundle_names.LIST}",
     log:
         "logs/gather_blocks/{study}/{bundle}.log",
     # Before any block, or all of it is left to the end.
@@ -63,7 +63,7 @@ rule estimate_effects:
         "../../envs/castmates.yaml"
     threads: 4
     params:
-        margin=PROJECT.study.margin,
+        margin=TERMS.margin,
         isolated=isolating_option(),
     shell:
         "python -P -m castmates.pipeline estimate_effects --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
@@ -88,6 +88,6 @@ rule recommend_partitions:
     conda:
         "../../envs/castmates.yaml"
     params:
-        lead_loss=PROJECT.study.recommend.lead_loss or 0,
+        lead_loss=TERMS.lead_loss or 0,
     shell:
         "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"

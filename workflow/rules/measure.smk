@@ -5,10 +5,10 @@ rule measure_block:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
         # Snakemake looks at the signature of each function for every block, so none is there in vain.
-        rounds=ancient(rounds_of_block) if UNDECIDED_ROUNDS else [],
+        rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
         environments=ancient(environments_of_block),
         inputs=ancient(inputs_of_block),
-        again=again if TORN else [],
+        again=again if SWEEP.torn else [],
     output:
         # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
         block="results/{study}/blocks/{company}/{number}/block.json",

@@ -12,8 +12,8 @@ rule write_plan:
     conda:
         "../../envs/castmates.yaml"
     params:
-        study_file=str(PROJECT.study_file),
-        fingerprint=FINGERPRINTS.of_plan(without_decisions(PLAN)),
+        study_file=TERMS.study_file,
+        fingerprint=TERMS.plan,
     shell:
         "python -P -m castmates.pipeline write_plan {params.study_file:q} --output {output:q} 2> {log:q}"
 
