@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from castmates.machine.prefetch_control import refusal
 from castmates.machine.topology import Topology, read_topology
 from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
+from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
@@ -25,16 +26,17 @@ from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
 from castmates.results.rounds import decided_rounds
-from castmates.study import catalogue, evictors, mixes, modelled, planning
+from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.more_blocks import checked_blocks, with_blocks
+from castmates.study.node_facts import difference
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
-from castmates.study.spec import Plan, Prepared
+from castmates.study.spec import Block, NodeClass, Plan, Prepared
 from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
@@ -58,18 +60,6 @@ class _OnDemand(dict[str, Made]):
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """A captured machine that a study is planned for: what was measured here does not count there."""
-
-    file: Path
-    processor: str | None
-    topology: Topology
-    cache: Cache | None  # what resctrl can share out there
-    memory_bytes: int | None
-    has_counters: bool  # of the processor
-
-
-@dataclass(frozen=True)
 class Project:
     """A study with everything it refers to."""
 
@@ -78,24 +68,55 @@ class Project:
     workloads: dict[str, Workload]
     fingerprint: str  # of the study's text: the report shows it
     elsewhere: Elsewhere | None = None  # instead of this machine
+    machine: str = ""  # the class of nodes, in a project of one class
 
     @property
     def results(self) -> StudyFolder:
         """The folder of this study's results; for another machine one that is not there."""
         folder = StudyFolder.of(self.study.name)
-        return StudyFolder(folder.path / "elsewhere") if self.elsewhere else folder
+        return StudyFolder(folder.path / "elsewhere") if self.elsewhere and not self.machine else folder
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
+        measured = list(measured_blocks(self.results))
+        if not self.study.machines:
+            return self._plan(measured)
+        _refuse_twins(self)
+        parts = [
+            (each.node_class, node_classes.plan_of_class(each.machine, partial(each._plan, measured)))
+            for each in self.by_class
+        ]
+        if why := node_classes.nowhere([plan for _, plan in parts]):
+            raise CastmatesError(f"{self.study_file}: {why}")
+        return node_classes.merged(parts)
+
+    @cached_property
+    def by_class(self) -> "list[Project]":
+        """The project on each class of nodes; itself alone where the study has no classes."""
+        return [_on_class(self, name) for name in self.study.machines] or [self]
+
+    @property
+    def node_class(self) -> NodeClass:
+        """What a node must have to be of the class of this project."""
+        captured = self.elsewhere
+        return NodeClass(
+            name=self.machine,
+            capture=str(captured.file) if captured else "",
+            facts=captured.facts if captured else None,
+        )
+
+    def _plan(self, measured: Sequence[Block]) -> Plan:
         cache = self._planned_cache()
         cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
         needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
         room = Room(self._memory(), needs, cache.groups if cache else None, self._cache_parts())
+        if self.machine:
+            cast = node_classes.as_far_as_it_fits(cast, room)
         study = self.study if self.elsewhere else with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
-        return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
+        return planning.extend(study, cast, titles, native_key, measured, room, decided)
 
     @property
     def modelled(self) -> bool:
@@ -140,7 +161,9 @@ class Project:
         under partitions would fall out of the results, and what is missing would be measured in other companies.
         """
         now = self.shareable_cache()
-        return now if now is not None and now.groups else remembered_cache(self.results.plan_file) or now
+        if self.machine or (now is not None and now.groups):
+            return now
+        return remembered_cache(self.results.plan_file) or now
 
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Mixes:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
@@ -153,12 +176,14 @@ class Project:
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
         programs = mixes.Programs(at_peak(self.workloads, together, layout, peak, self._elsewhere()), prepared, placebo)
-        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout))
+        host = mixes.Host(
+            layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout), bool(self.machine)
+        )
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
-        return cast
+        return node_classes.of_class(cast, self.machine) if self.machine else cast
 
     def _elsewhere(self) -> str:
         """Name the machine where it is not this one."""
@@ -210,24 +235,51 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
 
 def on_captured_machine(project: Project, file: Path) -> Project:
     """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
-    from castmates.machine.capture.capture import opened, topology_of
-    from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
-
     if project.modelled:
         raise CastmatesError(
             f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
             "it out."
         )
-    with opened(file) as root:
-        elsewhere = Elsewhere(
-            file=file,
-            processor=cpu_model(root),
-            topology=topology_of(root, file),
-            cache=read_cache(root),
-            memory_bytes=usable_memory(root),
-            has_counters=has_counters(root),
+    if project.study.machines:
+        raise CastmatesError(
+            f"{project.study_file}: this study names its machines ({', '.join(project.study.machines)}) and is planned "
+            "for them, so --machine would change nothing; leave it out."
         )
-    return replace(project, elsewhere=elsewhere)
+    return replace(project, elsewhere=captured_machine(file))
+
+
+def _on_class(project: Project, name: str) -> Project:
+    """The project on one of its classes of nodes."""
+    one = project.study.machines[name]
+    if one.model is not None:
+        study = project.study.model_copy(update={"model": one.model, "machines": {}})
+        return replace(project, study=study, machine=name)
+    study = with_rounds_of_pilot(project.study, project.study_file).model_copy(update={"machines": {}})
+    return replace(project, study=study, machine=name, elsewhere=_capture_of(project, name))
+
+
+def _capture_of(project: Project, name: str) -> Elsewhere:
+    try:
+        return captured_machine(Path(project.study.machines[name].capture or ""))
+    except CastmatesError as problem:
+        line = line_of(_text(project.study_file, "the study"), str(project.study_file), ("machines", name))
+        raise CastmatesError(f"{project.study_file}, line {line}: 'machines.{name}': {problem}") from None
+
+
+def _refuse_twins(project: Project) -> None:
+    """Refuse two classes that one node can be of: their blocks would be kept apart for nothing."""
+    known: list[tuple[str, Elsewhere]] = []
+    for each in project.by_class:
+        if each.elsewhere is None:
+            continue
+        for name, other in known:
+            if not difference(other.facts, each.elsewhere.facts):
+                raise CastmatesError(
+                    f"{project.study_file}: the classes '{name}' and '{each.machine}' of 'machines' have the same "
+                    f"{other.processor or 'processor'}, caches and memory, so a node would be of both; keep one of "
+                    "them: nodes of one class are told apart in the results anyway."
+                )
+        known.append((each.machine, each.elsewhere))
 
 
 def read_catalogue(folder: Path) -> dict[str, Workload]:

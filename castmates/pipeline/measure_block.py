@@ -13,6 +13,7 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
+from castmates.pipeline.node_check import refuse_other_node
 from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
 from castmates.runner import progress, record
@@ -31,7 +32,7 @@ class Interrupted(BaseException):
 
 def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
-    found = next((Launch(block, plan.memory) for block in plan.blocks if block.path == name), None)
+    found = next((Launch(block, plan.memory, plan.machines) for block in plan.blocks if block.path == name), None)
     measure(planned(found, name, plan.study), folder, cache, owner)
 
 
@@ -42,6 +43,7 @@ def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None)
     error.
     """
     block = launch.block
+    refuse_other_node(block, launch.machines)
     run_block, name = _runner_of(launch), block.path
     logs = folder / "logs"
     make_folder(logs)

@@ -84,45 +84,54 @@ def _is_written(pid: int, node: str | None) -> bool:
 
 
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    node = {
+        "host": platform.node(),
+        "processor": _processor(outcome) or "",
+        "machine": outcome.block.company.machine,
+    }
     members = {member.name: member for member in outcome.block.company.members}
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
             member, total, reasons = members[name], window.total(name), window.reasons_of(name)
             every = window.all_slices_of(name)
-            yield _key(outcome) | {
-                "round": window.round,
-                "position": window.position,
-                "window": number,
-                "scene": window.scene.name,
-                "kind": window.scene.kind,
-                "mix": window.scene.mix,
-                "partition": window.scene.partition,
-                "member": name,
-                "workload": member.workload,
-                "role": member.role,
-                "unit": member.unit,
-                "open_ns": min(each.open_ns for each in every),
-                "close_ns": max(each.close_ns for each in every),
-                "first_ns": total.first_ns,
-                "last_ns": total.last_ns,
-                "beats": total.beats,
-                "units": total.units,
-                "rate": total.rate,
-                "valid": not reasons,
-                "reasons": "; ".join(reasons),
-                "switch_ns": min(each.switch_ns for each in every),
-                "schemata": schemata.get(name, ""),
-                "ways": number_of_ways(schemata.get(name, "")),
-                "slices": len(every),
-                "slices_rejected": sum(bool(each.reasons) for each in every),
-                "slices_dropped": sum(each.dropped for each in every),
-                "open_s": total.open_s,
-                "progress_s": total.seconds,
-                "later": window.later(name),
-                "lead_in_passes": window.lead_in.passes,
-                "not_steady": window.lead_in.not_steady,
-            }
+            yield (
+                _key(outcome)
+                | node
+                | {
+                    "round": window.round,
+                    "position": window.position,
+                    "window": number,
+                    "scene": window.scene.name,
+                    "kind": window.scene.kind,
+                    "mix": window.scene.mix,
+                    "partition": window.scene.partition,
+                    "member": name,
+                    "workload": member.workload,
+                    "role": member.role,
+                    "unit": member.unit,
+                    "open_ns": min(each.open_ns for each in every),
+                    "close_ns": max(each.close_ns for each in every),
+                    "first_ns": total.first_ns,
+                    "last_ns": total.last_ns,
+                    "beats": total.beats,
+                    "units": total.units,
+                    "rate": total.rate,
+                    "valid": not reasons,
+                    "reasons": "; ".join(reasons),
+                    "switch_ns": min(each.switch_ns for each in every),
+                    "schemata": schemata.get(name, ""),
+                    "ways": number_of_ways(schemata.get(name, "")),
+                    "slices": len(every),
+                    "slices_rejected": sum(bool(each.reasons) for each in every),
+                    "slices_dropped": sum(each.dropped for each in every),
+                    "open_s": total.open_s,
+                    "progress_s": total.seconds,
+                    "later": window.later(name),
+                    "lead_in_passes": window.lead_in.passes,
+                    "not_steady": window.lead_in.not_steady,
+                }
+            )
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
@@ -228,7 +237,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "spec": outcome.block.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
-        "processor_model": None if outcome.block.design.model else cpu_model(Path("/")),
+        "cpu_model": _processor(outcome),
         "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
@@ -258,6 +267,11 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "platform": outcome.platform,
         "members": {process.name: _member(process) for process in outcome.cast},
     } | {name: facts for name, facts in (("truth", outcome.truth), ("processor", outcome.processor)) if facts}
+
+
+def _processor(outcome: Outcome) -> str | None:
+    """Return the model of the processor that measured; a modelled machine has none."""
+    return cpu_model(Path("/")) if outcome.platform == "measured" else None
 
 
 def _paces(outcome: Outcome) -> list[dict[str, Any]]:

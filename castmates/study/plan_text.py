@@ -1,13 +1,13 @@
 """The plan as text and back. A company or a design is written once, however many blocks have it: thousands may."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from castmates.study.frozen import Frozen
-from castmates.study.spec import Block, Company, Design, Plan
+from castmates.study.spec import Block, Company, Design, NodeClass, Plan
 
 # What blocks have in common: their key -> where it is written, and what it is.
 SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
@@ -53,6 +53,7 @@ class Launch(NamedTuple):
 
     block: Block
     needs: Mapping[str, int]  # the bytes that each workload takes, where they matter
+    machines: Sequence[NodeClass] = ()  # the classes of nodes
 
 
 def launch_of(text: str | bytes, path: str) -> Launch | None:
@@ -67,7 +68,10 @@ def launch_of(text: str | bytes, path: str) -> Launch | None:
     )
     blocks = (_whole(block, content) for block in same_number)
     found = next((block for block in blocks if f"{block['company']['id']}/{number}" == path), None)
-    return None if found is None else Launch(Block.model_validate(found), content.get("memory", {}))
+    if found is None:
+        return None
+    machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
+    return Launch(Block.model_validate(found), content.get("memory", {}), machines)
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_blocks_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nod
     records = [project.record(path) for path in project.blocks()]
     assert {record["host"] for record in records} == {"n1", "n2"}
     assert not any("Waiting for the machine" in log.read_text() for log, _ in project.logs())
-    assert {record["processor_model"] for record in records} == {cpu_model(Path("/"))}
+    assert {record["cpu_model"] for record in records} == {cpu_model(Path("/"))}
     machine = json.loads((project.results / "machine.json").read_text())
     (other,) = {"n1", "n2"} - {machine["hostname"]}
     assert json.loads((project.results / f"machines/{other}.json").read_text())["hostname"] == other
