@@ -42,7 +42,7 @@ WITH_SIGNALS = """
 import runpy, sys
 from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
-staging.choose_freezer = lambda hint: SignalFreezer()
+staging.choose_freezer = lambda *words: SignalFreezer()
 sys.argv[0] = "scripts/measure_block.py"
 runpy.run_path("scripts/measure_block.py", run_name="__main__")
 """

@@ -42,7 +42,7 @@ WITH_SIGNALS = """
 import runpy
 from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
-staging.choose_freezer = lambda hint: SignalFreezer()
+staging.choose_freezer = lambda *words: SignalFreezer()
 runpy.run_path("scripts/measure_block.py", run_name="__main__")
 """
 
@@ -62,7 +62,7 @@ def good(cache, kind, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "64")  # as a workflow engine would export it
         if kind == "signals":
-            patch.setattr(staging, "choose_freezer", lambda _: SignalFreezer())
+            patch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
         record = measured(plan, cache, folder)
     assert record["freezer"] == kind
     assert os.sched_getaffinity(0) == before

@@ -245,7 +245,7 @@ def stray(tmp_path):
 @needs_two
 def test_a_warden_that_dies_during_a_launch_leaves_no_child_of_nobody(cache, tmp_path, monkeypatch, freezer):
     if freezer == "signals":
-        monkeypatch.setattr(staging, "choose_freezer", lambda _: SignalFreezer())
+        monkeypatch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
     alive = tmp_path / "alive"
     words = [PYTHON, "-c", STRAY + "time.sleep(600)", str(alive)]
     lead = Workload.model_validate({"command": words, "progress": "heartbeat", "unit": "step"})
