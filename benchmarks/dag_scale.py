@@ -24,8 +24,8 @@ from benchmarks.scale_study import NAME, Scale, make_plan
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, replace_text
-from castmates.results.bundled_records import RECORDS, records_text
-from castmates.results.bundles import bundles
+from castmates.results.bundle_names import RECORDS, bundles
+from castmates.results.bundled_records import records_text
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
 from castmates.study.spec import Plan
@@ -188,7 +188,8 @@ def findings(sizes: Sequence[int], rounds: Sequence[Round]) -> Iterator[Finding]
 
 def _more(one: Round, state: str, before: int, after: int, what: str) -> float:
     def grown(whose: str) -> float:
-        return float(getattr(one[whose, state, after], what) - getattr(one[whose, state, before], what))
+        was, now = (getattr(one[whose, state, size], what) for size in (before, after))
+        return float(now - was)
 
     return (grown(OURS) - grown(PLAIN)) / (after - before)
 

@@ -58,7 +58,7 @@ def chosen_blocks(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[str
 def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """The rows of these blocks with their `minutes`: of measuring, launch after launch, without what lay between."""
     drawn = source[pd.MultiIndex.from_frame(source[BLOCK]).isin(list(blocks))]  # few of thousands
-    parts = {(str(company), int(block)): rows for (company, block), rows in drawn.groupby(BLOCK, sort=False)}
+    parts = {place: rows for place, rows in drawn.groupby(BLOCK, sort=False) if place in set(blocks)}
     lasted = {place: float(rows["seconds"].max()) for place, rows in parts.items()}
     pause = PAUSE * sorted(lasted.values())[len(lasted) // 2] if lasted else 0.0
     begin, placed = 0.0, []
