@@ -6,8 +6,9 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates import project
 from castmates.files import cache_folder, replace_text
+from castmates.machine.shown_facts import facts_here
 from castmates.modelled.facts import modelled_facts
-from castmates.pipeline.describe_machine import facts_here, text_of
+from castmates.pipeline.describe_machine import text_of
 
 
 def main() -> None:

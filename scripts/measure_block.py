@@ -2,6 +2,7 @@
 
 import argparse
 import platform
+from functools import partial
 from pathlib import Path
 
 import castmates.pipeline.script
@@ -22,9 +23,10 @@ def main() -> None:
     folder, cache = StudyFolder(arguments.plan.parent), cache_folder()
     launch = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name)
     if launch.block.design.model is None:
+        from castmates.machine.shown_facts import facts_here
         from castmates.pipeline.describe_machine import note_node
 
-        note_node(folder, platform.node(), cache)
+        note_node(folder, platform.node(), partial(facts_here, cache))
     measure(launch, arguments.output.parent, cache, arguments.owner)
 
 

@@ -26,6 +26,7 @@ from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
+from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.study import (
     ATTRIBUTION,
@@ -108,6 +109,8 @@ class Results:
     """What each thing that is tried against a loss gives back, and what it costs the others."""
     distances: StudyTable = StudyTable("distances", DISTANCES, later=True)
     """A lead's loss by the number and the nearness of its antagonists."""
+    nodes: StudyTable = StudyTable("nodes", NODES, later=True)
+    """What each node came to: its effects, whether nodes differ, its own controls."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
