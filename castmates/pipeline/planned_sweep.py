@@ -82,8 +82,11 @@ class PlannedSweep:
 
     @cached_property
     def torn_note(self) -> str:
-        """The note of which blocks are torn."""
-        return str(remember_torn(self.project.results, self.torn))
+        """The note of which blocks are torn, "" without any.
+
+        The rules ask while they are read: of files that come later Snakemake believes that they are not there.
+        """
+        return str(remember_torn(self.project.results, self.torn)) if self.torn else ""
 
     # Found once: Snakemake asks again whenever a job ends, and an interrupt there shows a traceback.
     @cache  # noqa: B019 (a process has one sweep)
@@ -112,15 +115,17 @@ class PlannedSweep:
         """The blocks that are needed after these decisions."""
         return needed(self.plan, decisions)
 
-    def found(self, decisions: Sequence[Sequence[str]]) -> list[str]:
+    def found(self, decisions: Sequence[Sequence[str]]) -> tuple[str, ...]:
         """The blocks of which the study consists by its decisions; jobs learn it at once."""
+        return self._found_after(tuple(map(frozenset, decisions)))
+
+    @cache  # noqa: B019 (as above; rules and bundles ask, and there may be tens of thousands)
+    def _found_after(self, decisions: tuple[frozenset[str], ...]) -> tuple[str, ...]:
         wanted = {*needed(self.plan, decisions), *self.measured}
-        found = Found([path for path in self.paths if path in wanted], len(decisions))
-        if self._found != found:
-            self._found = found
-            if self._is_told:
-                for_jobs.write_found(self.terms, found)
-        return found.blocks
+        self._found = Found(tuple(path for path in self.paths if path in wanted), len(decisions))
+        if self._is_told:
+            for_jobs.write_found(self.terms, self._found)
+        return self._found.blocks
 
     def tell_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""

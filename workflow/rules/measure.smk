@@ -8,7 +8,7 @@ rule measure_block:
         rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
         environments=ancient(environments_of_block),
         inputs=ancient(inputs_of_block),
-        again=again if SWEEP.torn else [],
+        again=again if SWEEP.torn_note else [],
     output:
         # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
         block="results/{study}/blocks/{company}/{number}/block.json",

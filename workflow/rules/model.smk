@@ -6,7 +6,7 @@ rule model_block:
         machine=ancient("results/{study}/machine.json"),
         # Snakemake looks at the signature of each function for every block, so none is there in vain.
         rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
-        again=again if SWEEP.torn else [],
+        again=again if SWEEP.torn_note else [],
     output:
         # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
         block="results/{study}/blocks/{company}/{number}/block.json",
