@@ -22,8 +22,11 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt),1,
 .DEFAULT_GOAL := help
 # Options of a sweep besides its file.
 MORE = $(if $(BLOCKS),'blocks=$(BLOCKS)')
+# Where the jobs run: profiles/PROFILE; on this machine, on all CORES, without one.
+PROFILE ?=
+WHERE = $(if $(PROFILE),--workflow-profile profiles/$(PROFILE),--cores $(CORES))
 
-.PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test \
+.PHONY: help demo sweep plan doctor dev check test test-all test-nightly soak durations mutants figures-check lab lab-test test-slurm \
   browser twins compilers lint format schemas lock wheel docs examples benchmarks clean
 
 help: ## list the commands
@@ -37,8 +40,8 @@ demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a 
 	@snakemake --cores $(CORES) --config study=$(DEMO)
 	@castmates open results/demo >/dev/null
 
-sweep: $(VENV)/run.stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches)
-	@snakemake --cores $(CORES) --config study=$(STUDY) $(MORE)
+sweep: $(VENV)/$(or $(filter slurm,$(PROFILE)),run).stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches; PROFILE=slurm: on a cluster)
+	@snakemake $(WHERE) --config study=$(STUDY) $(MORE)
 
 plan: $(VENV)/run.stamp ## show what a study will measure, and how long it takes
 	@castmates plan $(STUDY)
@@ -90,6 +93,9 @@ lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, for tests o
 
 lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's kernels (CASTMATES_LAB=all: including the longest tests)
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} python -m pytest tests/lab
+
+test-slurm: $(VENV)/dev.stamp $(VENV)/slurm.stamp ## send sweeps through a real Slurm of two virtual nodes (as root; Debian 12; 3 minutes)
+	@CASTMATES_NEEDS=slurm,root,unshare,two-cpus $(PYTEST) tests/slurm
 
 browser: $(VENV)/run.stamp ## fetch Chromium, for tests of the report's page (once, without root; Debian 12)
 	@python -m tests.browser.chromium
@@ -152,6 +158,10 @@ $(VENV)/run.stamp: $(VENV)/python.stamp envs/castmates.lock pyproject.toml
 
 $(VENV)/docs.stamp: $(VENV)/run.stamp envs/docs.lock
 	@scripts/set_up.sh documentation envs/docs.lock
+	@touch $@
+
+$(VENV)/slurm.stamp: $(VENV)/run.stamp envs/slurm.lock
+	@scripts/set_up.sh slurm envs/slurm.lock
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp envs/dev.lock

@@ -51,4 +51,5 @@ COMMANDS = (
     Command("page_scale", "page_scale --sides 2 10", 1.5),
     Command("pressure", "pressure --minutes 7 --figure docs/images/pressure", 7),
     Command("scale", "scale", 15),
+    Command("dag_scale", "dag_scale", 15),
 )

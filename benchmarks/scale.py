@@ -25,7 +25,7 @@ from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_s
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.report.figures.index import figure_names
-from castmates.results.bundles import bundles
+from castmates.results.bundle_names import bundles
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import Plan

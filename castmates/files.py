@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, and the folder for what can be made again."""
 
 import os
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,7 +39,8 @@ def _refuse_planted(folder: Path) -> None:
 def replace(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in its place."""
     make_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    # Two nodes of a cluster may have processes of the same number.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}@{platform.node()}")
     try:
         _take_name(temporary)
         write(temporary)

@@ -1,47 +1,47 @@
 """Reads a project's files, the study and the catalogue, and makes the study's plan of them."""
 
 import hashlib
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
+from castmates.machine import trial_records
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.prefetch_control import refusal
 from castmates.machine.topology import Topology, read_topology
-from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
+from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
 from castmates.results.folder import StudyFolder
+from castmates.results.measured import measured_blocks
 from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache
-from castmates.results.records import measured_blocks
 from castmates.results.rounds import decided_rounds
-from castmates.study import catalogue, evictors, mixes, modelled, planning
+from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
 from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.more_blocks import checked_blocks, with_blocks
+from castmates.study.node_facts import difference
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
-from castmates.study.spec import Plan, Prepared
+from castmates.study.spec import Block, NodeClass, Plan, Prepared
 from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
 from castmates.workloads.native import build as native
 
-KEYS = ("study", "blocks")  # of Snakemake's --config
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
 Made = TypeVar("Made")
@@ -60,18 +60,6 @@ class _OnDemand(dict[str, Made]):
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """A captured machine that a study is planned for: what was measured here does not count there."""
-
-    file: Path
-    processor: str | None
-    topology: Topology
-    cache: Cache | None  # what resctrl can share out there
-    memory_bytes: int | None
-    has_counters: bool  # of the processor
-
-
-@dataclass(frozen=True)
 class Project:
     """A study with everything it refers to."""
 
@@ -80,29 +68,67 @@ class Project:
     workloads: dict[str, Workload]
     fingerprint: str  # of the study's text: the report shows it
     elsewhere: Elsewhere | None = None  # instead of this machine
+    machine: str = ""  # the class of nodes, in a project of one class
 
     @property
     def results(self) -> StudyFolder:
         """The folder of this study's results; for another machine one that is not there."""
         folder = StudyFolder.of(self.study.name)
-        return StudyFolder(folder.path / "elsewhere") if self.elsewhere else folder
+        return StudyFolder(folder.path / "elsewhere") if self.elsewhere and not self.machine else folder
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
+        measured = list(measured_blocks(self.results))
+        if not self.study.machines:
+            return self._plan(measured)
+        _refuse_twins(self)
+        parts = [
+            (each.node_class, node_classes.plan_of_class(each.machine, partial(each._plan, measured)))
+            for each in self.by_class
+        ]
+        if why := node_classes.nowhere([plan for _, plan in parts]):
+            raise CastmatesError(f"{self.study_file}: {why}")
+        return node_classes.merged(parts)
+
+    @cached_property
+    def by_class(self) -> "list[Project]":
+        """The project on each class of nodes; itself alone where the study has no classes."""
+        return [_on_class(self, name) for name in self.study.machines] or [self]
+
+    @property
+    def node_class(self) -> NodeClass:
+        """What a node must have to be of the class of this project."""
+        captured = self.elsewhere
+        return NodeClass(
+            name=self.machine,
+            capture=str(captured.file) if captured else "",
+            facts=captured.facts if captured else None,
+        )
+
+    def _plan(self, measured: Sequence[Block]) -> Plan:
         cache = self._planned_cache()
         cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
         native_key = "" if self.modelled else self._keys[environments.NATIVE]
         needs = {name: workload.memory_bytes for name, workload in self.workloads.items()} | dict(cast.memory)
         room = Room(self._memory(), needs, cache.groups if cache else None, self._cache_parts())
+        if self.machine:
+            cast = node_classes.as_far_as_it_fits(cast, room)
         study = self.study if self.elsewhere else with_rounds_of_pilot(self.study, self.study_file)
         decided = decided_rounds(self.results)
-        return planning.extend(study, cast, titles, native_key, measured_blocks(self.results), room, decided)
+        return planning.extend(study, cast, titles, native_key, measured, room, decided)
 
     @property
     def modelled(self) -> bool:
         """Whether nothing is started, and rates come from a model."""
         return self.study.platform == "modelled"
+
+    def trials(self, cache: Path) -> dict[str, str]:
+        """Short names of the records that results are shown with; none where nothing is started."""
+        if self.modelled:
+            return dict.fromkeys(trial_records.SHOWN, "")
+        machine = self.results.machine_file
+        return {fact: trial_records.known(cache, machine, fact=fact) for fact in trial_records.SHOWN}
 
     def layout(self) -> Layout:
         """The CPUs of the machine, or of the modelled one."""
@@ -142,25 +168,29 @@ class Project:
         under partitions would fall out of the results, and what is missing would be measured in other companies.
         """
         now = self.shareable_cache()
-        return now if now is not None and now.groups else remembered_cache(self.results.plan_file) or now
+        if self.machine or (now is not None and now.groups):
+            return now
+        return remembered_cache(self.results.plan_file) or now
 
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Mixes:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
-        peak = None if self.modelled or self.elsewhere else Peak.of(MEMORY_PEAK.read(cache_folder()))
+        peak = None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
         together = [
             *(each.members for each in wanted(self.study)),
             *((lead,) for lead in self.study.leads),
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
         programs = mixes.Programs(at_peak(self.workloads, together, layout, peak, self._elsewhere()), prepared, placebo)
-        host = mixes.Host(layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout))
+        host = mixes.Host(
+            layout, cache, self._memory(), peak, self._no_quota(), self._no_prefetching(layout), bool(self.machine)
+        )
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
             line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
-        return cast
+        return node_classes.of_class(cast, self.machine) if self.machine else cast
 
     def _elsewhere(self) -> str:
         """Name the machine where it is not this one."""
@@ -194,22 +224,6 @@ class Project:
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
-def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
-    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
-    if strange := sorted(set(config) - set(KEYS)):
-        raise CastmatesError(
-            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
-            "and change its keys in that file; --config blocks=N asks for more launches."
-        )
-    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
-    if len(named) > 1:
-        raise CastmatesError(
-            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
-            "study=FILE or with --configfile FILE."
-        )
-    return Path(os.path.relpath(named[0] if named else default_study()))
-
-
 def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
     """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
     path = Path(study_file or default_study())
@@ -228,24 +242,51 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
 
 def on_captured_machine(project: Project, file: Path) -> Project:
     """The project as it would be on the machine that `castmates doctor --capture` wrote into this file."""
-    from castmates.machine.capture.capture import opened, topology_of
-    from castmates.machine.facts import cpu_model, has_counters  # a Snakefile is parsed without all this
-
     if project.modelled:
         raise CastmatesError(
             f"{project.study_file}: this study measures a modelled machine, so --machine would change nothing; leave "
             "it out."
         )
-    with opened(file) as root:
-        elsewhere = Elsewhere(
-            file=file,
-            processor=cpu_model(root),
-            topology=topology_of(root, file),
-            cache=read_cache(root),
-            memory_bytes=usable_memory(root),
-            has_counters=has_counters(root),
+    if project.study.machines:
+        raise CastmatesError(
+            f"{project.study_file}: this study names its machines ({', '.join(project.study.machines)}) and is planned "
+            "for them, so --machine would change nothing; leave it out."
         )
-    return replace(project, elsewhere=elsewhere)
+    return replace(project, elsewhere=captured_machine(file))
+
+
+def _on_class(project: Project, name: str) -> Project:
+    """The project on one of its classes of nodes."""
+    one = project.study.machines[name]
+    if one.model is not None:
+        study = project.study.model_copy(update={"model": one.model, "machines": {}})
+        return replace(project, study=study, machine=name)
+    study = with_rounds_of_pilot(project.study, project.study_file).model_copy(update={"machines": {}})
+    return replace(project, study=study, machine=name, elsewhere=_capture_of(project, name))
+
+
+def _capture_of(project: Project, name: str) -> Elsewhere:
+    try:
+        return captured_machine(Path(project.study.machines[name].capture or ""))
+    except CastmatesError as problem:
+        line = line_of(_text(project.study_file, "the study"), str(project.study_file), ("machines", name))
+        raise CastmatesError(f"{project.study_file}, line {line}: 'machines.{name}': {problem}") from None
+
+
+def _refuse_twins(project: Project) -> None:
+    """Refuse two classes that one node can be of: their blocks would be kept apart for nothing."""
+    known: list[tuple[str, Elsewhere]] = []
+    for each in project.by_class:
+        if each.elsewhere is None:
+            continue
+        for name, other in known:
+            if not difference(other.facts, each.elsewhere.facts):
+                raise CastmatesError(
+                    f"{project.study_file}: the classes '{name}' and '{each.machine}' of 'machines' have the same "
+                    f"{other.processor or 'processor'}, caches and memory, so a node would be of both; keep one of "
+                    "them: nodes of one class are told apart in the results anyway."
+                )
+        known.append((each.machine, each.elsewhere))
 
 
 def read_catalogue(folder: Path) -> dict[str, Workload]:

@@ -6,6 +6,7 @@ options=(--quiet --upgrade --universal --python-version 3.11 --generate-hashes -
 uv pip compile pyproject.toml --extra build "${options[@]}" -o envs/castmates.lock
 uv pip compile pyproject.toml --extra build --extra dev --extra papi -c envs/castmates.lock \
   --overrides envs/dev.overrides "${options[@]}" -o envs/dev.lock
+uv pip compile pyproject.toml --extra build --extra slurm -c envs/castmates.lock "${options[@]}" -o envs/slurm.lock
 uv pip compile pyproject.toml --extra build --extra docs -c envs/dev.lock "${options[@]}" -o envs/docs.lock
 cd envs
 uv pip compile compiler.in "${options[@]}" -o compiler.lock

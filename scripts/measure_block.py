@@ -1,12 +1,15 @@
 """Rule measure_block: one launch of a company -> block.json and its tables."""
 
 import argparse
+import platform
+from functools import partial
 from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_block import measure_block
-from castmates.results.plans import read_plan
+from castmates.pipeline.measure_block import measure, planned
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_launch
 
 
 def main() -> None:
@@ -17,8 +20,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the block.json to write; its tables lie beside it")
     parser.add_argument("--owner", type=int, help="end the block when this process is gone")
     arguments = parser.parse_args()
-    plan, folder = read_plan(arguments.plan), arguments.output.parent
-    measure_block(plan, arguments.block, folder, cache_folder(), arguments.owner)
+    folder, cache = StudyFolder(arguments.plan.parent), cache_folder()
+    launch = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name)
+    if launch.block.design.model is None:
+        from castmates.machine.shown_facts import facts_here
+        from castmates.pipeline.describe_machine import note_node
+
+        note_node(folder, platform.node(), partial(facts_here, cache))
+    measure(launch, arguments.output.parent, cache, arguments.owner)
 
 
 castmates.pipeline.script.run(main)

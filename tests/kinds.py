@@ -11,6 +11,7 @@ KINDS = {
     "chaos": "chaos",
     "browser": "browser",
     "lab": "lab",
+    "slurm": "slurm",
 }
 
 

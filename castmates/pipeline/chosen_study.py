@@ -1,11 +1,14 @@
 """Which file a study is read from, as Snakemake's options name it, or a workflow that uses ours as a module."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from castmates.errors import CastmatesError
-from castmates.project import KEYS, chosen_study
+from castmates.results.named import default_study
+
+KEYS = ("study", "blocks")  # of Snakemake's --config
 
 
 class Options(Protocol):
@@ -31,6 +34,22 @@ def study_of(config: Mapping[str, object], options: Options, written: Sequence[P
             "so change the key there."
         )
     return file
+
+
+def chosen_study(config: Mapping[str, object], files: Sequence[Path] = ()) -> Path:
+    """The study named by Snakemake's `--config study=FILE` or `--configfile FILE`, or the default one."""
+    if strange := sorted(set(config) - set(KEYS)):
+        raise CastmatesError(
+            f"'{strange[0]}' is not understood here: choose a study with --config study=FILE or --configfile FILE, "
+            "and change its keys in that file; --config blocks=N asks for more launches."
+        )
+    named = [*map(str, files), *([str(config["study"])] if "study" in config else [])]
+    if len(named) > 1:
+        raise CastmatesError(
+            f"one study at a time, not {' and '.join(map(os.path.relpath, named))}: choose it with --config "
+            "study=FILE or with --configfile FILE."
+        )
+    return Path(os.path.relpath(named[0] if named else default_study()))
 
 
 def _content(file: Path) -> Mapping[str, object]:

@@ -4,9 +4,10 @@ import os
 from collections import Counter
 
 from castmates.project import Project
+from castmates.results.bundled_records import RecordReader
 from castmates.results.looks import precision_words
 from castmates.results.named import retry_command
-from castmates.results.records import read_record, useless
+from castmates.results.records import useless
 from castmates.study.spec import Plan
 
 SHOWN_ELSEWHERE = "CASTMATES_RESULT_SHOWN_ELSEWHERE"  # set by a command that prints the result itself after the sweep
@@ -34,7 +35,8 @@ def closing_words(project: Project, plan: Plan) -> str:
     precision = precision_words(plan, folder, project.study.budget.precision)
     lines = [f"{precision}\n"] if precision else []
     files = [folder.record_file(block) for block in folder.measured(plan).blocks]
-    reasons = Counter(reason for file in files if (reason := useless(read_record(file))))
+    read = RecordReader(folder).read
+    reasons = Counter(reason for file in files if (reason := useless(read(file))))
     if reasons:
         few = " and ".join(f"{count} of {len(files)} launches: {reason}" for reason, count in reasons.items())
         lines.append(

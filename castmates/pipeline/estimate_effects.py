@@ -1,8 +1,8 @@
 """The measured blocks of a plan -> the study's tables."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.distances import estimate_distances
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import margins
+from castmates.analysis.effects.nodes import estimate_nodes
+from castmates.analysis.effects.nodes_stamp import nodes_stamps
+from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
@@ -28,14 +31,15 @@ from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import States, as_held, held_by, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
+from castmates.analysis.statistics.pairs import planned
 from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
+from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import SLICES, WINDOWS
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
-from castmates.results.records import read_record
 from castmates.results.tables import write_table
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
@@ -50,32 +54,52 @@ class Terms:
     machine: Mapping[str, Any] = field(default_factory=dict)  # its facts
     level: float = EFFECT_LEVEL  # a smaller p-value proves a loss
 
+    def of(self, part: Plan) -> "Terms":
+        """The terms of a part of the plan: the facts are those of one machine, and say nothing of another class."""
+        return replace(self, machine={}) if part.machine else self
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is estimated together."""
+
+    plan: Plan  # with what the processor held
+    held: States
+    terms: Terms
+
 
 def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:
     """Read every measured block of the plan, estimate, and write all tables into `output`; so many at a time.
 
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
-    plan = analysed(plan, folder)
-    plan, held = what_was_held(plan, folder)
+    plan, records = analysed(plan, folder), RecordReader(folder)
     measured = StudyBlocks(folder, folder.places(plan))
-    windows = measured.read("windows", list(WINDOWS))
+    every = measured.read("windows", list(WINDOWS))
+    kept = without_hosts(plan, every, plan.ignored_hosts)
+    windows = planned(every, kept)
+    parts = [_Part(*what_was_held(part, folder, records), terms.of(part)) for part in pooled(kept, windows)]
+
+    def over(make: Callable[[Plan], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
+        return lambda: _joined([make(part.plan) for part in parts])
+
+    added = plugins.added("metrics", _wrong, taken=METRICS)
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
-        "resources": lambda: resources(plan, windows, _readings(plan, folder, measured)),
-        "latency": lambda: latencies(plan, windows, measured.parts("steps", COLUMNS, categories=NAMES)),
-        "blocks": lambda: blocks_table(read_record(folder.record_file(block)) for block in plan.blocks),
+        "resources": over(lambda part: resources(part, windows, _readings(part, folder, measured, records))),
+        "latency": over(lambda part: latencies(part, windows, measured.parts("steps", COLUMNS, categories=NAMES))),
+        "blocks": lambda: _blocks(plan, folder, records),
         "windows": lambda: windows,
-        "carryover": lambda: estimate_carryover(plan, measured.parts("slices", list(SLICES))),
-        "system": lambda: system_metrics(plan, windows, plugins.added("metrics", _wrong, taken=METRICS)),
-        "margins": lambda: margins(plan, windows),
-        "mitigations": lambda: estimate_mitigations(plan, windows, terms.margin),
+        "carryover": over(lambda part: estimate_carryover(part, measured.parts("slices", list(SLICES)))),
+        "system": over(lambda part: system_metrics(part, windows, added)),
+        "margins": over(lambda part: margins(part, windows)),
+        "mitigations": over(lambda part: estimate_mitigations(part, windows, terms.margin)),
     }
     make_folder(output)
     made = output / ".new"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     try:
         tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
-        tasks["effects"] = partial(_write_verdicts, plan, windows, terms, held, made)
+        tasks["effects"] = partial(_write_verdicts, plan, parts, windows, len(plan.blocks) - len(kept.blocks), made)
         side_by_side(tasks, jobs)
         for file in sorted(made.iterdir()):
             file.replace(output / file.name)
@@ -92,33 +116,55 @@ def _write(make: Callable[[], pd.DataFrame], stem: Path) -> None:
     write_table(make(), stem)
 
 
-def what_was_held(plan: Plan, folder: StudyFolder) -> tuple[Plan, States]:
+def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None = None) -> tuple[Plan, States]:
     """The plan with what the processor held in the place of what was asked, and whether that differs, by partition."""
     if not any(mix.partitions for mix in plan.mixes):
         return plan, {}
     files = (folder.record_file(block) for block in plan.blocks)
-    found = held_by(read_record(file) for file in files if file.is_file())
+    read = (records or RecordReader(folder)).read
+    found = held_by(read(file) for file in files if file.is_file())
     return as_held(plan, found), states(plan, found)
 
 
-def _write_verdicts(plan: Plan, windows: pd.DataFrame, terms: Terms, held: States, folder: Path) -> None:
+def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table of those of all parts; a part without rows must not change a column's type."""
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
+
+
+def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFrame:
+    return blocks_table((records.read(folder.record_file(block)) for block in plan.blocks), plan.ignored_hosts)
+
+
+def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, folder: Path) -> None:
     """Write the effects, and what is made of them."""
+    made = [_verdicts(part, windows) for part in parts]
+    tables = {name: _joined([each[name] for each in made]) for name in made[0]}
+    more = nodes_stamps(plan, [part.plan for part in parts], tables["nodes"], left_out)
+    platforms = set(windows["platform"])
+    machine = parts[0].terms.machine
+    tables["stamps"] = stamps_table(plan.study, tables["controls"], tables["effects"], platforms, machine, more)
+    for name, table in tables.items():
+        write_table(table, folder / name)
+
+
+def _verdicts(part: _Part, windows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    plan, terms, held = part.plan, part.terms, part.held
     peak = Peak.of(terms.machine.get("memory_peak"))
     effects = estimate_effects(plan, windows, terms.margin, terms.level, held, peak)
-    controls = estimate_controls(plan, windows, terms.margin)
-    attribution = estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held)
-    distances = estimate_distances(plan, windows, effects)
-    stamps = stamps_table(plan.study, controls, effects, set(windows["platform"]), terms.machine)
-    write_table(effects, folder / "effects")
-    write_table(controls, folder / "controls")
-    write_table(attribution, folder / "attribution")
-    write_table(distances, folder / "distances")
-    write_table(stamps, folder / "stamps")
+    return {
+        "effects": effects,
+        "controls": estimate_controls(plan, windows, terms.margin),
+        "attribution": estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held),
+        "distances": estimate_distances(plan, windows, effects),
+        "nodes": estimate_nodes(plan, windows, terms.margin),
+    }
 
 
-def _readings(plan: Plan, folder: StudyFolder, measured: StudyBlocks) -> Iterator[dict[str, pd.DataFrame]]:
+def _readings(
+    plan: Plan, folder: StudyFolder, measured: StudyBlocks, records: RecordReader
+) -> Iterator[dict[str, pd.DataFrame]]:
     """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
-    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, folder)
+    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, folder, records)
     for places in measured.together():
         yield {
             name: block_tables.read(
@@ -128,13 +174,13 @@ def _readings(plan: Plan, folder: StudyFolder, measured: StudyBlocks) -> Iterato
         }
 
 
-def _read_packages(plan: Plan, folder: StudyFolder) -> bool:
+def _read_packages(plan: Plan, folder: StudyFolder, records: RecordReader) -> bool:
     """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
     first = {block.company.id: block for block in reversed(plan.blocks)}
     return any(
         _has_readings(name, hardware.get(name, {"counters": "none"}))
         for block in first.values()
-        for hardware in [read_record(folder.record_file(block)).get("hardware", {})]
+        for hardware in [records.read(folder.record_file(block)).get("hardware", {})]
         for name in PACKAGE_SOURCES
     )
 

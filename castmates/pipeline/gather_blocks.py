@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from castmates.results.bundles import bundles, gather_bundle
+from castmates.results.bundle_names import bundles
+from castmates.results.bundles import gather_bundle
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.study.spec import Plan

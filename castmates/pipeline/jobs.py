@@ -12,3 +12,8 @@ def let_jobs_find_us() -> None:
     root = str(Path(castmates.__file__).resolve().parents[1])
     for variable, place, usual in (("PATH", str(Path(sys.executable).parent), os.defpath), ("PYTHONPATH", root, "")):
         os.environ[variable] = os.pathsep.join(filter(None, [place, os.environ.get(variable, usual)]))
+
+
+def use_cache(folder: str) -> None:
+    """Let the scripts of a job use the cache of the process that planned, whatever the node's environment says."""
+    os.environ["CASTMATES_CACHE"] = folder

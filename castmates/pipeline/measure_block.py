@@ -13,10 +13,13 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
+from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
 from castmates.runner import progress, record
+from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
 from castmates.study.decisions import undecided
+from castmates.study.plan_text import Launch
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Block, Plan
 
@@ -28,19 +31,27 @@ class Interrupted(BaseException):
 
 
 def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
-    """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled.
+    """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
+    found = next((Launch(block, plan.memory, plan.machines) for block in plan.blocks if block.path == name), None)
+    measure(planned(found, name, plan.study), folder, cache, owner)
+
+
+def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
+    """Measure a block, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
     error.
     """
-    block = _find(plan, name)
-    run_block = _runner_of(plan, block)
+    block = launch.block
+    refuse_other_node(block, launch.machines)
+    run_block, name = _runner_of(launch), block.path
     logs = folder / "logs"
     make_folder(logs)
     say = _printer(f"block {name}")
     try:
         with _signals_raise():
-            outcome = run_block(block, logs, cache, say, _follow(owner))
+            outcome = run_block(built_for_us(block, cache), logs, cache, say, _follow(owner))
+        outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
         with deaf():  # what is measured is written, even if we are asked to end now
             record.write(outcome, folder)
     except Interrupted as interruption:
@@ -56,30 +67,30 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
 
 
-def _runner_of(plan: Plan, block: Block) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
+def _runner_of(launch: Launch) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
     """Import what measures the block, or what plays it; a launch need not wait for both."""
-    if block.design.model is None:
+    if launch.block.design.model is None:
         from castmates.runner import block as real
 
-        return partial(real.run_block, needs=plan.memory)
+        return partial(real.run_block, needs=launch.needs)
     from castmates.modelled import block as modelled
 
     return modelled.run_block
 
 
-def _find(plan: Plan, name: str) -> Block:
-    for block in plan.blocks:
-        if block.path == name:
-            if undecided([block]):
-                raise CastmatesError(
-                    f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
-                    "its company: run the sweep, or write a number for 'budget.rounds'."
-                )
-            return block
-    raise CastmatesError(
-        f"the plan of the study '{plan.study}' has no block '{name}'; if the study was edited while the sweep "
-        "was starting, run the same command again; if its results were copied here, remove their plan.json before."
-    )
+def planned(launch: Launch | None, name: str, study: str) -> Launch:
+    """The launch, where the plan of the study has it and it can be measured now."""
+    if launch is None:
+        raise CastmatesError(
+            f"the plan of the study '{study}' has no block '{name}'; if the study was edited while the sweep "
+            "was starting, run the same command again; if its results were copied here, remove their plan.json before."
+        )
+    if undecided([launch.block]):
+        raise CastmatesError(
+            f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
+            "its company: run the sweep, or write a number for 'budget.rounds'."
+        )
+    return launch
 
 
 def _printer(prefix: str) -> Callable[[str], None]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
@@ -12,7 +13,7 @@ from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimate_effects import what_was_held
 from castmates.project import Project
 from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.partitions import PARETO, RECOMMENDATIONS
+from castmates.results.columns.partitions import PARETO, PARTITION_TABLES, RECOMMENDATIONS
 from castmates.results.columns.study import EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, write_table
@@ -23,18 +24,30 @@ def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, outpu
     """Write sensitivity, knees, Pareto and, where there is a limit, recommendations."""
     tables = Tables(folder)
     effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
+    parts = [
+        _of_part(part, folder, windows, effects[effects["machine"] == part.machine], limit_pct)
+        for part in pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)
+    ]
+    for name, columns in PARTITION_TABLES.items():
+        tables_of_parts = [part[name] for part in parts]
+        table = pd.concat([each for each in tables_of_parts if len(each)] or tables_of_parts[:1], ignore_index=True)
+        write_table(table.astype(dict(columns)), output / name)
+
+
+def _of_part(
+    plan: Plan, folder: StudyFolder, windows: pd.DataFrame, effects: pd.DataFrame, limit_pct: float | None
+) -> dict[str, pd.DataFrame]:
+    """The tables of what is never pooled with the rest: a class of nodes, a model of processor."""
     held, _ = what_was_held(plan, folder)
     curves = sensitivity_table(held, effects)
     searched = pareto_table(held, windows, effects)
     pareto = pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
-    made = {
+    return {
         "sensitivity": curves,
         "knees": knees(curves, _ways(plan)),
         "pareto": pareto,
         "recommendations": of_limit(plan, pareto, limit_pct),
     }
-    for name, table in made.items():
-        write_table(table, output / name)
 
 
 def of_limit(plan: Plan, pareto: pd.DataFrame, limit_pct: float | None) -> pd.DataFrame:

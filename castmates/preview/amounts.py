@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from castmates.preview.duration import seconds_of_block
+from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
-from castmates.results.records import read_record, useless
+from castmates.results.records import useless
 from castmates.study.spec import Block, Plan
 
 FAILED = "failed"
@@ -35,7 +36,8 @@ class Amounts:
         self._folder = folder
         self._first = {*plan.looks[0]} if plan.looks else {block.path for block in plan.blocks}
         files = {block.path: folder.record_file(block) for block in plan.blocks}
-        self._reasons = {path: useless(read_record(file)) for path, file in files.items() if file.is_file()}
+        read = RecordReader(folder).read
+        self._reasons = {path: useless(read(file)) for path, file in files.items() if file.is_file()}
 
     def of(self, blocks: Sequence[Block]) -> Amount:
         """What these blocks come to; where a precision is wanted, those of the first look are the least."""

@@ -90,7 +90,9 @@ def outline(project: Project, planned: Plan) -> Outline:
         to_build=() if project.elsewhere else tuple(_to_build(most)),
         not_here=tuple(_not_here(project)),
         partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
-        remembered=any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache,
+        remembered=not plan.machines
+        and any(mix.partitions for mix in plan.mixes)
+        and project.shareable_cache() != plan.cache,
         notes=plan.notes,
         cautions=plan.cautions,
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),

@@ -18,7 +18,7 @@ def neighbours(mix: Mix) -> str:
     """Who runs beside the lead: stream+chase, 2 stream:smt; "" where it is alone."""
     counts = Counter(map(workload_of, mix.antagonists))
     names = (who if count == 1 else f"{count} {who}" for who, count in counts.items())
-    return with_place("+".join(names), mix.name)
+    return with_place("+".join(names), mix.name)  # without the class, which stands with the lead
 
 
 def pair(mix: Mix) -> str:

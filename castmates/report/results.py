@@ -22,9 +22,11 @@ from castmates.report.machine_facts import MachineFacts
 from castmates.report.study_table import StudyTable
 from castmates.results import block_tables
 from castmates.results.asked import looks_before
+from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
+from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.study import (
     ATTRIBUTION,
@@ -44,7 +46,7 @@ from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_looks
 from castmates.results.plans import analysed, read_plan
-from castmates.results.records import Record, Records, read_json, read_record
+from castmates.results.records import Record, Records, read_json
 from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables
 from castmates.study.decisions import Decision
@@ -107,6 +109,8 @@ class Results:
     """What each thing that is tried against a loss gives back, and what it costs the others."""
     distances: StudyTable = StudyTable("distances", DISTANCES, later=True)
     """A lead's loss by the number and the nearness of its antagonists."""
+    nodes: StudyTable = StudyTable("nodes", NODES, later=True)
+    """What each node came to: its effects, whether nodes differ, its own controls."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
@@ -299,7 +303,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
         name=plan.study or here.path.resolve().name,
         machine=MachineFacts.model_validate(read_json(here.machine_file)),
         plan=plan,
-        recorded=Records(_record_files(here, plan), read_record),
+        recorded=Records(_record_files(here, plan), RecordReader(here).read),
         looks=tuple(read_looks(plan, here)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import BLOCK_TABLES, WINDOWS, table_file
+from castmates.results.columns.block import BLOCK_TABLES, LATER_WINDOWS, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import BUNDLES
 
@@ -115,11 +115,13 @@ def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Seq
 
     try:
         with _opened(file, categories) as opened:
-            if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])} - {*opened.schema_arrow.names}):
+            known = {*opened.schema_arrow.names, *LATER_WINDOWS}
+            if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])} - known):
                 raise ValueError(f"it has no column '{min(lacking)}'")
             if not opened.metadata.num_rows:
                 return None
-            return opened.read(columns=None if columns is None else list(columns), use_threads=False)
+            there = None if columns is None else [column for column in columns if column in opened.schema_arrow.names]
+            return opened.read(columns=there, use_threads=False)
     except FileNotFoundError as problem:
         if name != NEEDED:
             return None
@@ -165,5 +167,7 @@ def _frame(
         series = values.to_pandas(
             types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
         )
+        if column in LATER_WINDOWS and values.null_count:
+            series = series.astype("object").fillna("")
         read[column] = series.astype(types[column]) if column in types else series
     return pd.DataFrame(read)

@@ -1,7 +1,7 @@
 """The tables of all blocks of a study, gathered in bundles while it is measured: thousands of small files are slow."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,35 +9,20 @@ from typing import TYPE_CHECKING
 
 from castmates.files import replace, replace_text
 from castmates.results import block_tables
+from castmates.results.bundle_names import LIST, RECORDS, bundles
+from castmates.results.bundled_records import records_text
 from castmates.results.columns.block import BLOCK_TABLES, table_file
 from castmates.results.folder import StudyFolder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LIST = "blocks.json"  # written last: a bundle without it is not whole
-FILES = (LIST, *map(table_file, BLOCK_TABLES))
-BLOCKS = 200  # of a bundle, about; a study of fewer blocks has one
-
-
-def bundles(paths: Iterable[str]) -> dict[str, list[str]]:
-    """By name, the paths (company/number) of the blocks in each bundle, in their order.
-
-    A bundle has the blocks of a few numbers of all companies, as they are measured: further blocks leave full bundles
-    as they are.
-    """
-    placed = [(company, int(number)) for company, _, number in (path.rpartition("/") for path in paths)]
-    numbers = max(1, BLOCKS // max(1, len({company for company, _ in placed})))
-    paths_of: dict[int, list[str]] = {}
-    for company, number in placed:
-        paths_of.setdefault((number - 1) // numbers + 1, []).append(f"{company}/{number}")
-    return {str(name): paths_of[name] for name in sorted(paths_of)}
-
 
 def gather_bundle(places: Sequence[Path], folder: Path) -> None:
     """Write each table of the blocks in these folders into one file, and last the list of the blocks."""
     for name in BLOCK_TABLES:
         replace(folder / table_file(name), partial(block_tables.gather, places, name))
+    replace_text(folder / RECORDS, records_text(places))
     replace_text(folder / LIST, json.dumps([_path(place) for place in places], indent=1) + "\n")
 
 

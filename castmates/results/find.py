@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.results import block_tables
+from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
 from castmates.results.plans import read_plan
-from castmates.results.records import Record, read_json, read_record
+from castmates.results.records import Record, read_json
 from castmates.study.model import Study
 from castmates.study.reading import read, value_of
 from castmates.study.spec import Plan
@@ -79,7 +80,7 @@ def read_measured(named: Path) -> Measured:
         folder=folder,
         plan=plan,
         windows=block_tables.read(folder.places(plan), "windows", NEEDED),
-        records=tuple(read_record(folder.record_file(block)) for block in plan.blocks),
+        records=tuple(map(RecordReader(folder).read, map(folder.record_file, plan.blocks))),
         machine=read_json(folder.machine_file),
         study=_study(file) if file else None,
     )

@@ -1,12 +1,15 @@
 """Where everything lies in results/<study>; no other module spells these names."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.block import RECORD
-from castmates.study.looks import part_of
-from castmates.study.spec import Block, Plan
+
+if TYPE_CHECKING:  # jobs on other machines read this module, and no plan
+    from castmates.study.spec import Block, Plan
 
 RESULTS = Path("results")
 BUNDLES = "bundles"
@@ -36,6 +39,10 @@ class StudyFolder:
         """The facts of the machine."""
         return self.path / "machine.json"
 
+    def node_file(self, node: str) -> Path:
+        """The facts of a further machine that measured blocks of the study, such as a node of a cluster."""
+        return self.path / "machines" / f"{self._named(node)}.json"
+
     @property
     def blocks(self) -> Path:
         """The folder of all blocks: <company>/<number>."""
@@ -46,7 +53,7 @@ class StudyFolder:
         company, _, number = path.rpartition("/")
         return self.blocks / self._named(company) / self._named(number)
 
-    def record_file(self, block: Block) -> Path:
+    def record_file(self, block: "Block") -> Path:
         """The record of a block, written last, so that a block without it is not measured."""
         return self.block(block.path) / RECORD
 
@@ -54,11 +61,24 @@ class StudyFolder:
         """The records of all blocks that are measured, planned or not; or of one company."""
         return sorted(self.blocks.glob(f"{company}/*/{RECORD}"))
 
-    def measured(self, plan: Plan) -> Plan:
+    def measured(self, plan: "Plan") -> "Plan":
         """The plan with those of its blocks that are measured."""
-        return part_of(plan, [block.path for block in plan.blocks if self.record_file(block).is_file()])
+        from castmates.study.looks import part_of
 
-    def places(self, plan: Plan) -> list[Path]:
+        for company in {block.company.id for block in plan.blocks}:
+            self._named(company)
+        return part_of(plan, self.measured_paths())
+
+    def measured_paths(self) -> list[str]:
+        """The paths of all blocks that are measured, planned or not, in order of company and number as texts."""
+        return [
+            f"{company}/{number}"
+            for company in _names(self.blocks)
+            for number in _names(self.blocks / company)
+            if os.path.exists(f"{self.blocks}/{company}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
+        ]
+
+    def places(self, plan: "Plan") -> list[Path]:
         """The folders of the plan's blocks."""
         return [self.block(block.path) for block in plan.blocks]
 
@@ -118,9 +138,19 @@ class StudyFolder:
         return self.path / "pilot.json"
 
     @property
+    def for_jobs(self) -> Path:
+        """What a sweep leaves for its jobs on other machines; `results.for_jobs` reads it."""
+        return self.path / ".jobs"
+
+    @property
     def lock_file(self) -> Path:
         """The file that a sweep locks."""
         return self.path / ".sweep.lock"
+
+    @property
+    def torn_file(self) -> Path:
+        """Which blocks have lost a table since they were measured; `results.torn` writes it."""
+        return self.path / ".torn.json"
 
     def confirming_file(self, name: str) -> Path:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
@@ -134,3 +164,11 @@ class StudyFolder:
                 "by Castmates, so do not use them."
             )
         return name
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in a folder, by name; nothing where it is not there."""
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 (thousands of them)
+    except OSError:
+        return []

@@ -1,7 +1,9 @@
 """Reads the plan of a study as a rule wrote it, and what is still true of it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -9,28 +11,43 @@ from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
-from castmates.study.decisions import with_decisions
-from castmates.study.plan_text import plan_of
+from castmates.study.decisions import with_decisions, with_rounds
+from castmates.study.plan_text import Launch, launch_of, plan_of
 from castmates.study.spec import Plan
+
+Made = TypeVar("Made")
 
 
 def read_plan(file: Path) -> Plan:
     """The plan as a rule wrote it, with the rounds that were decided since then."""
-    plan = _written(file)
+    plan = _written(file, plan_of)
     return with_decisions(plan, decided_rounds(StudyFolder(file.parent)))
+
+
+def read_launch(file: Path, path: str) -> Launch | None:
+    """One block of the plan, with the rounds that were decided; None where the plan has no such block.
+
+    Every launch comes here: the others, which may be thousands, are not made.
+    """
+    launch = _written(file, lambda text: launch_of(text, path))
+    if launch is None or not launch.block.design.decided:
+        return launch
+    block = launch.block
+    rounds = decided_rounds(StudyFolder(file.parent)).get(block.company.id, block.design.rounds)
+    return launch._replace(block=with_rounds(block, rounds))
 
 
 def last_plan(file: Path) -> Plan | None:
     """The plan that is about to be replaced; None where there is none, or none that this version can read."""
     try:
-        return _written(file)
+        return _written(file, plan_of)
     except CastmatesError:
         return None
 
 
-def _written(file: Path) -> Plan:
+def _written(file: Path, read: Callable[[str], Made]) -> Made:
     try:
-        return plan_of(file.read_text(encoding="utf-8"))
+        return read(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CastmatesError(f"{file}: there is no plan yet; run the study's sweep first.") from None
     except (OSError, UnicodeDecodeError) as problem:

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import BLOCK_TABLES, table_file
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
-from castmates.study.plan_text import Common
-from castmates.study.spec import PROTOCOL, Block
 
 Record = Mapping[str, Any]
 ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
@@ -25,7 +22,7 @@ def read_record(file: Path) -> dict[str, Any]:
         if not isinstance(record, dict):
             raise ValueError("no mapping")
     except (OSError, ValueError) as problem:
-        raise _no_record(file, problem) from None
+        raise no_record(file, problem) from None
     return record
 
 
@@ -38,24 +35,6 @@ def read_json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as problem:
         raise CastmatesError(f"{file}: this cannot be read as JSON ({problem}); remove it and make it again.") from None
     return content if isinstance(content, dict) else {}
-
-
-def measured_blocks(folder: StudyFolder) -> Iterator[Block]:
-    """The blocks whose outputs are there, whole; failed ones too, those of another protocol not.
-
-    A record without its tables counts for nothing: the block would be launched again, with the commands of the record.
-    """
-    common = Common()
-    for file in folder.record_files():
-        if not all(file.with_name(table_file(name)).is_file() for name in BLOCK_TABLES):
-            continue
-        spec = read_record(file).get("spec", {})
-        if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
-            continue
-        try:
-            yield common.block_of(spec)
-        except (ValueError, KeyError) as problem:
-            raise _no_record(file, problem) from None
 
 
 def useless(record: Record) -> str:
@@ -80,7 +59,8 @@ def forget_useless(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
             yield reason, file.parent
 
 
-def _no_record(file: Path, problem: Exception) -> CastmatesError:
+def no_record(file: Path, problem: Exception) -> CastmatesError:
+    """The sentence for a file that should be the record of a block."""
     return CastmatesError(
         f"{file}: this is not the record of a block ({type(problem).__name__}); remove its folder {file.parent} to "
         "have the block measured again."

@@ -12,6 +12,7 @@ from castmates import __version__, plugins
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id, born_of
+from castmates.machine.facts import cpu_model
 from castmates.machine.probes import our_git_state
 from castmates.results.columns.block import (
     BLOCK_TABLES,
@@ -37,7 +38,7 @@ from castmates.runner.rounds.window import Window
 from castmates.workloads import programs
 
 # As castmates.files names them.
-TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, [RECORD, *map(table_file, BLOCK_TABLES)]))})\.(\d+)")
+TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, [RECORD, *map(table_file, BLOCK_TABLES)]))})\.(\d+)(?:@(.*))?")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -69,52 +70,69 @@ def _write(outcome: Outcome, folder: Path) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of a process that was killed while it wrote here."""
+    """Remove the unfinished files of a process that was killed while it wrote here.
+
+    Those of another node too: the block is ours now, and a writer that was given up there fails without its file.
+    """
     for file in folder.glob(".*.*.*"):
-        if (named := TEMPORARY.fullmatch(file.name)) and born_of(int(named[1])) is None:
+        if (named := TEMPORARY.fullmatch(file.name)) and not _is_written(int(named[1]), named[2]):
             file.unlink(missing_ok=True)
 
 
+def _is_written(pid: int, node: str | None) -> bool:
+    return node in (None, platform.node()) and born_of(pid) is not None
+
+
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    node = {
+        # What is modelled is the same on every node: none is a factor of it.
+        "host": "" if outcome.platform == "modelled" else platform.node(),
+        "processor": _processor(outcome) or "",
+        "machine": outcome.block.company.machine,
+    }
     members = {member.name: member for member in outcome.block.company.members}
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
             member, total, reasons = members[name], window.total(name), window.reasons_of(name)
             every = window.all_slices_of(name)
-            yield _key(outcome) | {
-                "round": window.round,
-                "position": window.position,
-                "window": number,
-                "scene": window.scene.name,
-                "kind": window.scene.kind,
-                "mix": window.scene.mix,
-                "partition": window.scene.partition,
-                "member": name,
-                "workload": member.workload,
-                "role": member.role,
-                "unit": member.unit,
-                "open_ns": min(each.open_ns for each in every),
-                "close_ns": max(each.close_ns for each in every),
-                "first_ns": total.first_ns,
-                "last_ns": total.last_ns,
-                "beats": total.beats,
-                "units": total.units,
-                "rate": total.rate,
-                "valid": not reasons,
-                "reasons": "; ".join(reasons),
-                "switch_ns": min(each.switch_ns for each in every),
-                "schemata": schemata.get(name, ""),
-                "ways": number_of_ways(schemata.get(name, "")),
-                "slices": len(every),
-                "slices_rejected": sum(bool(each.reasons) for each in every),
-                "slices_dropped": sum(each.dropped for each in every),
-                "open_s": total.open_s,
-                "progress_s": total.seconds,
-                "later": window.later(name),
-                "lead_in_passes": window.lead_in.passes,
-                "not_steady": window.lead_in.not_steady,
-            }
+            yield (
+                _key(outcome)
+                | node
+                | {
+                    "round": window.round,
+                    "position": window.position,
+                    "window": number,
+                    "scene": window.scene.name,
+                    "kind": window.scene.kind,
+                    "mix": window.scene.mix,
+                    "partition": window.scene.partition,
+                    "member": name,
+                    "workload": member.workload,
+                    "role": member.role,
+                    "unit": member.unit,
+                    "open_ns": min(each.open_ns for each in every),
+                    "close_ns": max(each.close_ns for each in every),
+                    "first_ns": total.first_ns,
+                    "last_ns": total.last_ns,
+                    "beats": total.beats,
+                    "units": total.units,
+                    "rate": total.rate,
+                    "valid": not reasons,
+                    "reasons": "; ".join(reasons),
+                    "switch_ns": min(each.switch_ns for each in every),
+                    "schemata": schemata.get(name, ""),
+                    "ways": number_of_ways(schemata.get(name, "")),
+                    "slices": len(every),
+                    "slices_rejected": sum(bool(each.reasons) for each in every),
+                    "slices_dropped": sum(each.dropped for each in every),
+                    "open_s": total.open_s,
+                    "progress_s": total.seconds,
+                    "later": window.later(name),
+                    "lead_in_passes": window.lead_in.passes,
+                    "not_steady": window.lead_in.not_steady,
+                }
+            )
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
@@ -220,6 +238,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "spec": outcome.block.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
+        "cpu_model": _processor(outcome),
         "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
@@ -249,6 +268,11 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "platform": outcome.platform,
         "members": {process.name: _member(process) for process in outcome.cast},
     } | {name: facts for name, facts in (("truth", outcome.truth), ("processor", outcome.processor)) if facts}
+
+
+def _processor(outcome: Outcome) -> str | None:
+    """Return the model of the processor that measured; a modelled machine has none."""
+    return cpu_model(Path("/")) if outcome.platform == "measured" else None
 
 
 def _paces(outcome: Outcome) -> list[dict[str, Any]]:

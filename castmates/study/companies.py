@@ -100,15 +100,23 @@ def _memory_of_evictors(mixes: Sequence[Mix], members: Mapping[str, Member], roo
 
 
 def _must_fit(mix: Mix, members: Mapping[str, Member], room: Room) -> None:
+    if why := lacks_memory(mix, members, room):
+        raise CastmatesError(
+            f"the mix {mix.name} {why}; take out the mix, use a smaller size of its workloads, or correct their "
+            "'memory' in the catalogue."
+        )
+
+
+def lacks_memory(mix: Mix, members: Mapping[str, Member], room: Room) -> str:
+    """What a mix takes, as a clause, where that is more than there is; "" where it fits."""
     if room.bytes is None or _fits([mix], members, room):
-        return
+        return ""
     parts = " + ".join(
         f"{member.workload} {room.needs.get(member.workload, 0) / 1e9:.1f}" for member in _members_of([mix], members)
     )
     if emptying := _memory_of_evictors([mix], members, room):
         parts += f" + {emptying / 1e9:.1f} to empty its caches between partitions"
-    raise CastmatesError(
-        f"the mix {mix.name} takes {_memory([mix], members, room) / 1e9:.1f} GB ({parts}), but {MEMORY_SHARE:.0%} of "
-        f"the memory that may be used here are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB; take out the mix, use a "
-        "smaller size of its workloads, or correct their 'memory' in the catalogue."
+    return (
+        f"takes {_memory([mix], members, room) / 1e9:.1f} GB ({parts}), but {MEMORY_SHARE:.0%} of the memory that may "
+        f"be used here are {MEMORY_SHARE * room.bytes / 1e9:.1f} GB"
     )

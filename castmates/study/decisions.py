@@ -58,6 +58,11 @@ def without_decision(block: Block) -> Block:
     return _with_rounds(block, UNDECIDED, {}) if block.design.decided else block
 
 
+def with_rounds(block: Block, rounds: int) -> Block:
+    """The block with this number of rounds."""
+    return _with_rounds(block, rounds, {})
+
+
 def undecided(blocks: Iterable[Block]) -> bool:
     """Whether one of these blocks waits for a decision."""
     return any(block.design.rounds == UNDECIDED for block in blocks)

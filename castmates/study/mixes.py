@@ -39,6 +39,7 @@ class Mixes:
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[Mitigation, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  # for which the machine has no place
+    machine: str = ""  # the class of nodes that they are on; "" where there are no classes
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Host:
     peak: Peak | None = None  # of its memory bandwidth; None where that was not measured
     no_quota: str = ""  # why CPU time cannot be given out; "" where it can
     no_prefetching: str = ""  # why prefetchers cannot be switched, in a sentence; "" where they can
+    one_of_several: bool = False  # another class of nodes may have a place for a mix that has none here
 
     def place(self, cpus: Sequence[int], nodes: Sequence[int] = ()) -> Place:
         """What a program on these CPUs, with its memory on these nodes, finds here."""
@@ -93,7 +95,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     all_wanted = [*wanted(study), *_lonely(study)]
     check_workloads(study.cache, {name for each in all_wanted for name in each.members}, study_file)
     refuse_two_deciders(asked, [_need(each, programs.workloads) for each in all_wanted], study_file)
-    there, lacking = _with_a_place(all_wanted, asked, programs.workloads, host.layout, study_file, tried.notes)
+    there, lacking = _with_a_place(all_wanted, asked, programs.workloads, host, study_file, tried.notes)
     conditions = _Conditions(programs.placebo, study.machine.prepare)
     controls = [Wanted(rule.lead, tuple(rule.antagonists)) for _, rule in study.control_rules]
     needs = [_need(each, programs.workloads) for each in (*there, *controls)]
@@ -161,16 +163,16 @@ def _lonely(study: Study) -> list[Wanted]:
 
 
 def _with_a_place(
-    all_wanted: Sequence[Wanted], asked: Asked, workloads: Workloads, layout: Layout, study_file: str, notes: Notes
+    all_wanted: Sequence[Wanted], asked: Asked, workloads: Workloads, host: Host, study_file: str, notes: Notes
 ) -> tuple[list[Wanted], dict[str, str]]:
     """The mixes that find seats as near to the lead as they ask for; and by name, why others find none."""
     there, lacking = [], dict[str, str]()
     for each in all_wanted:
-        why = _no_place(each, asked, _need(each, workloads), layout)
+        why = _no_place(each, asked, _need(each, workloads), host)
         if not why:
             there.append(each)
             continue
-        if each.fewest and not each.optional:
+        if each.fewest and not each.optional and not host.one_of_several:
             raise CastmatesError(f"{study_file}: {why}.")
         lacking[each.name] = why.removeprefix(f"the mix {each.in_short} ")
         if not each.optional:
@@ -178,11 +180,11 @@ def _with_a_place(
     return there, lacking
 
 
-def _no_place(wanted: Wanted, asked: Asked, need: Need, layout: Layout) -> str:
+def _no_place(wanted: Wanted, asked: Asked, need: Need, host: Host) -> str:
     """Why a mix finds no seats, where its place or the number of its antagonists is to blame; "" otherwise."""
     if wanted.place:
-        return no_such_place(asked, need, layout)
-    return "" if wanted.fewest else too_many(asked, need, layout)
+        return no_such_place(asked, need, host.layout)
+    return "" if wanted.fewest and not host.one_of_several else too_many(asked, need, host.layout)
 
 
 def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:

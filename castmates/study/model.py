@@ -18,6 +18,7 @@ from pydantic import (
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.counter_keys import CounterKeys
+from castmates.study.machine_keys import OneClass, refusal
 from castmates.study.mix_keys import ArrangedMix, Mitigated
 from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.modelled import MachineModel, WorkloadModel
@@ -289,6 +290,15 @@ class Study(Written):
         default="measured", description="modelled: nothing is started, rates come from a model of a machine"
     )
     model: MachineModel = Field(default=MachineModel(), description="the machine of a study whose platform is modelled")
+    machines: dict[Name, OneClass] = Field(
+        default_factory=dict,
+        description="the classes of nodes that every mix is measured on, each with the file that `castmates doctor "
+        "--capture` wrote on one of its nodes; if left out, the machine at hand (docs/methodology.md)",
+    )
+    leave_out: list[str] = Field(
+        default_factory=list,
+        description="host names of nodes whose blocks are kept, but not analysed, such as one that fails its controls",
+    )
     controls: Controls | None = Field(
         default=Controls(), description="the positive and the negative control; null measures neither"
     )
@@ -315,6 +325,13 @@ class Study(Written):
         if machine.prepare.prefetchers and cache is not None and "off" in cache.prefetchers:
             raise ValueError("no 'prepare.prefetchers' beside 'cache.prefetchers', which switches them by scene")
         return machine
+
+    @field_validator("machines")
+    @classmethod
+    def _all_of_one_kind(cls, machines: dict[str, OneClass], info: ValidationInfo) -> dict[str, OneClass]:
+        if why := refusal(machines, info.data.get("platform")):
+            raise ValueError(why)
+        return machines
 
     @property
     def mix_rules(self) -> list[tuple[str, MixRule]]:

@@ -1,13 +1,13 @@
 """The plan as text and back. A company or a design is written once, however many blocks have it: thousands may."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from castmates.study.frozen import Frozen
-from castmates.study.spec import Block, Company, Design, Plan
+from castmates.study.spec import Block, Company, Design, NodeClass, Plan
 
 # What blocks have in common: their key -> where it is written, and what it is.
 SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
@@ -46,6 +46,32 @@ def plan_of(text: str | bytes) -> Plan:
         if place in content
     }
     return Plan.model_validate(unfolded(content))
+
+
+class Launch(NamedTuple):
+    """What a launch has to know of the plan."""
+
+    block: Block
+    needs: Mapping[str, int]  # the bytes that each workload takes, where they matter
+    machines: Sequence[NodeClass] = ()  # the classes of nodes
+
+
+def launch_of(text: str | bytes, path: str) -> Launch | None:
+    """One block of the plan that a text describes; ValueError where it describes none."""
+    content = json.loads(text)
+    if not isinstance(content, dict) or "blocks" not in content:
+        raise ValueError("no mapping with blocks")
+    _check(content)
+    number = path.rpartition("/")[2]
+    same_number = (
+        block for block in content["blocks"] if isinstance(block, dict) and str(block.get("number")) == number
+    )
+    blocks = (_whole(block, content) for block in same_number)
+    found = next((block for block in blocks if f"{block['company']['id']}/{number}" == path), None)
+    if found is None:
+        return None
+    machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
+    return Launch(Block.model_validate(found), content.get("memory", {}), machines)
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,13 +124,18 @@ class Common:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Frozen] = {}
+        self._last: dict[str, tuple[object, Frozen]] = {}  # neighbours often have one and the same object
 
     def block_of(self, spec: Mapping[str, Any]) -> Block:
         """The block that a record's `spec` describes; ValueError where it describes none."""
         return Block.model_validate({**spec, **{key: self._common(key, spec[key]) for key in SHARED if key in spec}})
 
     def _common(self, key: str, content: object) -> Frozen:
-        place = (key, json.dumps(content))
-        if place not in self._known:
-            self._known[place] = SHARED[key][1].model_validate(content)
-        return self._known[place]
+        last, made = self._last.get(key, (None, None))
+        if made is None or last is not content:
+            place = (key, json.dumps(content))
+            if place not in self._known:
+                self._known[place] = SHARED[key][1].model_validate(content)
+            made = self._known[place]
+            self._last[key] = (content, made)
+        return made

@@ -31,6 +31,7 @@ class _Request:
     results: Collection[str]  # identities of the mixes that are not only controls
     kept: Sequence[Block]  # the measured blocks that have any of these mixes
     decided: Mapping[str, int]  # rounds, by company
+    machine: str = ""  # the class of nodes
 
     @cached_property
     def measured(self) -> Counter[str]:
@@ -60,6 +61,7 @@ class _Request:
             ),
             mixes=tuple(mixes),
             scenes=scenes_of(mixes, members),
+            machine=self.machine,
         )
 
 
@@ -105,6 +107,7 @@ def extend(
         mitigations=placed.mitigations,
         left_out=placed.left_out,
         memory=_memory(placed, room or Room()),
+        ignored_hosts=tuple(study.leave_out),
     )
 
 
@@ -121,7 +124,7 @@ def _request(
     mixes = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
     results = {mix.identity for mix in placed.mixes}
     kept = [block for block in measured if _counts(block.company, mixes)]
-    return _Request(study, placed.members, native_key, mixes, results, kept, decided)
+    return _Request(study, placed.members, native_key, mixes, results, kept, decided, placed.machine)
 
 
 def _counts(company: Company, mixes: Mapping[str, Mix]) -> bool:

@@ -11,6 +11,7 @@ from castmates.study.frozen import Frozen
 from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
+from castmates.study.node_facts import NodeFacts
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
 PROTOCOL = 8
@@ -20,7 +21,7 @@ SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
-LATER_IN_PLANS = ("mitigations", "left_out", "memory")
+LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -196,11 +197,17 @@ class Company(Frozen):
     members: tuple[Member, ...]  # the lead first
     mixes: tuple[Mix, ...]
     scenes: tuple[Scene, ...]
+    machine: str = ""  # the class of nodes that it is measured on; "" in a study without classes
 
     @property
     def lead(self) -> Member:
         """The member whose loss is studied."""
         return self.members[0]
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: companies from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "machine" or value}
 
 
 class Block(Frozen):
@@ -223,6 +230,15 @@ def companies_of(blocks: Iterable[Block]) -> list[Company]:
     return list({block.company.id: block.company for block in blocks}.values())
 
 
+class NodeClass(Frozen):
+    """A class of nodes: what it was planned from, and what a node must have to be of it."""
+
+    name: str
+    capture: str  # the file; "" where the machine is modelled
+    facts: NodeFacts | None  # None where the machine is modelled
+    cache: Cache | None = None  # that the partitions of its mixes were made for
+
+
 class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
@@ -238,6 +254,13 @@ class Plan(Frozen):
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
+    machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
+    ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed
+
+    @property
+    def machine(self) -> str:
+        """The class of nodes that all of it is for; "" without classes, and where there are several."""
+        return self.machines[0].name if len(self.machines) == 1 else ""
 
     @property
     def companies(self) -> list[Company]:

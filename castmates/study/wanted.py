@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from castmates.study.class_names import without_class
 from castmates.study.mix_keys import PERIOD, ArrangedMix, Mitigated
 from castmates.study.model import Study
 
@@ -114,9 +115,12 @@ def overcommits(mix: str) -> bool:
 
 
 def with_place(antagonists: str, mix: str) -> str:
-    """The antagonists of a mix, `stream+stream`, as they are named in tables: `stream+stream:smt`."""
-    place = place_of(mix)
-    return f"{antagonists}{BETWEEN}{place}" if place else antagonists
+    """The antagonists of a mix, `stream+stream`, as they are named in tables: `stream+stream:smt`.
+
+    The class of their nodes stands with the lead alone.
+    """
+    names, place = without_class(antagonists), place_of(mix)
+    return f"{names}{BETWEEN}{place}" if place else names
 
 
 def _arranged(rule: ArrangedMix) -> Iterator[Wanted]:

@@ -154,7 +154,7 @@ class Display:
         job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
         if self._sweep is not None and job.rule in LAUNCHES:
             self._sweep.end(job.path, time.monotonic(), failed=True)
-        for line in self._failures.add(job, facts["log"] or ()):
+        for line in self._failures.add(job, facts["log"] or (), facts.get("rule_msg") or ""):
             self._line(line, matters=True)
 
     def _warn(self, message: str) -> None:

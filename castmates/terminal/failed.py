@@ -33,10 +33,13 @@ class Failures:
         self._reasons: set[str] = set()
         self._silent: list[Failure] = []
 
-    def add(self, job: Job, logs: Iterable[str]) -> list[str]:
-        """Note a job that failed; the lines that show it, if it is to be shown now."""
+    def add(self, job: Job, logs: Iterable[str], why: str = "") -> list[str]:
+        """Note a job that failed; the lines that show it, if it is to be shown now.
+
+        `why` is what the executor says of it: what a cluster refused has no log.
+        """
         files = [Path(file) for file in logs]
-        failure = Failure(job, last_words(files, LOG_LINES), files)
+        failure = Failure(job, last_words(files, LOG_LINES) or why.strip().splitlines(), files)
         if was_ended(failure.last):
             self.are_interruptions = True
         elif failure.last:

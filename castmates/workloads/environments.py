@@ -21,7 +21,7 @@ NATIVE = "native"
 COMPILER = "compiler"
 KEEPERS = {"runs": "loop", "output": "lines"}  # who reports for programs without a heartbeat
 PACKAGE = Path(__file__).resolve().parents[1]
-FRAMEWORKS_OWN = ("castmates", "dev", "docs", COMPILER)  # locks that no workload names
+FRAMEWORKS_OWN = ("castmates", "dev", "docs", "slurm", COMPILER)  # locks that no workload names
 
 
 def known(envs_dir: Path) -> list[str]:
@@ -151,7 +151,8 @@ def _build_native(place: Path, envs_dir: Path, cache: Path) -> dict[str, object]
     compiler = native_build.find_compiler() or _fetched_compiler(envs_dir, cache)
     native_build.build(place / "bin", compiler)
     said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False).stdout
-    return {"compiler": compiler, "compiler_version": next(iter(said.splitlines()), "")}
+    version = next(iter(said.splitlines()), "")
+    return {"compiler": compiler, "compiler_version": version, "sources": native_build.sources()}
 
 
 def _fetched_compiler(envs_dir: Path, cache: Path) -> list[str]:

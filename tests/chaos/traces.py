@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 
 TABLES = ("windows", "steps", "samples")
-TEMPORARY = re.compile(r"\..+\.\d+")
+TEMPORARY = re.compile(r"\..+\.\d+(@.*)?")
 MAKER = re.compile(r"[.-](\d+)-\d+-\d+[.-]")  # in the name of a group or folder: number, start, PID namespace
 KNOB = Path("/proc/sys/kernel/numa_balancing")  # which blocks turn, where they may
 

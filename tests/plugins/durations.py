@@ -12,8 +12,8 @@ TIERS = ("check", "test", "all")  # each has what is new in it: make check, make
 
 
 def tier_of(marks: set[str]) -> str | None:
-    """Return the first tier that a test with these marks runs in; None for the nightly run."""
-    if "nightly" in marks:
+    """Return the first tier that a test with these marks runs in; None for the nightly run, and for that with Slurm."""
+    if marks & {"nightly", "slurm"}:
         return None
     if marks & {"simulation", "landing"}:
         return "all"

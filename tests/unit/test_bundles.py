@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from castmates.errors import CastmatesError
-from castmates.results.bundles import BLOCKS, StudyBlocks, bundles, gather_bundle
+from castmates.results.bundle_names import BLOCKS, bundles
+from castmates.results.bundles import StudyBlocks, gather_bundle
 from castmates.results.columns.block import BLOCK_TABLES, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
@@ -76,7 +77,7 @@ def test_a_bundle_that_cannot_be_read_is_named_with_what_to_do(study):
 
 
 def test_rows_of_several_bundles_come_in_the_order_of_the_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("castmates.results.bundles.BLOCKS", 2)
+    monkeypatch.setattr("castmates.results.bundle_names.BLOCKS", 2)
     places = []
     for company in ("d", "c"):
         for number in (1, 2, 3):

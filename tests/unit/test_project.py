@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.chosen_study import study_of
-from castmates.project import chosen_study
+from castmates.pipeline.chosen_study import chosen_study, study_of
 from castmates.results.named import DEFAULT_STUDY
 
 

@@ -23,7 +23,8 @@ from castmates.report.results import read_results
 from castmates.results.columns.block import BLOCK_TABLES, table_file
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
-from castmates.results.records import forget_useless, measured_blocks
+from castmates.results.measured import measured_blocks
+from castmates.results.records import forget_useless
 from castmates.runner.processes.member_log import last_lines
 from castmates.study.model import Study
 from castmates.study.reading import read

@@ -25,8 +25,8 @@ def test_every_table_and_figure_says_that_it_is_modelled(modelled, arranged):
             assert "Source: modelled." in figure.with_suffix(".txt").read_text()
     assert {"effects.csv", "stamps.parquet", "partitions.csv", "steps.parquet", "samples.parquet"} <= stamped
     assert {"distances.csv", "mitigations.csv", "mitigations.parquet"} <= stamped
-    # What a modelled machine lacks; every other table has rows in one of the two studies.
-    assert {name.partition(".")[0] for name in tables - stamped} == {"counters", "topdown", "layers"}
+    # What a modelled machine lacks, or one machine alone; every other table has rows in one of the two studies.
+    assert {name.partition(".")[0] for name in tables - stamped} == {"counters", "topdown", "layers", "nodes"}
     assert {"distances.pdf", "mitigations.pdf"} <= {file.name for file in arranged.results.glob("figures/*.pdf")}
 
 
@@ -70,6 +70,19 @@ def test_what_was_removed_is_made_again_though_the_page_is_there(modelled, name)
         assert "Nothing to be done" not in modelled.run("--dry-run").stdout
     finally:
         aside.rename(file)
+
+
+def test_a_block_that_lost_a_table_is_measured_again_and_no_other(modelled, tmp_path):
+    copy = modelled.copy(tmp_path / "project")
+    first, *others = sorted(copy.results.glob("blocks/*/*/block.json"))
+    before = {file: file.stat().st_mtime_ns for file in others}
+    table = first.with_name("layers.parquet")
+    table.unlink()
+    targets = [str(file.relative_to(copy.folder)) for file in (first, *others)]
+    copy.sweep(*targets)
+    assert table.is_file()
+    assert {file: file.stat().st_mtime_ns for file in others} == before
+    copy.assert_finished(*targets)
 
 
 def test_a_study_is_chosen_by_either_option_and_by_one_of_them(modelled):

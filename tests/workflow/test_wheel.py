@@ -65,7 +65,7 @@ def test_the_wheel_has_every_file_of_the_package_and_of_the_workflow_and_no_othe
     own = {str(file.relative_to(ROOT)) for package in settings["packages"] for file in files_below(ROOT / package)}
     folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "envs")
     clone = [file for folder in folders for file in files_below(ROOT / folder)] + [*(ROOT / "scripts").glob("*.py")]
-    clone += [ROOT / "workflow/profiles/default/profile.yaml"]  # behind a link
+    clone += [ROOT / f"workflow/profiles/{name}/profile.yaml" for name in ("default", "slurm")]  # behind a link
     names = set(zipfile.ZipFile(wheel).namelist())
     shipped = {f"castmates/_clone/{file.relative_to(ROOT)}" for file in clone}
     assert {name for name in names if ".dist-info/" not in name} == own | shipped

@@ -7,11 +7,8 @@ checkpoint take_look:
     input:
         plan="results/{study}/plan.json",
         earlier=earlier_looks,
-        # Written last: a block without it is not whole.
+        # Written last, after the tables: a block without it is not whole.
         blocks=lambda wildcards: block_files(RECORD, blocks_of_look(wildcards)),
-        windows=lambda wildcards: block_files(
-            table_file("windows"), blocks_of_look(wildcards)
-        ),
     output:
         "results/{study}/looks/{look}.json",
     log:
@@ -19,7 +16,7 @@ checkpoint take_look:
     conda:
         "../../envs/castmates.yaml"
     params:
-        precision=PROJECT.study.budget.precision,
+        precision=TERMS.precision,
     shell:
         "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
 
@@ -29,15 +26,15 @@ rule gather_blocks:
     input:
         plan=ancient("results/{study}/plan.json"),
         blocks=lambda wildcards: block_files(
-            RECORD, bundles.bundles(blocks_of_study())[wildcards.bundle]
+            RECORD, bundles_of(blocks_of_study())[wildcards.bundle]
         ),
     output:
         tables=expand(
-            "results/{{study}}/bundles/{{bundle}}/{table}.parquet",
-            table=list(BLOCK_TABLES),
+            "results/{{study}}/bundles/{{bundle}}/{file}",
+            file=[file for file in bundle_names.FILES if file != bundle_names.LIST],
         ),
         # Written last: a bundle without it is not whole.
-        blocks="results/{study}/bundles/{bundle}/blocks.json",
+        blocks=f"results/{{study}}/bundles/{{bundle}}/{bundle_names.LIST}",
     log:
         "logs/gather_blocks/{study}/{bundle}.log",
     # Before any block, or all of it is left to the end.
@@ -52,7 +49,7 @@ rule estimate_effects:
     input:
         plan="results/{study}/plan.json",
         machine="results/{study}/machine.json",
-        blocks=lambda wildcards: block_files(RECORD, blocks_of_study()),
+        # They have the blocks: a study of thousands names each of them once, not in every rule.
         bundles=lambda wildcards: bundle_files(),
     output:
         expand(
@@ -66,7 +63,7 @@ rule estimate_effects:
         "../../envs/castmates.yaml"
     threads: 4
     params:
-        margin=PROJECT.study.margin,
+        margin=TERMS.margin,
         isolated=isolating_option(),
     shell:
         "python -P -m castmates.pipeline estimate_effects --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
@@ -75,7 +72,7 @@ rule estimate_effects:
 rule recommend_partitions:
     input:
         plan="results/{study}/plan.json",
-        blocks=lambda wildcards: block_files(RECORD, blocks_of_study()),
+        bundles=lambda wildcards: bundle_files(),
         tables=expand(
             "results/{{study}}/tables/{table}.parquet", table=["effects", "windows"]
         ),
@@ -91,6 +88,6 @@ rule recommend_partitions:
     conda:
         "../../envs/castmates.yaml"
     params:
-        lead_loss=PROJECT.study.recommend.lead_loss or 0,
+        lead_loss=TERMS.lead_loss or 0,
     shell:
         "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"

@@ -10,67 +10,55 @@ clone = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents
 if (clone / "castmates").is_dir():
     sys.path.insert(0, str(clone))
 try:
-    from castmates import plugins, project
+    from castmates.errors import CastmatesError
 except ModuleNotFoundError as problem:
     if problem.name != "castmates":
         raise
     raise WorkflowError(
         "castmates is not installed for the Python that runs Snakemake: install the wheel, or run the workflow of a clone."
     ) from None
-from castmates.errors import CastmatesError
+from castmates import shipped
 from castmates.english import printable
 from castmates.files import cache_folder
-from castmates.machine import trial_records
-from castmates.pipeline import failures
 from castmates.pipeline.chosen_study import study_of
-from castmates.pipeline.closing import closing_text
-from castmates.pipeline.jobs import let_jobs_find_us
-from castmates.pipeline.keeping import refuse_to_forget
-from castmates.pipeline.lock import hold_sweep_lock
-from castmates.report.figures.index import figure_names
-from castmates.results import bundles, confirming, looks
-from castmates.results.asked import remember_blocks
-from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
+from castmates.pipeline.jobs import let_jobs_find_us, use_cache
+from castmates.results import bundle_names, confirming
+from castmates.results.columns.block import RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
-from castmates.results.rounds import decided_rounds
-from castmates.study import schedule
-from castmates.study.decisions import without_decision, without_decisions
-from castmates.study.looks import needed
-from castmates.study.rounds import FIRST_LAUNCHES
-from castmates.study.spec import PROTOCOL
-from castmates.terminal.display import Display
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
 
+# An executor has started this as a job on another node: it reads what the process that plans has left, which takes
+# milliseconds, and neither plans nor reads the study. Everything below is the same for both.
+IS_JOB = workflow.remote_exec
+
 # A file given by --configfile, or by `configfile:` where we are a module, is the study itself: `config` has its keys then.
 try:
-    plugins.refuse_broken()
-    PROJECT = project.load(
-        study_of(config, workflow.config_settings, workflow.configfiles),
-        config.get("blocks"),
-    )
-    PLAN = PROJECT.plan()
-    FIGURES = figure_names(
-        PROJECT.study,
-        partitioned=any(mix.partitions for mix in PLAN.mixes),
-        phases=any(block.company.lead.phases for block in PLAN.blocks),
-        watched=PLAN.cache is not None and bool(PLAN.cache.events),
-    )
+    study_file = study_of(config, workflow.config_settings, workflow.configfiles)
+    if IS_JOB:
+        from castmates.results.for_jobs import written_sweep
+
+        SWEEP = written_sweep(study_file)
+        use_cache(SWEEP.terms.cache)
+    else:
+        from castmates.pipeline.planned_sweep import PlannedSweep
+        from castmates.report.figures.index import figures_of
+
+        SWEEP = PlannedSweep.of(
+            study_file, config.get("blocks"), cache_folder(), figures_of
+        )
 except CastmatesError as problem:
     # A WorkflowError would come with a traceback.
     sys.exit(printable(f"castmates: {problem}"))
 except KeyboardInterrupt:
     sys.exit("castmates: ended before anything was begun.")
 
-STUDY = PROJECT.study.name
-FOLDER = PROJECT.results
-CACHE = cache_folder()
-BLOCKS = {block.path: block for block in PLAN.blocks}
-MEASURED = [block.path for block in FOLDER.measured(PLAN).blocks]
-DECIDED = decided_rounds(FOLDER)
-MIXES = {mix.name: mix for mix in PLAN.mixes}
+TERMS = SWEEP.terms
+STUDY = TERMS.study
+FOLDER = TERMS.folder
+CACHE = Path(TERMS.cache)
 
 
 wildcard_constraints:
@@ -81,33 +69,51 @@ wildcard_constraints:
     bundle=r"\d+",
 
 
-# Our logger plugin, where profiles/default has chosen it, shows the sweep with this; other loggers do without.
-logger.info(
-    "",
-    extra={
-        "castmates_display": partial(Display, PROJECT, PLAN, lambda: whole_machine())
-    },
-)
+if not IS_JOB:
+    from castmates.terminal.display import Display
+
+    # Our logger plugin, where profiles/default has chosen it, shows the sweep with this; other loggers do without.
+    logger.info(
+        "",
+        extra={
+            "castmates_display": partial(
+                Display, SWEEP.project, SWEEP.plan, lambda: whole_machine()
+            )
+        },
+    )
 
 
+# Jobs on other nodes have no such hooks.
 onstart:
+    from castmates.pipeline.beginning import begin
+
     try:
-        hold_sweep_lock(FOLDER)
+        begin(SWEEP, config, has_jobs_elsewhere())
     except CastmatesError as problem:
         sys.exit(printable(f"castmates: {problem}"))
-    if "blocks" in config:
-        remember_blocks(FOLDER, PROJECT.study.budget.blocks)
 
 
 onsuccess:
-    logger.info(closing_text(PROJECT, PLAN), extra={"castmates_ending": True})
+    from castmates.pipeline.closing import closing_text
+
+    logger.info(
+        closing_text(SWEEP.project, SWEEP.plan), extra={"castmates_ending": True}
+    )
 
 
 onerror:
+    from castmates.pipeline import failures
+
     logger.error(
         f"{failures.reasons(Path('logs'))}The sweep did not finish; the same command goes on where it stopped.",
         extra={"castmates_ending": False},
     )
+
+
+def has_jobs_elsewhere():
+    """Whether an executor starts jobs on other nodes; none is there yet for a graph."""
+    executor = None if IS_JOB else workflow.executor_plugin
+    return executor is not None and not executor.common_settings.local_exec
 
 
 def report_page():
@@ -115,7 +121,7 @@ def report_page():
 
 
 def mix_files():
-    return [str(FOLDER.mix_file(name)) for name in MIXES]
+    return [str(FOLDER.mix_file(name)) for name in TERMS.mixes]
 
 
 def block_files(name, paths):
@@ -124,14 +130,16 @@ def block_files(name, paths):
 
 def decision_of_look(number):
     """The companies that went on after a look; Snakemake comes back when the look was taken."""
+    from castmates.results.looks import went_on
+
     taken = checkpoints.take_look.get(study=STUDY, look=number)
-    return looks.went_on(Path(taken.output[0]))
+    return went_on(Path(taken.output[0]))
 
 
 def blocks_of_look(wildcards):
     """The blocks that have to be measured before this look."""
     earlier = range(1, int(wildcards.look))
-    return needed(PLAN, [decision_of_look(number) for number in earlier])
+    return SWEEP.needed([decision_of_look(number) for number in earlier])
 
 
 def earlier_looks(wildcards):
@@ -142,7 +150,7 @@ def earlier_looks(wildcards):
 def decisions_of_study():
     """The companies that went on after each look, up to the last one; none without looks."""
     decisions = []
-    for number in range(1, len(PLAN.looks) + 1):
+    for number in range(1, len(SWEEP.plan.looks) + 1):
         decisions.append(decision_of_look(number))
         if not decisions[-1]:
             break
@@ -150,6 +158,8 @@ def decisions_of_study():
 
 
 def looks_of_study():
+    if IS_JOB:
+        return SWEEP.looks
     return [
         FOLDER.look_file(number)
         for number, _ in enumerate(decisions_of_study(), start=1)
@@ -158,79 +168,59 @@ def looks_of_study():
 
 def blocks_of_study():
     """The blocks that the looks asked for, and what is measured beyond them; all of the plan without looks."""
+    if IS_JOB:
+        return SWEEP.blocks
+    from castmates.pipeline.keeping import refuse_to_forget
+
     refuse_to_forget(workflow.rerun_triggers)
-    wanted = {*needed(PLAN, decisions_of_study()), *MEASURED}
-    return [path for path in BLOCKS if path in wanted]
+    return SWEEP.found(decisions_of_study())
+
+
+bundles_of = cache(bundle_names.bundles)
 
 
 def bundle_files():
     return [
         str(FOLDER.bundle(name) / file)
-        for name in bundles.bundles(blocks_of_study())
-        for file in bundles.FILES
+        for name in bundles_of(blocks_of_study())
+        for file in bundle_names.FILES
     ]
 
 
-def block_of(wildcards):
-    return BLOCKS[f"{wildcards.company}/{wildcards.number}"]
+def terms_of_block(wildcards):
+    return SWEEP.block(f"{wildcards.company}/{wildcards.number}")
 
 
 def spec_of_block(wildcards):
     """Exactly what defines the block: this decides whether it must be measured again."""
-    return fingerprint_of(block_of(wildcards).path)
+    return terms_of_block(wildcards).spec
 
 
-@cache
-def fingerprint_of(path):
-    """Found once: Snakemake asks again whenever a job ends, and an interrupt there causes a traceback."""
-    return without_decision(BLOCKS[path]).fingerprint(16)
+def again(wildcards):
+    """What has a block measured again that has lost a table since: a note of that, newer than its record."""
+    path = f"{wildcards.company}/{wildcards.number}"
+    return SWEEP.torn_note if path in SWEEP.torn else []
 
 
 def rounds_of_block(wildcards):
     """What decides how many rounds the block has, where its company's first launches do and it is not measured yet."""
-    block = block_of(wildcards)
-    waits = block.design.decided and block.path not in MEASURED
-    return str(FOLDER.rounds_file(block.company.id)) if waits else []
+    waits = terms_of_block(wildcards).waits
+    return str(FOLDER.rounds_file(wildcards.company)) if waits else []
 
 
 def first_blocks(wildcards):
     """The launches of a company that decide how many rounds its others have; none where it is decided: that stays."""
-    if wildcards.company in DECIDED:
-        return []
-    paths = [f"{wildcards.company}/{number + 1}" for number in range(FIRST_LAUNCHES)]
-    return [
-        file
-        for name in (RECORD, table_file("windows"))
-        for file in block_files(name, paths)
-    ]
+    return block_files(RECORD, SWEEP.first_blocks(wildcards.company))
 
 
 def environments_of_block(wildcards):
     """The environments that a block's members and placebos run in; their path carries their content."""
-    company = block_of(wildcards).company
-    keys = {("native", company.native_key)}
-    keys |= {
-        (member.environment, member.environment_key)
-        for member in company.members
-        if member.environment
-    }
-    return [
-        str(environments.ready_file(environments.place_of(name, key, CACHE)))
-        for name, key in sorted(keys)
-    ]
+    return terms_of_block(wildcards).environments
 
 
 def inputs_of_block(wildcards):
     """The data sets that a block's members read; their path carries their content."""
-    keys = {
-        (member.inputs, member.inputs_key)
-        for member in block_of(wildcards).company.members
-        if member.inputs
-    }
-    return [
-        str(inputs.ready_file(inputs.place_of(name, key, CACHE)))
-        for name, key in sorted(keys)
-    ]
+    return terms_of_block(wildcards).inputs
 
 
 def environment_of_inputs(wildcards):
@@ -238,15 +228,14 @@ def environment_of_inputs(wildcards):
     recipe = inputs.RECIPES.get(wildcards.inputs)
     if recipe is None or recipe.environment is None:
         return []
-    key = environments.key(recipe.environment, project.ENVIRONMENTS)
+    key = environments.key(recipe.environment, shipped.environments())
     place = environments.place_of(recipe.environment, key, CACHE)
     return str(environments.ready_file(place))
 
 
 def isolating_option():
     """The isolating partition for the script, where the study names it."""
-    named = PROJECT.study.attribution.isolated
-    return f"--isolated {named}" if named else ""
+    return f"--isolated {TERMS.isolated}" if TERMS.isolated else ""
 
 
 def caption_of(figure):
@@ -259,13 +248,12 @@ def caption_of(figure):
 
 
 def run_order(wildcards):
-    block = block_of(wildcards)
-    return schedule.block_priority(block.seed, block.number)
+    return terms_of_block(wildcards).priority
 
 
 def whole_machine(wildcards=None):
-    """All cores, so that a measured block runs alone; 1 where no number of cores is set (a cluster, a graph)."""
+    """All cores, so that a measured block runs alone; 1 where the cores are those of a node, which finds them itself."""
     try:
-        return workflow.cores or 1
-    except WorkflowError:
+        return 1 if has_jobs_elsewhere() else workflow.cores or 1
+    except WorkflowError:  # none are set, as for a graph
         return 1

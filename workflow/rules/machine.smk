@@ -1,7 +1,4 @@
-localrules:
-    describe_machine,
-
-
+# No local rule: on a cluster the facts are those of a node, and not of the machine that plans.
 rule describe_machine:
     output:
         "results/{study}/machine.json",
@@ -11,14 +8,7 @@ rule describe_machine:
         "../../envs/castmates.yaml"
     params:
         # Were masks tested after the facts were noted? Then facts and stamps are renewed; nothing is measured again.
-        way_masks=(
-            "" if PROJECT.modelled else trial_records.known(CACHE, FOLDER.machine_file)
-        ),
-        memory_peak=(
-            ""
-            if PROJECT.modelled
-            else trial_records.known(CACHE, FOLDER.machine_file, fact="memory_peak")
-        ),
-        study_file=str(PROJECT.study_file),
+        **TERMS.trials,
+        study_file=TERMS.study_file,
     shell:
         "python -P -m castmates.pipeline describe_machine --study {params.study_file:q} --output {output:q} 2> {log:q}"

@@ -4,15 +4,14 @@ rule measure_block:
     input:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
-        rounds=ancient(rounds_of_block),
+        # Snakemake looks at the signature of each function for every block, so none is there in vain.
+        rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
         environments=ancient(environments_of_block),
         inputs=ancient(inputs_of_block),
+        again=again if SWEEP.torn_note else [],
     output:
+        # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
         block="results/{study}/blocks/{company}/{number}/block.json",
-        tables=expand(
-            "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
-            table=list(BLOCK_TABLES),
-        ),
     log:
         "logs/measure_block/{study}/{company}/{number}.log",
     priority: run_order

@@ -12,8 +12,8 @@ rule write_plan:
     conda:
         "../../envs/castmates.yaml"
     params:
-        study_file=str(PROJECT.study_file),
-        fingerprint=without_decisions(PLAN).fingerprint(16),
+        study_file=TERMS.study_file,
+        fingerprint=TERMS.plan,
     shell:
         "python -P -m castmates.pipeline write_plan {params.study_file:q} --output {output:q} 2> {log:q}"
 

@@ -4,13 +4,12 @@ rule model_block:
     input:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
-        rounds=ancient(rounds_of_block),
+        # Snakemake looks at the signature of each function for every block, so none is there in vain.
+        rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
+        again=again if SWEEP.torn_note else [],
     output:
+        # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
         block="results/{study}/blocks/{company}/{number}/block.json",
-        tables=expand(
-            "results/{{study}}/blocks/{{company}}/{{number}}/{table}.parquet",
-            table=list(BLOCK_TABLES),
-        ),
     log:
         "logs/measure_block/{study}/{company}/{number}.log",
     priority: run_order
@@ -18,6 +17,9 @@ rule model_block:
         "../../envs/castmates.yaml"
     resources:
         machine=0,
+        # As profiles/default has them: what a rule says itself is not worked out for every block.
+        mem_mb=1000,
+        disk_mb=1000,
     params:
         spec=spec_of_block,
     shell:

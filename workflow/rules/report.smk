@@ -17,11 +17,11 @@ rule draw_figures:
                 labels={"study": "{study}", "figure": figure},
                 caption=caption_of(figure),
             )
-            for figure in FIGURES
+            for figure in TERMS.figures
         ],
         expand(
             "results/{{study}}/figures/{figure}.{suffix}",
-            figure=FIGURES,
+            figure=TERMS.figures,
             suffix=[
                 "pdf",
                 "png",
@@ -39,8 +39,8 @@ rule draw_figures:
         "../../envs/castmates.yaml"
     threads: 4
     params:
-        study_file=str(PROJECT.study_file),
-        figures=FIGURES,
+        study_file=TERMS.study_file,
+        figures=TERMS.figures,
     shell:
         "python -P -m castmates.pipeline draw_figures {params.figures} --jobs {threads} --study {params.study_file:q} --results results/{wildcards.study} --output results/{wildcards.study}/figures 2> {log:q}"
 
@@ -55,7 +55,7 @@ rule write_report:
         looks=lambda wildcards: looks_of_study(),
         figures=expand(
             "results/{{study}}/figures/{figure}.{suffix}",
-            figure=FIGURES,
+            figure=TERMS.figures,
             suffix=["page.svg", "page.json"],
         ),
     output:
@@ -69,7 +69,7 @@ rule write_report:
     conda:
         "../../envs/castmates.yaml"
     params:
-        study_file=str(PROJECT.study_file),
-        study_text=PROJECT.fingerprint,
+        study_file=TERMS.study_file,
+        study_text=TERMS.study_text,
     shell:
         "python -P -m castmates.pipeline write_report --study {params.study_file:q} --results results/{wildcards.study} --output {output:q} 2> {log:q}"

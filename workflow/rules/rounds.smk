@@ -16,7 +16,7 @@ rule decide_rounds:
     conda:
         "../../envs/castmates.yaml"
     params:
-        protocol=PROTOCOL,
-        study_file=str(PROJECT.study_file),
+        protocol=TERMS.protocol,
+        study_file=TERMS.study_file,
     shell:
         "python -P -m castmates.pipeline decide_rounds {wildcards.company:q} --plan {input.plan:q} --study {params.study_file:q} --output {output:q} 2> {log:q}"

@@ -1,3 +1,8 @@
+localrules:
+    build_environment,
+
+
+# Local, since only the machine that plans may reach the packages.
 # The key in the path is a hash of the content (lock file, C sources), so that an environment is built once for each.
 rule build_environment:
     output:

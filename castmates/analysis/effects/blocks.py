@@ -1,6 +1,6 @@
 """The records of blocks (block.json) -> the table of blocks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,9 +9,14 @@ from castmates.analysis.effects.contrasts import workload_of
 from castmates.results.columns.study import BLOCKS, frame
 
 
-def blocks_table(manifests: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row per block.json, failed blocks included, in the order of company and number."""
-    return frame(sorted(map(_row, manifests), key=lambda row: (row["company"], row["block"])), BLOCKS)
+def blocks_table(manifests: Iterable[Mapping[str, Any]], ignored: Collection[str] = ()) -> pd.DataFrame:
+    """A row per block.json, failed blocks included, in the order of company and number.
+
+    The blocks of hosts that are ignored are marked.
+    """
+    rows = [_row(manifest) for manifest in manifests]
+    rows = [row | {"left_out": row["host"] in ignored} for row in rows]
+    return frame(sorted(rows, key=lambda row: (row["company"], row["block"])), BLOCKS)
 
 
 def _row(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,4 +37,8 @@ def _row(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "windows": manifest.get("windows", 0),
         "windows_rejected": manifest.get("windows_rejected", 0),
         "platform": manifest["platform"],
+        "host": manifest.get("host") or "",
+        "processor": manifest.get("cpu_model") or "",
+        "boot_id": manifest.get("boot_id") or "",
+        "machine": spec["company"].get("machine", ""),
     }

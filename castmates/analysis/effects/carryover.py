@@ -36,7 +36,8 @@ def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFram
     known = pd.concat(slopes) if slopes else frame([], dict.fromkeys(_MEMBER, "str"))
     estimates = {key: _combined(blocks) for key, blocks in known.groupby(_MEMBER)}
     rows = [
-        {"study": plan.study, "platform": platform, "role": role, "member": member, "workload": workload_of(member)}
+        {"study": plan.study, "machine": plan.machine, "platform": platform, "role": role, "member": member}
+        | {"workload": workload_of(member)}
         | estimates.get((platform, role, member), _NOTHING)
         for platform in sorted(known["platform"].unique()) or [""]
         for role, member in _members(plan)

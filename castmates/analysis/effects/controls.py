@@ -23,6 +23,7 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
     table["verdict"] = control_verdicts(table, margin)
     table = table.assign(
         study=plan.study,
+        machine=plan.machine,
         ratio=ratio(table["log"]),
         ratio_low=ratio(table["log_low"]),
         ratio_high=ratio(table["log_high"]),

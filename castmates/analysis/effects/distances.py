@@ -12,6 +12,7 @@ from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.statistics.intervals import estimate
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import DISTANCES, frame
+from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED, LeftOut, Mix, Plan
 from castmates.study.wanted import NEAREST_FIRST, place_of
 
@@ -52,7 +53,7 @@ def arranged(plan: Plan) -> list[Arranged]:
     families: dict[tuple[str, str], dict[str, Arranged]] = {}
     for mix in plan.mixes:
         if mix.antagonists and not mix.partitions:
-            each = _arranged(mix, mix.name, map(workload_of, mix.antagonists))
+            each = _arranged(mix, mix.name, (without_class(workload_of(name)) for name in mix.antagonists))
             family = families.setdefault((workload_of(mix.lead), each.antagonists), {})
             known = family.get(mix.identity)
             # What a study names by its distance is shown by that, and not as what placement happens to choose too.
@@ -78,6 +79,7 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
             "member": [each.mix.lead for each in rows],
             "reason": [each.reason for each in rows],
             "distance": [each.distance for each in rows],
+            "machine": plan.machine,
             "count": [each.count for each in rows],
             "family": [each.antagonists for each in rows],
         }

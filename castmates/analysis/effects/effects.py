@@ -2,15 +2,16 @@
 
 import pandas as pd
 
+from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.growth import growth_columns
 from castmates.analysis.effects.neighbours import bandwidth_columns
 from castmates.analysis.effects.rejections import rejection_columns
-from castmates.analysis.effects.rows import rows
+from castmates.analysis.effects.rows import BY, of_launches
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_verdicts
 from castmates.analysis.partitions.held import States, states
-from castmates.analysis.statistics.intervals import holm, ratio
-from castmates.analysis.statistics.pairs import planned
+from castmates.analysis.statistics.intervals import holm, per_launch, ratio
+from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import EFFECTS
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import UNMANAGED, Plan
@@ -31,7 +32,8 @@ def estimate_effects(
     """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
-    table = rows(own, contrasts)
+    values = per_launch(pair(own, contrasts), BY)
+    table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY)
     table = table.assign(**growth_columns(own, contrasts, table))
     table = table.assign(**bandwidth_columns(plan, own, contrasts, table, peak))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
@@ -39,19 +41,21 @@ def estimate_effects(
     partitioned = table["partition"] != UNMANAGED
     table["p_holm"] = table.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin, level)
+    table["nodes_p_holm"] = table.groupby(["platform", "baseline", partitioned])["nodes_p"].transform(holm)
     known = states(plan) if held is None else held
     table["held"] = [known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)]
-    return _columns(table, plan.study)[list(EFFECTS)].astype(dict(EFFECTS))
+    return _columns(table, plan)[list(EFFECTS)].astype(dict(EFFECTS))
 
 
-def _columns(table: pd.DataFrame, study: str) -> pd.DataFrame:
+def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     slowdowns = {
         "slowdown": ratio(table["log"]),
         "slowdown_low": ratio(table["log_low"]),
         "slowdown_high": ratio(table["log_high"]),
     }
     return table.assign(
-        study=study,
+        study=plan.study,
+        machine=plan.machine,
         metric="rate",
         **slowdowns,
         degradation_pct=_degradation(slowdowns["slowdown"]),

@@ -32,7 +32,8 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     if values.empty:  # every round has a rejected window
         return frame([], MARGINS)
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
-    return pd.concat(tables, ignore_index=True).assign(study=plan.study)[list(MARGINS)].astype(dict(MARGINS))
+    table = pd.concat(tables, ignore_index=True).assign(study=plan.study, machine=plan.machine)
+    return table[list(MARGINS)].astype(dict(MARGINS))
 
 
 def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:

@@ -2,9 +2,10 @@
 
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import over_launches, per_launch
 from castmates.analysis.statistics.pairs import pair, tally
 
+BY = ("row", "platform")
 _COUNTS = (
     "windows_valid",
     "windows_rejected",
@@ -25,8 +26,13 @@ _COUNTS = (
 
 def rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """The contrasts with their counts, estimates and intervals from a plan's windows, in the contrasts' order."""
+    return of_launches(windows, contrasts, per_launch(pair(windows, contrasts), BY))
+
+
+def of_launches(windows: pd.DataFrame, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    """The same from what each launch came to."""
     counted = _with_silent_ones(tally(windows, contrasts), contrasts, windows)
-    table = counted.join(estimate(pair(windows, contrasts), by=["row", "platform"]))
+    table = counted.join(over_launches(values, BY))
     table = table.fillna(dict.fromkeys(_COUNTS, 0))
     return table.reset_index().merge(contrasts.drop_duplicates("row"), on="row")
 

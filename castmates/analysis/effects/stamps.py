@@ -1,7 +1,7 @@
 """The table of controls -> what is stamped on the whole study: can it be trusted, and would it have found a loss?"""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -71,7 +71,12 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
 
 
 def stamps_table(
-    study: str, controls: pd.DataFrame, effects: pd.DataFrame, platforms: Collection[str], machine: Mapping[str, Any]
+    study: str,
+    controls: pd.DataFrame,
+    effects: pd.DataFrame,
+    platforms: Collection[str],
+    machine: Mapping[str, Any],
+    more: Sequence[tuple[str, Stamp, bool]] = (),
 ) -> pd.DataFrame:
     """Every stamp of the study, for readers of its tables: first its origin, unless all was measured.
 
@@ -84,6 +89,7 @@ def stamps_table(
     rows = [("origin", (origin, "The other stamps apply to these numbers, not to a machine."), False)] if origin else []
     rows += [("control", control, control[0] == TRUSTWORTHY), ("sensitivity", sensitive, sensitive[0] == SENSITIVE)]
     rows += [("masks", masks, masks[0] == VERIFIED)] if masks else []
+    rows += more
     where = ", ".join(sorted(filter(None, platforms)))
     return frame(
         [

@@ -151,7 +151,7 @@ def _table(
     )
     rows = rows.merge(measured, on=[*_MIX, "platform"], how="left")
     rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
-    rows = rows.assign(study=plan.study).fillna({"blocks": 0, "measured": 0})
+    rows = rows.assign(study=plan.study, machine=plan.machine).fillna({"blocks": 0, "measured": 0})
     rows["possibly_biased"] = rows["possibly_biased"].eq(True)  # what has no windows was not rejected
     rows["blocks_incomplete"] = rows["measured"] - rows["blocks"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))

@@ -21,6 +21,7 @@ UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
 SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
 MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equivalent", "unclear"
 PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
+DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
 

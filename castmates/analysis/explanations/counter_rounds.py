@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable
 from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
@@ -19,6 +20,7 @@ from castmates.results.columns.study import frame
 FEWEST_ROUNDS = 3  # of a launch in which a metric has a value, or there is no first and last third
 KINDS = ("solo", "corun")
 OF_STEPS = ["company", "block", "window", "member", "units", "platform"]  # of steps.parquet
+NAMES_OF_STEPS = ["company", "member", "platform"]  # of these; they may be categories
 _WINDOW = ("platform", "company", "block", "window", "member")
 _ROW = ["platform", "workload", "member", "unit", "kind", "mix", "partition"]
 _ASKED = list(dict.fromkeys([*_WINDOW, *_ROW, "round", "open_s", "rate"]))  # of windows
@@ -77,11 +79,9 @@ def over_rounds(
         return frame([], BY_ROUND), frame([], DRIFTS)
     known = pd.concat(found, ignore_index=True)
     at = known["window"].to_numpy()
-    known = known.assign(row=row[at], iteration=_iterations(steps, places, len(leads))[at])
-    known[["company", "block", "round"]] = (
-        leads[["company", "block", "round"]].astype({"company": "str"}).to_numpy()[at]
-    )
-    known = known.astype({"block": "int64", "round": "int64"})
+    launch = {name: leads[name].take(at).array for name in ("company", "block", "round")}
+    known = known.assign(row=row[at], iteration=_iterations(steps, places, len(leads))[at], **launch)
+    known = known.astype({"metric": "category", "block": "int64", "round": "int64"})
     return _by_round(known, rows), _drifts(known, rows)
 
 
@@ -100,7 +100,7 @@ def _iterations(steps: Iterable[pd.DataFrame], places: WindowPlaces, windows: in
 def _by_round(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     by = ["row", "metric", "round"]
     table = estimate(known, by)
-    table["iteration"] = known.groupby(by)["iteration"].mean()
+    table["iteration"] = known.groupby(by, observed=True)["iteration"].mean()
     names = {"value": "log", "low": "log_low", "high": "log_high"}
     return _finished(table.assign(**{name: ratio(table[of]) for name, of in names.items()}), rows, BY_ROUND)
 
@@ -108,7 +108,7 @@ def _by_round(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     launch = ["row", "metric", *BLOCK]
     ordered = known.sort_values([*launch, "round"])
-    within = ordered.groupby(launch, sort=False)["difference"]
+    within = ordered.groupby(launch, sort=False, observed=True)["difference"]
     count, place = within.transform("size"), within.cumcount()
     third = np.ceil(count / 3)
     enough = count >= FEWEST_ROUNDS
@@ -116,7 +116,7 @@ def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         "last": ordered[enough & (place >= count - third)],
         "first": ordered[enough & (place < third)],
     }
-    means = {name: rows_.groupby(launch)["difference"].mean() for name, rows_ in ends.items()}
+    means = {name: rows_.groupby(launch, observed=True)["difference"].mean() for name, rows_ in ends.items()}
     pairs = (means["last"] - means["first"]).rename("difference").reset_index()
     if pairs.empty:
         return frame([], DRIFTS)
@@ -127,9 +127,9 @@ def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _finished(table: pd.DataFrame, rows: pd.DataFrame, columns: Columns) -> pd.DataFrame:
     """With what the rows stand for; solo before the co-runs."""
-    own = table.drop(columns="rounds").reset_index()
+    own = table.drop(columns="rounds").reset_index().astype({"metric": "str"})
     about = rows.iloc[own["row"].to_numpy()].reset_index(drop=True)
-    whole = pd.concat([about, own.drop(columns="row")], axis=1).assign(lead=about["workload"])
+    whole = pd.concat([about, own.drop(columns="row")], axis=1).assign(lead=workloads_of(about["member"]))
     whole["unit"] = whole["unit"].astype("str").where(whole["metric"].map(is_per_unit), "")
     order = ["lead", "member", "metric", "kind", "mix", "partition", "platform"]
     order = [*order, "round"] if "round" in columns else order

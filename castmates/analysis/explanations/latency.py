@@ -154,6 +154,7 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
     table = table.merge(about, on="row").merge(flags, on=_ROW).rename(columns={"label": "scene"})
     table = table.assign(
         study=plan.study,
+        machine=plan.machine,
         workload=table["member"].map(workload_of),
         unit=table["member"].map(unit),
         place=table["kind"].map({kind: place for place, kind in enumerate(_ORDER)}),

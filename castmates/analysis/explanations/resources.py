@@ -159,6 +159,7 @@ def _finished(plan: Plan, estimates: pd.DataFrame, contrasts: pd.DataFrame) -> p
     order |= {name: 200 + place for place, name in enumerate(POWER)}
     table = table.assign(
         study=plan.study,
+        machine=plan.machine,
         unit=table["metric"].map(UNITS | POWER).fillna(""),
         place=table["metric"].map(order).fillna(50),
     )

@@ -152,6 +152,7 @@ def _ordered(table: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
 def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     made = table.assign(
         study=plan.study,
+        machine=plan.machine,
         part_of=table["part"].map(lambda part: "" if part == TOTAL else DETAILS.get(part, TOTAL)),
         within_low=table["log_within_low"],
         within_high=table["log_within_high"],

@@ -169,6 +169,7 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
     own = [rows[number] for number in table["row"]]
     table = table.assign(
         study=plan.study,
+        machine=plan.machine,
         mix=[row.mix.name for row in own],
         lead=[workload_of(row.mix.lead) for row in own],
         antagonists=[with_place("+".join(map(workload_of, row.mix.antagonists)), row.mix.name) for row in own],

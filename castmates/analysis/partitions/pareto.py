@@ -37,6 +37,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
         lead_bytes=table["lead_ways"].astype("float64") * bytes_of_way,
         stage=stage,
         source=plan.study,
+        machine=plan.machine,
         refused=0,
         why_refused="",
         design="",

@@ -24,7 +24,7 @@ MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
 YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "unclear", "not confirmed yet"
 WRONG = (1 - CONFIDENCE) / 2  # the chance that a mask is recommended which loses more than the limit
 
-_MIX = ["study", "mix", "lead", "antagonists", "platform"]
+_MIX = ["study", "mix", "lead", "antagonists", "platform", "machine"]
 _VALUES = [f"{name}{end}" for name in ("loss", "kept") for end in ("_pct", "_low", "_high")]
 _VALUES += ["stp", "stp_low", "stp_high"]
 

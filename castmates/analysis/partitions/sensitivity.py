@@ -18,7 +18,7 @@ from castmates.study.spec import Plan
 KEPT = 95.0  # per cent of the solo rate
 KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few blocks"
 
-_CURVE = ["study", "mix", "lead", "antagonists", "member", "curve", "platform"]
+_CURVE = ["study", "mix", "lead", "antagonists", "member", "curve", "platform", "machine"]
 
 
 def sensitivity_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:

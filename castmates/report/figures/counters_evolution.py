@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from castmates.analysis.explanations.counted_metrics import IPC, is_per_unit
-from castmates.analysis.explanations.counter_rounds import OF_STEPS, over_rounds
+from castmates.analysis.explanations.counter_rounds import NAMES_OF_STEPS, OF_STEPS, over_rounds
 from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.report.figures.counters_axes import SECONDS, amount
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
@@ -55,7 +55,8 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 @once
 def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Values by round, and drifts."""
-    counts, steps = results.block_parts("counters", NEEDED, NAMES), results.block_parts("steps", OF_STEPS)
+    counts = results.block_parts("counters", NEEDED, NAMES)
+    steps = results.block_parts("steps", OF_STEPS, NAMES_OF_STEPS)
     return over_rounds(counts, steps, results.windows)
 
 

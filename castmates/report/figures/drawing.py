@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from castmates.files import replace_text, writing
 from castmates.parallel import side_by_side
 from castmates.report.figures.index import all_figures
 from castmates.report.figures.page_svg import key_of, page_svg
-from castmates.report.figures.style import write
+from castmates.report.figures.style import ABOUT, write
 from castmates.report.figures.texts import texts_for, whole_caption, write_texts
 from castmates.report.results import Results
+
+BACKENDS = {"png": "agg"}  # matplotlib's, where its name is another than the format's
 
 
 def draw_figure(name: str, results: Results, stem: Path) -> None:
@@ -26,4 +29,8 @@ def draw_figure(name: str, results: Results, stem: Path) -> None:
 def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int = 1) -> None:
     """Draw these figures into the folder, so many at a time."""
     results.look_for_blocks()  # once, and not in each of the processes
+    for suffix in ABOUT:
+        import_module(f"matplotlib.backends.backend_{BACKENDS.get(suffix, suffix)}")
+    for name in names:
+        _ = all_figures()[name].module
     side_by_side({name: partial(draw_figure, name, results, folder / name) for name in names}, jobs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.study.spec import UNMANAGED
@@ -32,7 +33,7 @@ def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
     beside = rows["mix"].str.replace(r"^[^+]*\+?", "", regex=True)
     what = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
     rows["what"] = what.where(rows["partition"] == UNMANAGED, what + PARTITIONED)
-    rows["lead"] = rows["workload"]
+    rows["lead"] = workloads_of(rows["member"])
     return pd.DataFrame(rows[SHOWN].sort_values(WINDOW, ignore_index=True))
 
 
@@ -57,7 +58,8 @@ def chosen_blocks(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[str
 
 def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """The rows of these blocks with their `minutes`: of measuring, launch after launch, without what lay between."""
-    parts = {place: rows for place, rows in source.groupby(BLOCK, sort=False) if place in set(blocks)}
+    drawn = source[pd.MultiIndex.from_frame(source[BLOCK]).isin(list(blocks))]  # few of thousands
+    parts = {place: rows for place, rows in drawn.groupby(BLOCK, sort=False) if place in set(blocks)}
     lasted = {place: float(rows["seconds"].max()) for place, rows in parts.items()}
     pause = PAUSE * sorted(lasted.values())[len(lasted) // 2] if lasted else 0.0
     begin, placed = 0.0, []

@@ -47,7 +47,12 @@ WINDOWS: Columns = {
     "later": "float64",  # rate in the later halves of its slices over that in the earlier ones
     "lead_in_passes": "int64",  # unmeasured cycles before its stretch
     "not_steady": "bool",  # caches were emptied, and rates or occupancy still changed in the last of these cycles
+    "host": "str",  # the node; "" in blocks from before this was written
+    "processor": "str",  # its model; "" where nothing was measured
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
+# Columns of windows that blocks lack which were measured before, and what they have there.
+LATER_WINDOWS = ("host", "processor", "machine")
 
 # blocks/<company>/<n>/slices.parquet: a row per slice and active member.
 SLICES: Columns = {

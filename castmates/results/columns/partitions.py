@@ -26,6 +26,7 @@ SENSITIVITY: Columns = {
     "rounds": "int64",
     "platform": "str",
     "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its solo rate; a row per curve.
@@ -46,6 +47,7 @@ KNEES: Columns = {
     "blocks": "int64",  # of the point that has fewest
     "verdict": "str",  # known, between, at least, not reached, too few blocks
     "platform": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/pareto.csv: what a lead loses and what its antagonists keep under every partition of a mix.
@@ -75,6 +77,7 @@ PARETO: Columns = {
     "design": "str",  # of a confirming study: how its counted blocks were measured otherwise than the search's
     "platform": "str",
     "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/recommendations.csv: the smallest lead mask that keeps the wanted limit; a row per mix of several members.
@@ -120,6 +123,7 @@ RECOMMENDATIONS: Columns = {
     "confirmed_design": "str",  # how it measured otherwise than the search
     "platform": "str",
     "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # What recommend_partitions leaves.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.block import WINDOWS, Columns
+from castmates.results.columns.nodes import NODES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +54,10 @@ EFFECTS: Columns = {
     "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
     "antagonists_gb_s": "float64",  # 1e9 bytes a second that antagonists read and wrote by their own count
     "antagonists_peak_pct": "float64",  # the same in per cent of the peak measured of one package; NaN: not known
+    "machine": "str",  # the class of nodes; "" in a study without classes
+    "nodes": "int64",  # hosts on which it was measured
+    "nodes_p_holm": "float64",  # that the nodes do not differ, adjusted as p_holm is; NaN on one node
+    "over": "str",  # whose means the interval is of: launches; nodes, where the effect may differ between them
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
@@ -93,6 +98,7 @@ ATTRIBUTION: Columns = {
     "points_within_low": "float64",  # 95 % within launch, of the points
     "points_within_high": "float64",
     "possibly_biased": "bool",  # a co-run at either end was rejected more often than a baseline, as in effects
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.
@@ -115,6 +121,7 @@ CONTROLS: Columns = {
     "mix": "str",  # of the positive and the negative control
     "baseline": "str",  # solo; of the positive and the negative control placebo
     "study_lead": "bool",  # False where the lead plays only in the controls
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/carryover.csv: whether the scene before a window affects its rate; a row per member.
@@ -134,6 +141,7 @@ CARRYOVER: Columns = {
     "p_holm": "float64",  # adjusted over the members of the same role
     "verdict": "str",  # none seen, seen, too few windows
     "platform": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/blocks.csv: a row per block, also of failed ones.
@@ -151,6 +159,12 @@ BLOCKS: Columns = {
     "windows": "int64",
     "windows_rejected": "int64",
     "platform": "str",
+    # Added later.
+    "host": "str",  # the node that it was measured on
+    "processor": "str",  # its model; "" where nothing was measured
+    "boot_id": "str",  # of the node: blocks between two starts of it share one
+    "left_out": "bool",  # kept, and not analysed, because the study leaves out its host
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/margins.csv: the margins of the matrix lead × antagonist without a partition, where all of its cells are there.
@@ -169,12 +183,13 @@ MARGINS: Columns = {
     "cells_of": "int64",  # that a whole row or column has
     "blocks": "int64",  # launches in which all the cells of their company were measured
     "platform": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/stamps.csv: what is stamped on the whole study, a row per stamp.
 STAMPS: Columns = {
     "study": "str",
-    "stamp": "str",  # origin only where not all was measured; control, sensitivity; masks only where some were set
+    "stamp": "str",  # origin (not all was measured), control, sensitivity, masks (some were set), machines, nodes
     "word": "str",
     "good": "bool",  # never where not all was measured
     "sentence": "str",
@@ -200,6 +215,7 @@ SYSTEM: Columns = {
     "platform": "str",
     # Added later.
     "possibly_biased": "bool",  # of a member, the co-run was rejected more often than its baseline, as in effects
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies between two
@@ -232,6 +248,7 @@ LATENCY: Columns = {
     "platform": "str",
     # Added later.
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline, as in effects
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
@@ -265,6 +282,7 @@ RESOURCES: Columns = {
     # Added later.
     "scope": "str",  # member; what has none: package 0 …, packages (all of the block's together)
     "scene": "str",  # whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/mitigations.csv: what is tried against the loss of a mix, beside nothing done; a row per mix × mitigation.
@@ -297,6 +315,7 @@ MITIGATIONS: Columns = {
     "verdict": "str",  # of the gain: faster (it gives back), slower, equivalent, unclear, too few blocks, no data
     "reason": "str",  # why it was not tried, or has no number
     "platform": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # tables/distances.csv: the loss of a lead by number and nearness of its antagonists; a row per lead × antagonists ×
@@ -324,6 +343,7 @@ DISTANCES: Columns = {
     "gain_blocks": "int64",  # in which both distances were measured
     "platform": "str",
     "reason": "str",  # why it was not measured: what it needs of the machine, and what there is
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
 # What estimate_effects leaves.
@@ -338,6 +358,7 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "resources": RESOURCES,
     "mitigations": MITIGATIONS,
     "distances": DISTANCES,
+    "nodes": NODES,
     "blocks": BLOCKS,
     "stamps": STAMPS,
     "windows": WINDOWS,

@@ -43,6 +43,11 @@ def fingerprint() -> str:
     return _digest([_flags(), platform.machine(), _cpu_flags(), *_texts(SOURCES.glob("*.[ch]"))])
 
 
+def sources() -> str:
+    """Digest what decides about the binaries besides the processor that they are built on."""
+    return _digest([_flags(), *_texts(SOURCES.glob("*.[ch]"))])[:12]
+
+
 def content(kernel: str) -> str:
     """Digest what one kernel does, wherever it is built: its own source, what that includes, and the flags.
 

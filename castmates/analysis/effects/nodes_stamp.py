@@ -1,0 +1,74 @@
+"""What is stamped on a study that was measured on several nodes, or on several classes of them."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from castmates.analysis.effects.nodes import failing
+from castmates.analysis.effects.verdicts import DIFFER
+from castmates.english import counted, listed
+from castmates.study.spec import Plan
+
+Row = tuple[str, tuple[str, str], bool]  # stamp, word and sentence, whether it is good
+_EFFECT = ["machine", "platform", "mix", "partition", "baseline", "member"]
+
+
+def nodes_stamps(plan: Plan, parts: Sequence[Plan], nodes: pd.DataFrame, left_out: int) -> list[Row]:
+    """The stamps `machines` and `nodes`; none of a study on one node of one kind."""
+    aside = [_aside(plan.ignored_hosts, left_out)] if plan.ignored_hosts else []
+    return [*_machines(plan, parts), *_nodes(nodes, aside)]
+
+
+def failure_sentence(failed: pd.DataFrame) -> str:
+    """Which nodes failed which of their controls, and what can be done."""
+    hosts = sorted(set(failed["host"]))
+    their = "its" if len(hosts) == 1 else "their"
+    return (
+        f"{listed([_failed(host, failed[failed['host'] == host]) for host in hosts])} failed {their} own controls; "
+        f"`leave_out: [{', '.join(hosts)}]` in the study keeps {their} blocks out of the analysis."
+    )
+
+
+def _failed(host: str, own: pd.DataFrame) -> str:
+    words = [
+        f"{control} of {mix or lead}: {verdict}"
+        for control, mix, lead, verdict in own[["control", "mix", "lead", "verdict"]].itertuples(index=False, name=None)
+    ]
+    return f"{host} ({'; '.join(words)})"
+
+
+def _aside(ignored: Sequence[str], left_out: int) -> str:
+    were = "was" if left_out == 1 else "were"
+    return f"{counted(left_out, 'launch')} on {listed(list(ignored))} {were} left out of the analysis, and kept."
+
+
+def _machines(plan: Plan, parts: Sequence[Plan]) -> list[Row]:
+    names = [part.machine for part in parts]
+    if plan.machines:
+        word = "1 class" if len(names) == 1 else f"{len(names)} classes"
+        sentence = f"Measured on nodes of {listed(names)}: each has separate rows, and nothing is pooled over them."
+        return [("machines", (word, sentence), True)]
+    if len(names) < 2:
+        return []
+    launches = [f"{part.machine} ({counted(len(part.blocks), 'launch')})" for part in parts]
+    sentence = (
+        f"Measured on {listed(launches)}: each has separate rows in the tables, and the page shows {names[0]} alone. "
+        "`machines` in the study names the classes of nodes (config/README.md)."
+    )
+    return [("machines", (f"{len(names)} processor models", sentence), False)]
+
+
+def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
+    hosts, failed = sorted(set(nodes["host"])), failing(nodes)
+    rows = nodes[nodes["control"] == ""].drop_duplicates(_EFFECT)
+    differ = list(dict.fromkeys(rows.loc[rows["verdict"] == DIFFER, "mix"]))
+    if not hosts:
+        return [("nodes", ("nodes left out", " ".join(aside)), True)] if aside else []
+    if len(failed):
+        word, sentence = f"{counted(failed['host'].nunique(), 'node')} failed", failure_sentence(failed)
+    elif differ:
+        word = "nodes differ"
+        sentence = f"The nodes {listed(hosts)} differ in {listed(differ)}; the table of nodes has the effect on each."
+    else:
+        word, sentence = f"{len(hosts)} nodes", f"No difference between the nodes {listed(hosts)} was seen."
+    return [("nodes", (word, " ".join([sentence, *aside])), not len(failed))]

@@ -1,0 +1,18 @@
+"""What is done once, before the first job of a sweep."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from castmates.pipeline.lock import hold_sweep_lock
+from castmates.pipeline.planned_sweep import PlannedSweep
+from castmates.results.asked import remember_blocks
+
+
+def begin(sweep: PlannedSweep, config: Mapping[str, Any], has_jobs_elsewhere: bool) -> None:
+    """Keep other sweeps away from these results, and leave for jobs on other nodes what they need."""
+    project = sweep.project
+    hold_sweep_lock(project.results)
+    if "blocks" in config:
+        remember_blocks(project.results, project.study.budget.blocks)
+    if has_jobs_elsewhere:
+        sweep.tell_jobs()

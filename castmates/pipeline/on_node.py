@@ -1,0 +1,46 @@
+"""A block on a node of a cluster, whose processor may be another one than that of the machine that planned."""
+
+import json
+from pathlib import Path
+
+from castmates import shipped
+from castmates.errors import CastmatesError
+from castmates.study.spec import Block, Member
+from castmates.workloads import environments
+from castmates.workloads.native import build as native
+
+
+def built_for_us(block: Block, cache: Path) -> Block:
+    """The block with our own programs as this processor needs them: they are built for the very one that builds them.
+
+    Their sources have to be those that the block was planned with.
+    """
+    planned, ours = block.company.native_key, environments.key(environments.NATIVE, shipped.environments())
+    if block.design.model is not None or ours == planned:
+        return block
+    sources = _sources_of(environments.place_of(environments.NATIVE, planned, cache))
+    if sources is None:  # built by an earlier version, or not by a sweep
+        return block
+    if sources != native.sources():
+        raise CastmatesError(
+            "the sources of the kernels are no longer those that this block was planned with; run the same command "
+            "again."
+        )
+    environments.build(environments.NATIVE, shipped.environments(), cache)
+    members = tuple(_with_native(member, ours) for member in block.company.members)
+    return block.model_copy(
+        update={"company": block.company.model_copy(update={"native_key": ours, "members": members})}
+    )
+
+
+def _with_native(member: Member, key: str) -> Member:
+    is_native = member.environment == environments.NATIVE
+    return member.model_copy(update={"environment_key": key}) if is_native else member
+
+
+def _sources_of(place: Path) -> str | None:
+    try:
+        sources = json.loads(environments.ready_file(place).read_bytes()).get("sources")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return str(sources) if sources else None

@@ -1,0 +1,139 @@
+"""The sweep as the process sees it that plans it, and what that leaves for jobs on other machines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from types import ModuleType
+
+from castmates import plugins, project
+from castmates.project import Project
+from castmates.results import for_jobs
+from castmates.results.for_jobs import BlockTerms, Found, Terms
+from castmates.results.rounds import decided_rounds
+from castmates.results.torn import remember_torn, torn_blocks
+from castmates.study import schedule
+from castmates.study.decisions import without_decisions
+from castmates.study.fingerprints import Fingerprints
+from castmates.study.looks import needed
+from castmates.study.model import Study
+from castmates.study.rounds import FIRST_LAUNCHES
+from castmates.study.spec import PROTOCOL, Block, Plan
+from castmates.workloads import environments, inputs
+
+FiguresOf = Callable[[Study, Plan], list[str]]
+
+
+class PlannedSweep:
+    """A project with its plan, as the rules need them."""
+
+    def __init__(self, loaded: Project, plan: Plan, cache: Path, figures_of: FiguresOf) -> None:
+        self._figures_of = figures_of
+        self.project, self.plan, self.cache = loaded, plan, cache
+        self.paths: Mapping[str, Block] = {block.path: block for block in plan.blocks}
+        self.undecided = any(block.design.decided for block in plan.blocks)
+        # What has to be the same for a block to count as measured.
+        self._undecided = {block.path: block for block in without_decisions(plan).blocks}
+        self._fingerprints = Fingerprints()
+        self._found: Found | None = None
+        self._is_told = False
+
+    @classmethod
+    def of(cls, study_file: Path, blocks: object, cache: Path, figures_of: FiguresOf) -> "PlannedSweep":
+        """Read the project and plan; which figures a study has is for those to say who draw them."""
+        plugins.refuse_broken()
+        loaded = project.load(study_file, blocks)
+        return cls(loaded, loaded.plan(), cache, figures_of)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What the rules need to know of the study as a whole."""
+        study = self.project.study
+        return Terms(
+            study=study.name,
+            study_file=str(self.project.study_file),
+            study_text=self.project.fingerprint,
+            plan=self._fingerprints.of_plan(without_decisions(self.plan)),
+            modelled=self.project.modelled,
+            cache=str(self.cache),
+            mixes=list(dict.fromkeys(mix.name for mix in self.plan.mixes)),
+            figures=self._figures_of(self.project.study, self.plan),
+            precision=study.budget.precision,
+            margin=study.margin,
+            isolated=study.attribution.isolated,
+            lead_loss=study.recommend.lead_loss,
+            trials=self.project.trials(self.cache),
+            protocol=PROTOCOL,
+        )
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """The blocks that were measured when the sweep began."""
+        return frozenset(block.path for block in self.project.results.measured(self.plan).blocks)
+
+    @cached_property
+    def decided(self) -> Mapping[str, int]:
+        """The numbers of rounds that were decided when the sweep began, by company."""
+        return decided_rounds(self.project.results)
+
+    @cached_property
+    def torn(self) -> frozenset[str]:
+        """Those of the measured blocks that have lost a table since."""
+        return torn_blocks(self.project.results, self.measured)
+
+    @cached_property
+    def torn_note(self) -> str:
+        """The note of which blocks are torn, "" without any.
+
+        The rules ask while they are read: of files that come later Snakemake believes that they are not there.
+        """
+        return str(remember_torn(self.project.results, self.torn)) if self.torn else ""
+
+    # Found once: Snakemake asks again whenever a job ends, and an interrupt there shows a traceback.
+    @cache  # noqa: B019 (a process has one sweep)
+    def block(self, path: str) -> BlockTerms:
+        """What is needed to know of a block of the plan."""
+        block = self.paths[path]
+        company = block.company
+        built = {(environments.NATIVE, company.native_key)}
+        built |= {(each.environment, each.environment_key or "") for each in company.members if each.environment}
+        made = {(each.inputs, each.inputs_key or "") for each in company.members if each.inputs}
+        return BlockTerms(
+            spec=self._fingerprints.of_block(self._undecided[path]),
+            priority=schedule.block_priority(block.seed, block.number),
+            waits=block.design.decided and path not in self.measured,
+            environments=[] if self.project.modelled else self._files(environments, built),
+            inputs=self._files(inputs, made),
+        )
+
+    def first_blocks(self, company: str) -> list[str]:
+        """The launches of a company that decide how many rounds its others have; none where that is decided."""
+        if company in self.decided:
+            return []
+        return [f"{company}/{number + 1}" for number in range(FIRST_LAUNCHES)]
+
+    def needed(self, decisions: Sequence[Sequence[str]]) -> list[str]:
+        """The blocks that are needed after these decisions."""
+        return needed(self.plan, decisions)
+
+    def found(self, decisions: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        """The blocks of which the study consists by its decisions; jobs learn it at once."""
+        return self._found_after(tuple(map(frozenset, decisions)))
+
+    @cache  # noqa: B019 (as above; rules and bundles ask, and there may be tens of thousands)
+    def _found_after(self, decisions: tuple[frozenset[str], ...]) -> tuple[str, ...]:
+        wanted = {*needed(self.plan, decisions), *self.measured}
+        self._found = Found(tuple(path for path in self.paths if path in wanted), len(decisions))
+        if self._is_told:
+            for_jobs.write_found(self.terms, self._found)
+        return self._found.blocks
+
+    def tell_jobs(self) -> None:
+        """Leave for jobs on other machines what they need, from now on."""
+        for_jobs.write_sweep(self.terms, {path: self.block(path) for path in self.paths})
+        if self._found is not None:
+            for_jobs.write_found(self.terms, self._found)
+        self._is_told = True
+
+    def _files(self, kind: ModuleType, named: set[tuple[str, str]]) -> list[str]:
+        """What is there when these environments are built, or these data sets are made."""
+        return [str(kind.ready_file(kind.place_of(name, key, self.cache))) for name, key in sorted(named)]

@@ -1,0 +1,173 @@
+"""What a sweep leaves for its jobs on other machines, so that a job neither plans nor reads the study.
+
+Light: Snakemake reads the workflow anew for each job, and this module then stands for the project and its plan.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.results.folder import RESULTS, StudyFolder
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the rules need to know of the study as a whole."""
+
+    study: str  # its name
+    study_file: str
+    study_text: str  # fingerprint
+    plan: str  # fingerprint
+    modelled: bool
+    cache: str  # the folder of environments and inputs
+    mixes: Sequence[str]
+    figures: Sequence[str]
+    precision: float | None
+    margin: float
+    isolated: str | None
+    lead_loss: float | None
+    protocol: int
+    trials: Mapping[str, str]  # short names of the records that results are shown with
+
+    @property
+    def folder(self) -> StudyFolder:
+        """The folder of the study's results."""
+        return StudyFolder.of(self.study)
+
+
+@dataclass(frozen=True)
+class BlockTerms:
+    """What the rule that measures a block needs to know of it."""
+
+    spec: str  # fingerprint: what decides whether it must be measured again
+    priority: int
+    waits: bool  # for the decision how many rounds it has
+    environments: Sequence[str]  # the files that are there when its environments are built
+    inputs: Sequence[str]  # the same of its data sets
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a sweep finds out on its way: the precision decides how many blocks there are."""
+
+    blocks: tuple[str, ...]  # that the study consists of
+    looks: int  # that were taken
+
+
+@dataclass(frozen=True)
+class WrittenSweep:
+    """The sweep as one of its jobs sees it."""
+
+    terms: Terms
+    # What decides whether a block has to be measured is decided; a job only needs the inputs that it reads.
+    undecided: bool = False
+    torn: frozenset[str] = frozenset()
+    torn_note: str = ""
+
+    def block(self, path: str) -> BlockTerms:
+        """What is needed to know of a block of the plan."""
+        company, _, number = path.rpartition("/")
+        content = _read(_company_file(self.terms.folder, company))
+        try:
+            return BlockTerms(**content["common"], **content["blocks"][number])
+        except (KeyError, TypeError):
+            raise CastmatesError(f"{self.terms.folder}: the sweep that runs now has no block '{path}'.") from None
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks that the study consists of."""
+        return self._found.blocks
+
+    @property
+    def looks(self) -> list[Path]:
+        """What the looks at the precision left."""
+        return [self.terms.folder.look_file(number + 1) for number in range(self._found.looks)]
+
+    @cached_property
+    def _found(self) -> Found:
+        found = _read(_found_file(self.terms.folder))
+        return Found(tuple(found["blocks"]), found["looks"])
+
+
+def written_sweep(study_file: Path) -> WrittenSweep:
+    """The sweep of this study that has started us."""
+    file = _terms_file(study_file)
+    try:
+        terms = Terms(**_read(file))
+    except TypeError:
+        raise CastmatesError(f"{file}: another version of Castmates wrote this; run the sweep again.") from None
+    if not terms.modelled and not _mark(Path(terms.cache)).is_file():
+        raise CastmatesError(
+            f"this node does not see the cache {terms.cache} of the machine that started the sweep: set "
+            "CASTMATES_CACHE to a folder on a file system that all nodes share, and run the same command again."
+        )
+    return WrittenSweep(terms)
+
+
+def write_sweep(terms: Terms, blocks: Mapping[str, BlockTerms]) -> None:
+    """Leave this for the jobs; companies first, so that what names them is never older."""
+    by_company: dict[str, dict[str, BlockTerms]] = {}
+    for path, block in blocks.items():
+        company, _, number = path.rpartition("/")
+        by_company.setdefault(company, {})[number] = block
+    for company, ours in by_company.items():
+        _write(_company_file(terms.folder, company), _folded(ours))
+    if not terms.modelled:
+        replace_text(_mark(Path(terms.cache)), "All nodes of a cluster have to see this folder.\n")
+    _write(_terms_file(Path(terms.study_file)), asdict(terms))
+
+
+def write_found(terms: Terms, found: Found) -> None:
+    """Leave what was found out."""
+    _write(_found_file(terms.folder), asdict(found))
+
+
+def _folded(blocks: Mapping[str, BlockTerms]) -> dict[str, Any]:
+    """What all blocks of a company have in common, once: thousands have the same environments."""
+    records = {number: asdict(block) for number, block in blocks.items()}
+    first = next(iter(records.values()))
+    common = {key: value for key, value in first.items() if all(each[key] == value for each in records.values())}
+    return {
+        "common": common,
+        "blocks": {
+            number: {key: value for key, value in record.items() if key not in common}
+            for number, record in records.items()
+        },
+    }
+
+
+def _company_file(folder: StudyFolder, company: str) -> Path:
+    return folder.for_jobs / "companies" / f"{company}.json"
+
+
+def _found_file(folder: StudyFolder) -> Path:
+    return folder.for_jobs / "found.json"
+
+
+def _terms_file(study_file: Path) -> Path:
+    """By the study's file, because that is what a job is told; relative, since nodes may see the project elsewhere."""
+    return RESULTS / ".jobs" / f"{hashlib.sha256(str(study_file).encode()).hexdigest()[:16]}.json"
+
+
+def _mark(cache: Path) -> Path:
+    return cache / ".shared"
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    replace_text(file, json.dumps(content) + "\n")
+
+
+def _read(file: Path) -> Any:  # noqa: ANN401 (what JSON can hold)
+    try:
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError) as problem:
+        raise CastmatesError(
+            f"{file.absolute()} cannot be read on this node ({type(problem).__name__}): the folder that the sweep was "
+            "started in has to lie on a file system that all nodes share."
+        ) from None

@@ -1,0 +1,52 @@
+"""Fingerprints of thousands of blocks: what they have in common is put into words once, not once for each."""
+
+import hashlib
+import json
+from typing import Protocol
+
+from castmates.study.frozen import Frozen
+from castmates.study.spec import Block, Company, Design, Plan
+
+
+class _Digest(Protocol):
+    def update(self, text: bytes, /) -> None: ...
+
+
+class Fingerprints:
+    """The same as `Frozen.fingerprint` gives, by which jobs are known since the first release."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, bytes] = {}
+        self._known: list[Frozen] = []  # kept, so that no other record gets the id of one of them
+
+    def of_block(self, block: Block, digits: int = 16) -> str:
+        """The fingerprint of a block."""
+        digest = hashlib.sha256()
+        self._add(digest, block)
+        return digest.hexdigest()[:digits]
+
+    def of_plan(self, plan: Plan, digits: int = 16) -> str:
+        """The fingerprint of a plan; its text, which may be hundreds of megabytes, is never whole in memory."""
+        rest = json.dumps(plan.model_dump(mode="json", exclude={"blocks"}), sort_keys=True, separators=(",", ":"))
+        digest = hashlib.sha256(b'{"blocks":[')  # the first of the sorted keys
+        for place, block in enumerate(plan.blocks):
+            if place:
+                digest.update(b",")
+            self._add(digest, block)
+        digest.update(b"]," + rest[1:].encode())
+        return digest.hexdigest()[:digits]
+
+    def _add(self, digest: _Digest, block: Block) -> None:
+        """Add the block's canonical text."""
+        digest.update(b'{"company":')
+        digest.update(self._text(block.company))
+        digest.update(b',"design":')
+        digest.update(self._text(block.design))
+        rest = f',"number":{block.number},"seed":{block.seed},"study":{json.dumps(block.study)}}}'
+        digest.update(rest.encode())
+
+    def _text(self, common: Company | Design) -> bytes:
+        if id(common) not in self._texts:
+            self._known.append(common)
+            self._texts[id(common)] = common.canonical().encode()
+        return self._texts[id(common)]

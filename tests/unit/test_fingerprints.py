@@ -1,0 +1,34 @@
+"""Fingerprints that are made of common parts are those of the whole text: no measured block may get another one."""
+
+from castmates.study.decisions import without_decision, without_decisions
+from castmates.study.fingerprints import Fingerprints
+from castmates.study.plan_text import plan_of, text_of
+from castmates.study.spec import Block
+from tests.unit.makers import plan, study
+
+
+def test_fingerprints_are_those_of_the_whole_text():
+    whole = plan(study(["x", "y"], ["a", "b"], budget={"blocks": 3}))
+    copied = plan_of(text_of(whole))
+    for each in (whole, copied, whole.model_copy(update={"blocks": ()}), whole.model_copy(update={"study": 'a"b'})):
+        ours = Fingerprints()
+        assert ours.of_plan(each) == each.fingerprint(16)
+        assert [ours.of_block(block) for block in each.blocks] == [block.fingerprint(16) for block in each.blocks]
+        assert len({ours.of_block(block) for block in each.blocks}) == len(each.blocks)
+
+
+def test_blocks_without_decisions_are_the_same_one_by_one_and_in_their_plan():
+    before = plan(study(["x", "y"], ["a"], budget={"blocks": 4, "rounds": "auto"}))
+    after = plan(
+        study(["x", "y"], ["a"], budget={"blocks": 4, "rounds": "auto"}),
+        decided={company.id: number for number, company in enumerate(before.companies, start=4)},
+    )
+    ours = Fingerprints()
+    assert {block.design.decided for block in after.blocks} == {True, False}
+    assert [ours.of_block(block) for block in without_decisions(after).blocks] == [
+        without_decision(block).fingerprint(16) for block in after.blocks
+    ]
+
+
+def test_a_block_has_no_part_that_the_fingerprint_leaves_out():
+    assert sorted(Block.model_fields) == ["company", "design", "number", "seed", "study"]

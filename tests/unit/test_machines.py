@@ -1,0 +1,174 @@
+"""A study over classes of nodes: planned for each from its capture, a mix of a class is a mix of its own."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from castmates import project
+from castmates.errors import CastmatesError
+from castmates.machine.capture.capture import record
+from castmates.study.class_names import class_of, named, without_class
+from castmates.study.node_classes import parts_of
+from castmates.study.plan_text import plan_of, text_of
+from castmates.study.wanted import place_of, with_place
+from tests.unit import machines, sysfs
+
+ROOT = Path(__file__).parents[2]
+STUDY = {
+    "name": "over-classes",
+    "leads": ["chase"],
+    "antagonists": ["stream"],
+    "mixes": [{"lead": "chase", "antagonists": ["stream"], "distance": ["llc", "other-socket"]}],
+    "controls": None,
+}
+MODELLED = {  # none of the catalogue's workloads
+    "platform": "modelled",
+    "leads": ["ranking"],
+    "antagonists": ["flood"],
+    "mixes": [{"lead": "ranking", "antagonists": ["flood"], "distance": ["llc", "other-socket"]}],
+    "workloads": {name: {"unit": "step", "model": {"compute": 0.01}} for name in ("ranking", "flood")},
+}
+MODELS = {"small": {"model": {"cores": 4, "ways": 8}}, "large": {"model": {"cores": 8, "ways": 12}}}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    return tmp_path
+
+
+def captured(folder, name, machine, processor):
+    root = sysfs.build(folder / f"root-{name}", machine)
+    (root / "proc").mkdir(exist_ok=True)
+    (root / "proc/cpuinfo").write_text(f"processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: {processor}\n")
+    (root / "proc/meminfo").write_text("MemTotal:       131072000 kB\n")
+    file = folder / f"{name}.json.gz"
+    record(file, root)
+    return str(file)
+
+
+def at(folder, value):
+    """The captures of a value are in this folder."""
+    if isinstance(value, dict):
+        return {key: at(folder, each) for key, each in value.items()}
+    return str(folder / value) if str(value).endswith(".gz") else value
+
+
+def load(folder, changes):
+    file = folder / "study.yaml"
+    file.write_text(yaml.safe_dump(STUDY | changes, sort_keys=False))
+    return project.load(file)
+
+
+@pytest.fixture
+def two(folder):
+    xeon = captured(folder, "xeon", machines.xeon(), "Intel(R) Xeon(R) Gold 6326")
+    epyc = captured(folder, "epyc", machines.epyc(), "AMD EPYC 7443")
+    return load(folder, {"machines": {"xeon": xeon, "epyc": {"capture": epyc, "slurm": {"constraint": "milan"}}}})
+
+
+def test_names_carry_the_class_and_lose_it():
+    for name in ("chase", "chase@1", "chase+stream:smt", "chase@2#2"):
+        assert class_of(named(name, "xeon")) == "xeon"
+        assert without_class(named(name, "xeon")) == name
+    assert named("chase+stream+stream:smt", "xeon") == "chase~xeon+stream+stream:smt"
+    assert place_of("chase~xeon+stream:smt") == "smt"
+    assert with_place("stream~xeon+stream~xeon", "chase~xeon+stream+stream:llc") == "stream+stream:llc"
+
+
+def test_every_mix_is_planned_for_every_class_from_its_capture(two):
+    plan = two.plan()
+    assert [machine.name for machine in plan.machines] == ["xeon", "epyc"]
+    names = [mix.name for mix in plan.mixes]
+    assert len(names) == len(set(names))
+    # Two names may stand for one measurement within a class, but never in two classes.
+    of_class = [{mix.identity for mix in plan.mixes if class_of(mix.name) == name} for name in ("xeon", "epyc")]
+    assert of_class[0].isdisjoint(of_class[1])
+    assert {without_class(name) for name in names if class_of(name) == "xeon"} == {
+        without_class(name) for name in names if class_of(name) == "epyc"
+    }
+    for each in two.by_class:
+        alone = project.on_captured_machine(replace(two, study=each.study), each.elsewhere.file).plan()
+        members = {
+            member.name: member for block in plan.blocks for member in block.company.members
+        }  # by names that no other class has
+        for block in alone.blocks:
+            for member in block.company.members:
+                ours = members[named(member.name, each.machine)]
+                # Placement, memory nodes and sizes (`4llc`) are those of the captured machine.
+                assert (ours.cpus, ours.nodes, ours.command) == (member.cpus, member.nodes, member.command)
+    commands = {class_of(m.name): m.command for b in plan.blocks for m in b.company.members if m.workload == "stream"}
+    assert commands["xeon"] != commands["epyc"], "each class has the sizes of its own cache"
+
+
+def test_blocks_carry_their_class_and_never_share_a_company(two):
+    plan = two.plan()
+    for block in plan.blocks:
+        assert {class_of(mix.name) for mix in block.company.mixes} == {block.company.machine}
+        assert {class_of(member.name) for member in block.company.members} == {block.company.machine}
+    parts = parts_of(plan)
+    assert [part.machine for part in parts] == ["xeon", "epyc"]
+    assert sorted(block.path for part in parts for block in part.blocks) == [block.path for block in plan.blocks]
+    assert plan_of(text_of(plan)) == plan
+
+
+def test_what_a_class_cannot_seat_is_left_out_there_with_its_reason(folder):
+    study = load(
+        folder,
+        {
+            "machines": {"one": {"model": {}}, "two": {"model": {"domains": 2, "sockets": 2}}},
+            **MODELLED,
+        },
+    )
+    plan = study.plan()
+    assert {mix.name for mix in plan.mixes} >= {"ranking~two+flood:other-socket", "ranking~one+flood:llc"}
+    (left_out,) = plan.left_out
+    assert (left_out.mix, left_out.lead) == ("ranking~one+flood:other-socket", "ranking~one")
+    assert "another socket" in left_out.reason
+    with pytest.raises(CastmatesError, match=r"no class of nodes has a place for the mix ranking\+flood:other-socket"):
+        load(folder, {
+            "machines": MODELS, **MODELLED,
+        }).plan()  # fmt: skip
+
+
+def test_a_plan_without_classes_has_no_word_of_them(folder):
+    plan = load(folder, MODELLED | {"mixes": []}).plan()
+    text = text_of(plan)
+    assert "machine" not in text
+    assert "ignored_hosts" not in text
+    assert "~" not in text
+    assert not any("machine" in block.model_dump()["company"] for block in plan.blocks)
+    assert json.loads(text)["study"] == "over-classes"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"machines": {"xeon": "nothing.json.gz"}}, r"line \d+: 'machines.xeon': \S*nothing.json.gz: there is no "
+         r"such file; `castmates doctor --capture \S*nothing.json.gz` makes one"),
+        ({"machines": {"xeon": "xeon.json.gz", "same": "again.json.gz"}}, "the classes 'xeon' and 'same' of 'machines' "
+         r"have the same Intel\(R\) Xeon\(R\) Gold 6326, caches and memory"),
+        ({"platform": "modelled", "machines": {"xeon": "xeon.json.gz"}}, "a 'model' for 'xeon', because this study is "
+         "modelled"),
+        ({"machines": MODELS}, "a 'capture' for 'small'.*because this study is not modelled"),
+        ({"platform": "modelled", "machines": {"a": {"model": {}}, "b": {"model": {}}}}, "'a' and 'b' are the same"),
+        ({"machines": {"xeon": {}}}, "either 'capture'"),
+        ({"machines": {"Xeon": "xeon.json.gz"}}, "a name is made of lower-case letters"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_a_sentence(folder, changes, said):
+    for name in ("xeon", "again"):
+        captured(folder, name, machines.xeon(), "Intel(R) Xeon(R) Gold 6326")
+    with pytest.raises(CastmatesError) as refused:
+        load(folder, {key: at(folder, value) for key, value in changes.items()}).plan()
+    assert re.search(said, str(refused.value)), str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_study_with_classes_is_not_planned_for_another_machine(two):
+    with pytest.raises(CastmatesError, match=r"names its machines \(xeon, epyc\) and is planned for them"):
+        project.on_captured_machine(two, Path("xeon.json.gz"))
