@@ -196,7 +196,7 @@ def _more(one: Round, state: str, before: int, after: int, what: str) -> float:
 
 def _row(rounds: Sequence[Round], size: int, state: str) -> list[str]:
     def of(what: str, whose: str) -> float:
-        return median(getattr(one[whose, state, size], what) for one in rounds)
+        return float(median(getattr(one[whose, state, size], what) for one in rounds))
 
     seconds = [f"{of('seconds', whose):.1f}" for whose in (PLAIN, OURS)]
     return [str(size), state, *seconds, *(f"{of('kilobytes', whose) / 1e3:.0f}" for whose in (PLAIN, OURS))]
