@@ -12,6 +12,7 @@ from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
 from castmates.report.block_facts import LedgerFacts, Settled
 from castmates.report.block_record import BlockRecord
+from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import processor
 from castmates.report.text.design import designed_rounds
@@ -220,9 +221,10 @@ def readings_sentence(blocks: Sequence[BlockRecord]) -> str:
     return f"{len(lacking)} of {counted(len(blocks), 'launch')} lack some, for example: {'; '.join(lacking[0])}."
 
 
+@once
 def settles(results: Results) -> dict[tuple[str, int], Settled]:
     """What each block found out about its settle time, as far as it is recorded."""
-    return {record.place: record.settled for record in results.records if record.settled}
+    return {record.place: settled for record in results.records if (settled := record.settled)}
 
 
 def settle_sentence(settled: Mapping[tuple[str, int], Settled]) -> str:
