@@ -68,16 +68,17 @@ def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
     differ = list(dict.fromkeys(rows.loc[rows["verdict"] == DIFFER, "mix"]))
     if not hosts:
         return [("nodes", ("nodes left out", " ".join(aside)), True)] if aside else []
-    if len(failed):
-        word, sentence = f"{counted(failed['host'].nunique(), 'node')} {FAILED}", failure_sentence(failed)
-    elif differ:
-        word = "nodes differ"
-        sentence = f"The nodes {'; '.join(each)} differ in {listed(differ)}; the table of nodes has the effect on each."
-    else:
-        word = f"{sum(map(len, hosts.values()))} nodes"
-        sentence = f"No difference between the nodes {'; '.join(each)} was seen."
+    said = [failure_sentence(failed)] if len(failed) else []
+    if differ:
+        said.append(
+            f"The nodes {'; '.join(each)} differ in {listed(differ)}; the table of nodes has the effect on each."
+        )
+    elif not said:
+        said.append(f"No difference between the nodes {'; '.join(each)} was seen.")
+    word = DIFFER if differ else f"{sum(map(len, hosts.values()))} nodes"
+    word = f"{counted(failed['host'].nunique(), 'node')} {FAILED}" if len(failed) else word
     few = [_FEW] if any(1 < len(names) < FEWEST_NODES for names in hosts.values()) else []
-    return [("nodes", (word, " ".join([sentence, *few, *aside])), not len(failed))]
+    return [("nodes", (word, " ".join([*said, *few, *aside])), not len(failed))]
 
 
 def is_bad(word: str) -> bool:
