@@ -269,8 +269,13 @@ def _capture_of(project: Project, name: str) -> Elsewhere:
     try:
         return captured_machine(Path(project.study.machines[name].capture or ""))
     except CastmatesError as problem:
-        line = line_of(_text(project.study_file, "the study"), str(project.study_file), ("machines", name))
-        raise CastmatesError(f"{project.study_file}, line {line}: 'machines.{name}': {problem}") from None
+        raise CastmatesError(f"{_place(project, name)}: 'machines.{name}': {problem}") from None
+
+
+def _place(project: Project, name: str) -> str:
+    """Where a class stands: file and line."""
+    file = str(project.study_file)
+    return f"{file}, line {line_of(_text(project.study_file, 'the study'), file, ('machines', name))}"
 
 
 def _refuse_twins(project: Project) -> None:
@@ -282,9 +287,9 @@ def _refuse_twins(project: Project) -> None:
         for name, other in known:
             if not difference(other.facts, each.elsewhere.facts):
                 raise CastmatesError(
-                    f"{project.study_file}: the classes '{name}' and '{each.machine}' of 'machines' have the same "
-                    f"{other.processor or 'processor'}, caches and memory, so a node would be of both; keep one of "
-                    "them: nodes of one class are told apart in the results anyway."
+                    f"{_place(project, each.machine)}: the classes '{name}' and '{each.machine}' of 'machines' have "
+                    f"the same {other.processor or 'processor'}, caches and memory, so a node would be of both; keep "
+                    "one of them: nodes of one class are told apart in the results anyway."
                 )
         known.append((each.machine, each.elsewhere))
 

@@ -9,7 +9,9 @@ import castmates.pipeline.script
 from castmates.files import cache_folder
 from castmates.pipeline.measure_block import measure, planned
 from castmates.results.folder import StudyFolder
+from castmates.results.node_notes import node_here, note_attempt, note_refusal
 from castmates.results.plans import read_launch
+from castmates.runner.node_check import OtherNode, refuse_other_node
 
 
 def main() -> None:
@@ -21,7 +23,15 @@ def main() -> None:
     parser.add_argument("--owner", type=int, help="end the block when this process is gone")
     arguments = parser.parse_args()
     folder, cache = StudyFolder(arguments.plan.parent), cache_folder()
-    launch = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name)
+    launch, node = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name), node_here()
+    if node:
+        note_attempt(folder, arguments.block, node)
+    try:
+        refuse_other_node(launch.block, launch.machines)
+    except OtherNode:
+        if node:
+            note_refusal(folder, launch.block.company.machine, node)
+        raise
     if launch.block.design.model is None:
         from castmates.machine.shown_facts import facts_here
         from castmates.pipeline.describe_machine import note_node

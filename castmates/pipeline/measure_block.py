@@ -33,17 +33,18 @@ class Interrupted(BaseException):
 def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
     found = next((Launch(block, plan.memory, plan.machines) for block in plan.blocks if block.path == name), None)
-    measure(planned(found, name, plan.study), folder, cache, owner)
+    launch = planned(found, name, plan.study)
+    refuse_other_node(launch.block, launch.machines)
+    measure(launch, folder, cache, owner)
 
 
 def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
-    """Measure a block, or play it where its machine is modelled.
+    """Measure a block on a node of its class, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
     error.
     """
     block = launch.block
-    refuse_other_node(block, launch.machines)
     run_block, name = _runner_of(launch), block.path
     logs = folder / "logs"
     make_folder(logs)

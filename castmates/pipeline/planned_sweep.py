@@ -6,8 +6,9 @@ from pathlib import Path
 from types import ModuleType
 
 from castmates import plugins, project
+from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
-from castmates.results import for_jobs
+from castmates.results import for_jobs, node_notes
 from castmates.results.for_jobs import BlockTerms, Found, Terms
 from castmates.results.rounds import decided_rounds
 from castmates.results.torn import remember_torn, torn_blocks
@@ -15,6 +16,7 @@ from castmates.study import schedule
 from castmates.study.decisions import without_decisions
 from castmates.study.fingerprints import Fingerprints
 from castmates.study.looks import needed
+from castmates.study.machine_keys import MachineClass, SlurmKeys
 from castmates.study.model import Study
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL, Block, Plan
@@ -36,6 +38,7 @@ class PlannedSweep:
         self._fingerprints = Fingerprints()
         self._found: Found | None = None
         self._is_told = False
+        self._cluster = Cluster()
 
     @classmethod
     def of(cls, study_file: Path, blocks: object, cache: Path, figures_of: FiguresOf) -> "PlannedSweep":
@@ -127,8 +130,26 @@ class PlannedSweep:
             for_jobs.write_found(self.terms, self._found)
         return self._found.blocks
 
+    @property
+    def classes(self) -> Sequence[MachineClass]:
+        """The classes of nodes that the study names."""
+        return list(self.project.study.machines.values())
+
+    def slurm_keys(self, path: str) -> SlurmKeys:
+        """How Slurm finds nodes for a block."""
+        machine = self.project.study.machines.get(self.paths[path].company.machine)
+        return machine.slurm if machine else SlurmKeys()
+
+    def slurm_options(self, path: str, attempt: int) -> str:
+        """What an attempt at a block asks of Slurm besides constraint and partition."""
+        folder, machine = self.project.results, self.paths[path].company.machine
+        refused = node_notes.refused_by(folder, machine) if machine else []
+        failed = node_notes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
+        return self._cluster.options(self.slurm_keys(path), refused, failed)
+
     def tell_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""
+        node_notes.forget(self.project.results)
         for_jobs.write_sweep(self.terms, {path: self.block(path) for path in self.paths})
         if self._found is not None:
             for_jobs.write_found(self.terms, self._found)

@@ -10,6 +10,10 @@ from castmates.study.node_facts import NodeFacts, difference
 from castmates.study.spec import Block, NodeClass
 
 
+class OtherNode(CastmatesError):
+    """This node is not of the class of the block."""
+
+
 def refuse_other_node(
     block: Block, machines: Sequence[NodeClass], read_facts: Callable[[], NodeFacts] = facts_here
 ) -> None:
@@ -27,7 +31,7 @@ def refuse_other_node(
     if wanted.facts is None:  # a modelled machine is on every node
         return
     if why := difference(wanted.facts, read_facts()):
-        raise CastmatesError(
+        raise OtherNode(
             f"block {block.path} is for nodes of the class '{name}' ({wanted.capture}), and {platform.node()} is not "
             f"one: {why}; let it run on a node of that class ('machines.{name}.slurm' in the study selects them), or "
             f"capture this node with `{MAKES_ONE} FILE` as a class of its own."

@@ -163,8 +163,9 @@ def _known_keys(model: type[BaseModel], path: Path) -> list[str]:
 def _resolved(node: Any, schema: Any) -> Any:  # noqa: ANN401 (a piece of JSON schema)
     for reference in [node, *node.get("anyOf", []), *node.get("allOf", [])]:
         if "$ref" in reference:
-            return schema["$defs"][reference["$ref"].rsplit("/", 1)[-1]]
-    return node
+            return _resolved(schema["$defs"][reference["$ref"].rsplit("/", 1)[-1]], schema)
+    # What a word alone is short for stands beside that word.
+    return next((each for each in node.get("anyOf", []) if "properties" in each), node)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

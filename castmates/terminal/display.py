@@ -25,7 +25,7 @@ from castmates.terminal import prepared, words
 from castmates.terminal.failed import Failures
 from castmates.terminal.jobs import ANALYSIS, LAUNCHES, Job
 from castmates.terminal.log_lines import LogLines
-from castmates.terminal.notes import Inbox
+from castmates.terminal.notes import Inbox, recorded
 from castmates.terminal.screens import Screen, clock_time, screen
 from castmates.terminal.sweep import Sweep
 from castmates.workloads import environments, inputs
@@ -35,6 +35,7 @@ SAFE = "     (Ctrl-C is safe: the same command goes on)"
 TICK = 1.0  # seconds between two drawings, where nothing is measured
 FASTEST = 0.1  # and where many launches run side by side
 NOTHING = "Nothing to be done"  # Snakemake's words
+AGAIN = "Trying to restart job"
 INTERRUPTED = "Terminating processes on user request"
 CHATTER = "Assuming unrestricted shared filesystem usage"  # that come before a workflow starts
 # What comes with every failed job, which is shown otherwise.
@@ -42,6 +43,8 @@ EXPECTED = (
     "CalledProcessError",
     "Exiting because a job execution failed",
     "At least one job did not complete successfully",
+    # Of Snakemake's plugin for Slurm: SBATCH_MEM_PER_NODE of profiles/slurm stands for it.
+    "No job memory information",
 )
 
 
@@ -81,6 +84,8 @@ class Display:
                 self._events[event](vars(record))
             elif record.levelno >= WARNING:
                 self._warn(record.getMessage())
+            elif str(record.msg).startswith(AGAIN):
+                self._line(f"     {words.AGAIN}", matters=self._failures.was_shown)
             elif str(record.msg).startswith(INTERRUPTED):
                 self._failures.are_interruptions = True
             elif NOTHING in str(record.msg):
@@ -163,6 +168,8 @@ class Display:
 
     def _launch_ends(self, sweep: Sweep, job: Job) -> None:
         self._take_notes()
+        if sweep.lacks_result(job.path) and (note := recorded(self._project.results, job.path)):
+            sweep.note(note)
         launch = sweep.end(job.path, time.monotonic())
         if launch is None or self._screen is None:
             return

@@ -29,6 +29,7 @@ class Failures:
     def __init__(self, blocks: Mapping[str, Block]) -> None:
         self.are_interruptions = False  # the user pressed Ctrl-C: the jobs themselves did not fail
         self.count = 0
+        self.was_shown = False  # the last one
         self._blocks = blocks
         self._reasons: set[str] = set()
         self._silent: list[Failure] = []
@@ -42,11 +43,11 @@ class Failures:
         failure = Failure(job, last_words(files, LOG_LINES) or why.strip().splitlines(), files)
         if was_ended(failure.last):
             self.are_interruptions = True
-        elif failure.last:
-            return self._lines(failure)
-        else:
+        elif not failure.last:
             self._silent.append(failure)  # interrupted while it started, or killed: the end shows which
-        return []
+        lines = self._lines(failure) if failure.last and not was_ended(failure.last) else []
+        self.was_shown = bool(lines)
+        return lines
 
     def left(self) -> list[str]:
         """The lines of those that the end must show."""

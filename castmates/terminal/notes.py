@@ -10,6 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from castmates.errors import CastmatesError
+from castmates.results.columns.block import RECORD
+from castmates.results.folder import StudyFolder
+from castmates.results.records import read_json
 from castmates.runner.progress import VARIABLE
 
 LONGEST = 65536  # bytes
@@ -70,6 +74,25 @@ class Inbox:
         if os.environ.get(VARIABLE) == self._name:
             del os.environ[VARIABLE]
         self._socket.close()
+
+
+def recorded(folder: StudyFolder, block: str) -> Note | None:
+    """The last note of a launch as its record has it: no note comes from another machine."""
+    try:
+        facts = read_json(folder.block(block) / RECORD)
+        return Note(
+            study=folder.path.name,
+            block=block,
+            state="ended",
+            clean=facts["rounds"],
+            kept=facts["windows"] - facts["windows_rejected"],
+            rejected=facts["windows_rejected"],
+            status=_cleaned(facts["status"]),
+            reason=_cleaned(facts["reason"] or ""),
+            seconds=facts["seconds"]["total"],
+        )
+    except (CastmatesError, KeyError, TypeError):
+        return None
 
 
 def read_note(message: bytes) -> Note | None:

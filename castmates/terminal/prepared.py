@@ -1,6 +1,7 @@
 """What was prepared for a sweep, a line each: environments, data sets, this machine with what it lacks; the report."""
 
 import json
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,8 @@ def machine_line(file: Path) -> str:
 
 
 def _modelled(facts: dict[str, Any]) -> str:
+    if classes := facts.get("classes"):
+        return tick(DONE, "this machine", f"a model of {counted(len(classes), 'class')}: nothing here is a measurement")
     topology = facts.get("topology", {})
     ways = next((cache.get("ways") for cache in topology.get("llcs", [])), None)
     parts = [counted(topology.get("cores", 0), "core"), *([counted(ways, "cache way")] if ways else [])]
@@ -72,7 +75,9 @@ def _real(facts: dict[str, Any]) -> str:
     virtual = (facts.get("virtualisation") or {}).get("vm") not in (None, "", "none") or facts.get("hypervisor_flag")
     lacking = lacks(facts)
     text = f"{number}{' of a VM' if virtual else ''}" + (f": {', '.join(lacking)}" if lacking else "")
-    return tick(MIND if lacking else DONE, "this machine", text, "castmates doctor" if lacking else "")
+    node = facts.get("hostname")
+    name = node if isinstance(node, str) and node != platform.node() else "this machine"  # a node of a cluster
+    return tick(MIND if lacking else DONE, name, text, "castmates doctor" if lacking else "")
 
 
 def lacks(facts: dict[str, Any]) -> list[str]:

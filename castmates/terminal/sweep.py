@@ -48,13 +48,18 @@ class Sweep:
         self.waiting = {block.path: Launch(block, seconds_of(block)) for block in blocks}
         self.at_work: dict[str, Launch] = {}
         self.done = 0  # launches, failed ones too
-        self.failed = 0
+        self._failed: dict[str, Launch] = {}  # those that were not begun again
         self.first_begun: float | None = None
         self.analysis_begun: float | None = None
         self._seconds_of, self._at_once = seconds_of, at_once
         self._to_come = sum(launch.expected for launch in self.waiting.values())
         self._expected_done = 0.0
         self._windows = Windows()
+
+    @property
+    def failed(self) -> int:
+        """How many launches have failed."""
+        return len(self._failed)
 
     @property
     def total(self) -> int:
@@ -69,7 +74,10 @@ class Sweep:
                 self._to_come += self.waiting[block.path].expected
 
     def begin(self, block: Block, now: float) -> None:
-        """A launch begins."""
+        """A launch begins; on a cluster also one that failed before."""
+        if earlier := self._failed.pop(block.path, None):
+            self.done -= 1
+            self._expected_done -= earlier.expected
         self.add([block])
         launch = self.waiting.pop(block.path)
         launch.begun = now
@@ -91,8 +99,14 @@ class Sweep:
             self._windows.add(None if failed else launch.note)
             self._expected_done += launch.expected
             self.done += 1
-            self.failed += failed
+            if failed:
+                self._failed[path] = launch
         return launch
+
+    def lacks_result(self, path: str) -> bool:
+        """Whether a launch at work has sent no last note: those of other nodes do not come."""
+        launch = self.at_work.get(path)
+        return launch is not None and (launch.note is None or launch.note.state != "ended")
 
     @property
     def windows(self) -> Windows:

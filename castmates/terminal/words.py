@@ -10,6 +10,7 @@ from castmates.terminal.notes import Note
 from castmates.terminal.sweep import Launch, Windows
 
 DONE, MIND, WRONG = "✓", "!", "✗"
+AGAIN = "The job is submitted again."
 NAMED = 2  # programs
 KINDS = {
     "foreign load": "other programs",

@@ -4,6 +4,7 @@ Each node has its own name and its own /run/lock, as two machines have: they sha
 """
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -18,7 +19,7 @@ from pathlib import Path
 from castmates.study import planning
 from tests.slurm.packages import CONF, Slurm
 
-NODES = ("n1", "n2")
+NODES = {"n1": "old", "n2": "new"}  # with their feature
 CPUS = 2
 MEMORY = 6000  # MB of each node, as Slurm counts; nothing enforces it
 CONFIGURATION = """\
@@ -56,10 +57,12 @@ SchedulerParameters=sched_min_interval=100000,bf_interval=1,batch_sched_delay=0
 {nodes}
 PartitionName=main Nodes={names} Default=YES MaxTime=60 State=UP OverSubscribe=NO
 """
-# In its own namespaces: its name, as two machines have two, its locks, and a module of ours with which planning fails.
-# $1 is the node, $2 and $3 are the module in its new and its usual place, the rest is the node's slurmd.
+# In its own namespaces: its name, as two machines have two, its locks, its processor, and a module of ours with which
+# planning fails. $1 is the node, $2 its processor, $3 and $4 are the module in its new and its usual place, the rest is
+# the node's slurmd.
 NODE = """\
-hostname "$1" && mount -t tmpfs -o mode=1777 tmpfs /run/lock && mount --bind "$2" "$3" && shift 3 && exec "$@"
+hostname "$1" && mount -t tmpfs -o mode=1777 tmpfs /run/lock && mount --bind "$2" /proc/cpuinfo \\
+  && mount --bind "$3" "$4" && shift 4 && exec "$@"
 """
 PLANNING = Path(planning.__file__)
 NEVER = "\n\ndef extend(*_, **__):\n    raise RuntimeError('a job of a node planned')\n"
@@ -104,8 +107,24 @@ class Cluster:
         words = [str(self.slurm.programs / "slurmd"), "-D", "-N", node, "-d", str(self.slurm.step)]
         never = self.folder / PLANNING.name
         never.write_text(PLANNING.read_text() + NEVER)
-        places = [str(never), str(PLANNING)]
+        self.processor(node).write_text(Path("/proc/cpuinfo").read_text())
+        places = [str(self.processor(node)), str(never), str(PLANNING)]
         self._start(["unshare", "--mount", "--uts", "sh", "-c", NODE, "node", node, *places, *words])
+
+    def processor(self, node: str) -> Path:
+        """What the node has in place of /proc/cpuinfo."""
+        return self.folder / f"cpuinfo.{node}"
+
+    @contextmanager
+    def another_processor(self, node: str, model: str) -> Iterator[None]:
+        """Let the processor of this node be another one."""
+        file = self.processor(node)
+        usual = file.read_text()
+        file.write_text(re.sub(r"(?<=model name\t: ).*", model, usual))
+        try:
+            yield
+        finally:
+            file.write_text(usual)
 
     def end(self) -> None:
         """End the jobs, then the daemons."""
@@ -158,8 +177,9 @@ class Cluster:
         ports = _free_ports(1 + len(NODES))
         host = socket.gethostname().partition(".")[0]
         nodes = "\n".join(
-            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} RealMemory={MEMORY}"
-            for node, port in zip(NODES, ports[1:], strict=True)
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} RealMemory={MEMORY} "
+            f"Features={feature}"
+            for (node, feature), port in zip(NODES.items(), ports[1:], strict=True)
         )
         text = CONFIGURATION.format(
             host=host, ports=ports, user=_user(), folder=self.folder, plugins=self.slurm.plugins, nodes=nodes,

@@ -58,6 +58,15 @@ class OnCluster(Sweeps):
                 start_new_session=True,
             )
 
+    def on_node(self, node: str, *words: str) -> str:
+        """Run a command on a node, and return what it printed."""
+        command = ["srun", f"--nodelist={node}", "--exclusive", "--mem=0", *words]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment(), capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def said(self) -> str:
         """What the sweep printed, and what its jobs did."""
         logs = [self.folder / "sweep.log", *sorted((self.folder / "logs").rglob("*.log"))]

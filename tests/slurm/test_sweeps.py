@@ -16,7 +16,7 @@ import pytest
 
 from castmates.machine.facts import cpu_model
 from castmates.study.cpus import format_cpu_list
-from tests.slurm.cluster import CPUS, Cluster
+from tests.slurm.cluster import CPUS, NODES, Cluster
 from tests.slurm.conftest import OnCluster, on
 from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
@@ -25,6 +25,7 @@ PATIENCE = float(os.environ.get("CASTMATES_PATIENCE", "900"))
 TABLES = "effects", "windows", "attribution", "controls", "sensitivity", "recommendations"
 # The study of the workflow's tests, with several companies, so that blocks are there for two nodes.
 MEASURED = {"antagonists": ["stream", "compute"], "budget": {"blocks": 3, "rounds": 2, "window": 0.1, "settle": 0.02}}
+OTHER = "Another Processor 9000"
 
 
 @pytest.fixture
@@ -79,6 +80,39 @@ def test_blocks_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nod
     assert json.loads((project.results / f"machines/{other}.json").read_text())["hostname"] == other
     assert machine["hostname"] in ("n1", "n2")  # and not the machine that planned
     assert machine["topology"]["allowed"] == format_cpu_list(os.sched_getaffinity(0))  # the step in the job has all
+
+
+def test_a_study_of_two_classes_has_rows_for_each_and_a_node_of_the_other_class_refuses(disturbed, tmp_path, cache):
+    """One class is found by a feature; launches of the other one try what comes, and then stay away from there."""
+    project = on(disturbed, Sweeps.make(tmp_path / "project", cache))
+    with disturbed.another_processor("n2", OTHER):
+        for node in NODES:
+            project.on_node(node, "castmates", "doctor", "--capture", f"{node}.json.gz")
+        classes = {"plain": "n1.json.gz", "newer": {"capture": "n2.json.gz", "slurm": {"constraint": NODES["n2"]}}}
+        project.write_study(MEASURED | {"antagonists": ["stream"], "machines": classes})
+        disturbed.call("scontrol", "update", "nodename=n1", "state=drain", "reason=test")
+        running = project.start()
+        try:
+            refused = project.results / ".jobs/refused/plain/n2"
+            disturbed.wait_for(lambda: refused.exists() or running.poll() is not None, "a refusal", PATIENCE)
+            assert running.poll() is None, project.said()
+            disturbed.call("scontrol", "update", "nodename=n1", "state=resume")
+            assert running.wait(PATIENCE) == 0, project.said()
+        finally:
+            end(running)
+    ours = cpu_model(Path("/"))
+    sentence = f"and n2 is not one: its processor is {OTHER}, and not {ours}; let it run on a node of that class"
+    assert sentence in project.said()
+    windows, effects, stamps = (
+        pd.read_parquet(project.results / f"tables/{table}.parquet") for table in ("windows", "effects", "stamps")
+    )
+    of_class = {(row.machine, row.host, row.processor) for row in windows.itertuples()}
+    assert of_class == {("plain", "n1", ours), ("newer", "n2", OTHER)}
+    assert set(effects["machine"]) == {"plain", "newer"}
+    (stamp,) = stamps[stamps["stamp"] == "machines"].itertuples()
+    assert (stamp.word, stamp.good) == ("2 classes", True)
+    assert "nodes of plain and newer" in stamp.sentence
+    assert (project.results / "report/index.html").is_file()
 
 
 def disturb(cluster: Cluster) -> tuple[datetime, str, str]:

@@ -58,7 +58,8 @@ def test_a_cache_that_a_node_does_not_see_is_one_sentence(sweep, tmp_path):
 def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
     file = tmp_path / "results" / sweep.terms.study / "plan.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text_of(without_decisions(sweep.plan)))
+    plan = without_decisions(sweep.plan)
+    file.write_text(text_of(plan))
     for block in read_plan(file).blocks:
         assert read_launch(file, block.path) == (block, sweep.plan.memory, list(sweep.plan.machines))
     assert read_launch(file, "nobody/1") is None

@@ -150,13 +150,15 @@ def test_a_plan_without_classes_has_no_word_of_them(folder):
     [
         ({"machines": {"xeon": "nothing.json.gz"}}, r"line \d+: 'machines.xeon': \S*nothing.json.gz: there is no "
          r"such file; `castmates doctor --capture \S*nothing.json.gz` makes one"),
-        ({"machines": {"xeon": "xeon.json.gz", "same": "again.json.gz"}}, "the classes 'xeon' and 'same' of 'machines' "
-         r"have the same Intel\(R\) Xeon\(R\) Gold 6326, caches and memory"),
+        ({"machines": {"xeon": "xeon.json.gz", "same": "again.json.gz"}}, r"line \d+: the classes 'xeon' and 'same' "
+         r"of 'machines' have the same Intel\(R\) Xeon\(R\) Gold 6326, caches and memory"),
         ({"platform": "modelled", "machines": {"xeon": "xeon.json.gz"}}, "a 'model' for 'xeon', because this study is "
          "modelled"),
         ({"machines": MODELS}, "a 'capture' for 'small'.*because this study is not modelled"),
         ({"platform": "modelled", "machines": {"a": {"model": {}}, "b": {"model": {}}}}, "'a' and 'b' are the same"),
         ({"machines": {"xeon": {}}}, "either 'capture'"),
+        ({"machines": {"xeon": {"capture": "xeon.json.gz", "slurm": {"exclusive": "yes"}}}}, "line .* unknown key "
+         r"'machines.xeon.slurm.exclusive' \(known here: constraint, partition, nodelist\)"),
         ({"machines": {"Xeon": "xeon.json.gz"}}, "a name is made of lower-case letters"),
     ],
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """What a sweep shows: its pace and its share by expected seconds, its words, and the notes that launches send."""
 
+import json
 import os
 import threading
 from types import SimpleNamespace
@@ -7,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.preview.duration import ANALYSIS
+from castmates.results.folder import StudyFolder
 from castmates.runner import progress
 from castmates.terminal import words
 from castmates.terminal.live import region
-from castmates.terminal.notes import Inbox, Note, read_note
+from castmates.terminal.notes import Inbox, Note, read_note, recorded
 from castmates.terminal.prepared import lacks
 from castmates.terminal.sweep import Sweep
 from tests.unit.makers import plan, study
@@ -68,6 +70,38 @@ def test_launches_side_by_side_share_the_time(blocks):
     for block in blocks[:2]:
         sweep.end(block.path, SHORT)
     assert sweep.seconds_left(SHORT) == pytest.approx(SHORT + ANALYSIS, rel=0.2)
+
+
+def test_a_launch_that_failed_and_is_begun_again_is_one_launch(blocks):
+    sweep = Sweep(blocks, seconds_of, 1)
+    first, second = blocks[:2]
+    for block in (first, second):
+        sweep.begin(block, 0)
+        sweep.end(block.path, SHORT, failed=True)
+    assert (sweep.done, sweep.failed, sweep.total) == (2, 2, 4)
+    sweep.begin(first, SHORT)
+    assert (sweep.done, sweep.failed, sweep.total) == (1, 1, 4)
+    sweep.end(first.path, 2 * SHORT)
+    assert (sweep.done, sweep.failed, sweep.total) == (2, 1, 4)
+    assert sweep.share(2 * SHORT) == pytest.approx(2 * SHORT / (2 * SHORT + 2 * LONG))
+
+
+def test_what_a_launch_of_another_machine_came_to_stands_in_its_record(blocks, tmp_path):
+    folder, block = StudyFolder(tmp_path / "test"), blocks[0]
+    sweep = Sweep(blocks, seconds_of, 1)
+    sweep.begin(block, 0)
+    assert sweep.lacks_result(block.path)
+    assert recorded(folder, block.path) is None
+    record = {"status": "ok", "reason": None, "rounds": 3, "windows": 20, "windows_rejected": 2}
+    file = folder.block(block.path) / "block.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(record | {"seconds": {"total": 12.0}}))
+    sweep.note(recorded(folder, block.path))
+    assert not sweep.lacks_result(block.path)
+    launch = sweep.end(block.path, 12)
+    assert words.result_words(launch) == "18 windows kept, 2 rejected"
+    file.write_text("{}")
+    assert recorded(folder, block.path) is None
 
 
 def test_windows_are_counted_once_whatever_notes_come(blocks):

@@ -247,6 +247,32 @@ def caption_of(figure):
     return str(file.resolve()) if clone.is_dir() else None
 
 
+def slurm_resources():
+    """What a launch asks of Slurm, which other executors leave alone; a job has its node."""
+    if IS_JOB:
+        return {}
+    chosen = {"slurm_extra": slurm_options}
+    if any(machine.slurm.constraint for machine in SWEEP.classes):
+        chosen["constraint"] = lambda wildcards: slurm_keys(wildcards).constraint
+    if any(machine.slurm.partition for machine in SWEEP.classes):
+        chosen["slurm_partition"] = slurm_partition
+    return chosen
+
+
+def slurm_keys(wildcards):
+    return SWEEP.slurm_keys(f"{wildcards.company}/{wildcards.number}")
+
+
+def slurm_options(wildcards, attempt):
+    return SWEEP.slurm_options(f"{wildcards.company}/{wildcards.number}", attempt)
+
+
+def slurm_partition(wildcards):
+    """That of the block's class; where it has none, the profile's."""
+    usual = (workflow.resource_settings.default_resources or {}).get("slurm_partition")
+    return slurm_keys(wildcards).partition or getattr(usual, "raw", usual)
+
+
 def run_order(wildcards):
     return terms_of_block(wildcards).priority
 

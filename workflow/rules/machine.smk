@@ -6,6 +6,8 @@ rule describe_machine:
         "logs/describe_machine/{study}.log",
     conda:
         "../../envs/castmates.yaml"
+    # The CPUs that a job may use are those that a launch gets.
+    threads: whole_machine
     params:
         # Were masks tested after the facts were noted? Then facts and stamps are renewed; nothing is measured again.
         **TERMS.trials,

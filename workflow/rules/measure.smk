@@ -18,6 +18,8 @@ rule measure_block:
     conda:
         "../../envs/castmates.yaml"
     threads: whole_machine
+    resources:
+        **slurm_resources(),
     params:
         spec=spec_of_block,
     shell:

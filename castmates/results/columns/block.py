@@ -47,7 +47,7 @@ WINDOWS: Columns = {
     "later": "float64",  # rate in the later halves of its slices over that in the earlier ones
     "lead_in_passes": "int64",  # unmeasured cycles before its stretch
     "not_steady": "bool",  # caches were emptied, and rates or occupancy still changed in the last of these cycles
-    "host": "str",  # the node; "" in blocks from before this was written
+    "host": "str",  # the node; "" where a model was played, and in blocks from before this was written
     "processor": "str",  # its model; "" where nothing was measured
     "machine": "str",  # the class of nodes; "" in a study without classes
 }

@@ -57,7 +57,7 @@ EFFECTS: Columns = {
     "machine": "str",  # the class of nodes; "" in a study without classes
     "nodes": "int64",  # hosts on which it was measured
     "nodes_p_holm": "float64",  # that the nodes do not differ, adjusted as p_holm is; NaN on one node
-    "over": "str",  # whose means the interval is of: launches; nodes, where the effect may differ between them
+    "over": "str",  # whose means the interval is of: launches; launches of these nodes (two nodes); nodes
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.

@@ -1,0 +1,83 @@
+"""Launches on several nodes and processors: what each came to, what is stamped, and what the page shows."""
+
+import pytest
+
+from castmates.analysis.effects.blocks import blocks_table
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.nodes import estimate_nodes
+from castmates.analysis.effects.nodes_stamp import nodes_stamps
+from castmates.analysis.effects.pooling import pooled, without_hosts
+from tests.unit.partition_maker import atoms, made, windows
+
+PLAN = made(atoms(), blocks=9)
+HOSTS = ("n1", "n2", "n3")
+
+
+def on_nodes(slower=1.0, processors=("A", "A", "A")):
+    """Windows of three nodes in turns; co-runs of the lead are so much slower on the last one."""
+    table = windows(PLAN, noise=0.003)
+    node = table["block"] % 3
+    table["host"] = node.map(dict(enumerate(HOSTS)))
+    table["processor"] = node.map(dict(enumerate(processors)))
+    hit = (table["host"] == "n3") & (table["kind"] == "corun") & (table["role"] == "lead")
+    table.loc[hit, "rate"] /= slower
+    return table
+
+
+def of_pair(table):
+    """The rows of the lead against solo without a partition."""
+    ours = (table["role"] == "lead") & (table["baseline"] == "solo") & (table["partition"] == "unmanaged")
+    return table[ours & (table["control"] == "")] if "control" in table else table[ours]
+
+
+@pytest.mark.parametrize(("slower", "verdict"), [(1.0, "no difference seen"), (1.2, "nodes differ")])
+def test_each_node_has_its_effect_and_a_difference_is_seen(slower, verdict):
+    nodes = of_pair(estimate_nodes(PLAN, on_nodes(slower), 0.02))
+    assert sorted(nodes["host"]) == list(HOSTS)
+    assert set(nodes["verdict"]) == {verdict}
+    assert (nodes["blocks"] == 3).all()
+    (effect,) = of_pair(estimate_effects(PLAN, on_nodes(slower), 0.02)).to_dict("records")
+    assert (effect["nodes"], effect["over"]) == (3, "nodes")
+
+
+def test_one_node_has_no_table():
+    table = on_nodes()
+    table["host"] = "n1"
+    assert estimate_nodes(PLAN, table, 0.02).empty
+    assert nodes_stamps(PLAN, [PLAN], estimate_nodes(PLAN, table, 0.02), 0) == []
+
+
+def test_a_difference_and_what_was_left_out_are_stamped():
+    table = on_nodes(1.2)
+    nodes = estimate_nodes(PLAN, table, 0.02)
+    ((name, (word, sentence), good),) = nodes_stamps(PLAN, [PLAN], nodes, 0)
+    assert (name, word, good) == ("nodes", "nodes differ", True)
+    assert "n1, n2 and n3 differ in" in sentence
+    plan = PLAN.model_copy(update={"ignored_hosts": ("n3",)})
+    kept = without_hosts(plan, table, plan.ignored_hosts)
+    assert len(kept.blocks) == 6
+    left = estimate_nodes(kept, table, 0.02)
+    ((_, (word, sentence), _),) = nodes_stamps(plan, [kept], left, 3)
+    assert word == "2 nodes"
+    assert "cover these two only" in sentence
+    assert sentence.endswith("3 launches on n3 were left out of the analysis, and kept.")
+
+
+def test_processors_are_never_pooled():
+    table = on_nodes(1.2, ("A", "A", "B"))
+    parts = pooled(PLAN, table)
+    assert [(part.machine, len(part.blocks)) for part in parts] == [("A", 6), ("B", 3)]
+    rows = [of_pair(estimate_effects(part, table, 0.02)).iloc[0] for part in parts]
+    assert rows[1]["slowdown"] / rows[0]["slowdown"] == pytest.approx(1.2, rel=0.02)
+    ((name, (word, sentence), good), *_) = nodes_stamps(PLAN, parts, estimate_nodes(parts[0], table, 0.02), 0)
+    assert (name, word, good) == ("machines", "2 processor models", False)
+    assert "A (6 launches) and B (3 launches)" in sentence
+
+
+def test_blocks_of_a_model_are_never_left_out_for_their_host():
+    record = {
+        "spec": {"study": "s", "company": {"id": "c", "members": [{"name": "a@0"}]}, "number": 1},
+        "status": "measured", "started": "", "host": "n3",
+    }  # fmt: skip
+    for platform, left_out in (("measured", True), ("modelled", False)):
+        assert blocks_table([record | {"platform": platform}], ["n3"])["left_out"].tolist() == [left_out]
