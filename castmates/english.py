@@ -32,7 +32,7 @@ def percent(value: float) -> str:
 
 def counted(count: int, thing: str) -> str:
     """1 launch, 5 launches."""
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith(('ch', 'x')) else 's'}"
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}{'es' if thing.endswith(('ch', 'ss', 'x')) else 's'}"
 
 
 def listed(parts: Sequence[str]) -> str:

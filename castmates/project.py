@@ -10,11 +10,11 @@ from typing import TypeVar
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
+from castmates.machine import trial_records
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
 from castmates.machine.prefetch_control import refusal
 from castmates.machine.topology import Topology, read_topology
-from castmates.machine.trial_records import MEMORY_PEAK
 from castmates.rdt.added import OURS, driver
 from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
@@ -123,6 +123,13 @@ class Project:
         """Whether nothing is started, and rates come from a model."""
         return self.study.platform == "modelled"
 
+    def trials(self, cache: Path) -> dict[str, str]:
+        """Short names of the records that results are shown with; none where nothing is started."""
+        if self.modelled:
+            return dict.fromkeys(trial_records.SHOWN, "")
+        machine = self.results.machine_file
+        return {fact: trial_records.known(cache, machine, fact=fact) for fact in trial_records.SHOWN}
+
     def layout(self) -> Layout:
         """The CPUs of the machine, or of the modelled one."""
         return modelled.layout_of(self.study.model) if self.modelled else layout_of(self._topology())
@@ -169,7 +176,7 @@ class Project:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
         placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
-        peak = None if self.modelled or self.elsewhere else Peak.of(MEMORY_PEAK.read(cache_folder()))
+        peak = None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
         together = [
             *(each.members for each in wanted(self.study)),
             *((lead,) for lead in self.study.leads),

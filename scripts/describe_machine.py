@@ -2,12 +2,15 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import castmates.pipeline.script
 from castmates import project
 from castmates.files import cache_folder, replace_text
-from castmates.modelled.facts import modelled_facts
-from castmates.pipeline.describe_machine import facts_here, text_of
+from castmates.machine.shown_facts import facts_here
+from castmates.modelled.facts import facts_of_classes, modelled_facts
+from castmates.pipeline.describe_machine import text_of
+from castmates.study.model import Study
 
 
 def main() -> None:
@@ -17,8 +20,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
     study = project.load(arguments.study) if arguments.study else None
-    facts = modelled_facts(study.study.model) if study and study.modelled else facts_here(cache_folder())
+    facts = _of_model(study.study) if study and study.modelled else facts_here(cache_folder())
     replace_text(arguments.output, text_of(facts))
+
+
+def _of_model(study: Study) -> dict[str, Any]:
+    models = {name: each.model for name, each in study.machines.items() if each.model is not None}
+    return facts_of_classes(models) if models else modelled_facts(study.model)
 
 
 castmates.pipeline.script.run(main)

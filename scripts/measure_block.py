@@ -2,15 +2,16 @@
 
 import argparse
 import platform
+from functools import partial
 from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
 from castmates.pipeline.measure_block import measure, planned
-from castmates.pipeline.node_check import OtherNode, refuse_other_node
 from castmates.results.folder import StudyFolder
 from castmates.results.node_notes import node_here, note_attempt, note_refusal
 from castmates.results.plans import read_launch
+from castmates.runner.node_check import OtherNode, refuse_other_node
 
 
 def main() -> None:
@@ -32,9 +33,10 @@ def main() -> None:
             note_refusal(folder, launch.block.company.machine, node)
         raise
     if launch.block.design.model is None:
+        from castmates.machine.shown_facts import facts_here
         from castmates.pipeline.describe_machine import note_node
 
-        note_node(folder, platform.node(), cache)
+        note_node(folder, platform.node(), partial(facts_here, cache))
     measure(launch, arguments.output.parent, cache, arguments.owner)
 
 

@@ -1,11 +1,18 @@
 """The modelled machine as the report describes machines."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import castmates
 from castmates.study.cpus import format_cpu_list
 from castmates.study.modelled import MachineModel
+
+
+def facts_of_classes(models: Mapping[str, MachineModel]) -> dict[str, Any]:
+    """The same of modelled classes of nodes: those of the first one, and of each by its name."""
+    each = {name: modelled_facts(model) for name, model in models.items()}
+    return {**next(iter(each.values())), "classes": each}
 
 
 def modelled_facts(machine: MachineModel) -> dict[str, Any]:

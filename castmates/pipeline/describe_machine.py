@@ -1,30 +1,20 @@
-"""What the machine is that we run on -> machine.json of a study, and the files of further nodes beside it."""
+"""Facts of a machine -> machine.json of a study, and the files of further nodes beside it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from castmates.files import replace_text
 from castmates.linux.owner import boot_id
-from castmates.machine import trial_records
-from castmates.machine.facts import machine_facts
 from castmates.results.folder import StudyFolder
 
 
-def facts_here(cache: Path) -> dict[str, Any]:
-    """The facts of this machine, with the trials that results are shown with."""
-    return (
-        machine_facts()
-        | {name: trial.read(cache) for name, trial in trial_records.SHOWN.items()}
-        | {"counts": trial_records.COUNTERS.read(cache), "boot_id": boot_id()}
-    )
-
-
-def note_node(folder: StudyFolder, node: str, cache: Path) -> None:
+def note_node(folder: StudyFolder, node: str, read_facts: Callable[[], dict[str, Any]]) -> None:
     """Keep the facts of this node once for each of its starts, where the study's machine is another one."""
     file = folder.node_file(node)
     if _fact(folder.machine_file, "hostname") not in (None, node) and _fact(file, "boot_id") != boot_id():
-        replace_text(file, text_of(facts_here(cache)))
+        replace_text(file, text_of(read_facts()))
 
 
 def text_of(facts: dict[str, Any]) -> str:

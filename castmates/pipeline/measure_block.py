@@ -13,10 +13,10 @@ from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
-from castmates.pipeline.node_check import refuse_other_node
 from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
 from castmates.runner import progress, record
+from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
 from castmates.study.decisions import undecided
 from castmates.study.plan_text import Launch

@@ -1,15 +1,13 @@
 """The sweep as the process sees it that plans it, and what that leaves for jobs on other machines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 
 from castmates import plugins, project
-from castmates.machine import trial_records
 from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
-from castmates.report.figures.index import figure_names
 from castmates.results import for_jobs, node_notes
 from castmates.results.for_jobs import BlockTerms, Found, Terms
 from castmates.results.rounds import decided_rounds
@@ -19,15 +17,19 @@ from castmates.study.decisions import without_decisions
 from castmates.study.fingerprints import Fingerprints
 from castmates.study.looks import needed
 from castmates.study.machine_keys import MachineClass, SlurmKeys
+from castmates.study.model import Study
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL, Block, Plan
 from castmates.workloads import environments, inputs
+
+FiguresOf = Callable[[Study, Plan], list[str]]
 
 
 class PlannedSweep:
     """A project with its plan, as the rules need them."""
 
-    def __init__(self, loaded: Project, plan: Plan, cache: Path) -> None:
+    def __init__(self, loaded: Project, plan: Plan, cache: Path, figures_of: FiguresOf) -> None:
+        self._figures_of = figures_of
         self.project, self.plan, self.cache = loaded, plan, cache
         self.paths: Mapping[str, Block] = {block.path: block for block in plan.blocks}
         self.undecided = any(block.design.decided for block in plan.blocks)
@@ -39,11 +41,11 @@ class PlannedSweep:
         self._cluster = Cluster()
 
     @classmethod
-    def of(cls, study_file: Path, blocks: object, cache: Path) -> "PlannedSweep":
-        """Read the project and plan."""
+    def of(cls, study_file: Path, blocks: object, cache: Path, figures_of: FiguresOf) -> "PlannedSweep":
+        """Read the project and plan; which figures a study has is for those to say who draw them."""
         plugins.refuse_broken()
         loaded = project.load(study_file, blocks)
-        return cls(loaded, loaded.plan(), cache)
+        return cls(loaded, loaded.plan(), cache, figures_of)
 
     @cached_property
     def terms(self) -> Terms:
@@ -57,12 +59,12 @@ class PlannedSweep:
             modelled=self.project.modelled,
             cache=str(self.cache),
             mixes=list(dict.fromkeys(mix.name for mix in self.plan.mixes)),
-            figures=self._figures(),
+            figures=self._figures_of(self.project.study, self.plan),
             precision=study.budget.precision,
             margin=study.margin,
             isolated=study.attribution.isolated,
             lead_loss=study.recommend.lead_loss,
-            trials=self._trials(),
+            trials=self.project.trials(self.cache),
             protocol=PROTOCOL,
         )
 
@@ -156,19 +158,3 @@ class PlannedSweep:
     def _files(self, kind: ModuleType, named: set[tuple[str, str]]) -> list[str]:
         """What is there when these environments are built, or these data sets are made."""
         return [str(kind.ready_file(kind.place_of(name, key, self.cache))) for name, key in sorted(named)]
-
-    def _trials(self) -> dict[str, str]:
-        """Short names of the records that results are shown with; none where nothing is started."""
-        if self.project.modelled:
-            return dict.fromkeys(trial_records.SHOWN, "")
-        machine = self.project.results.machine_file
-        return {fact: trial_records.known(self.cache, machine, fact=fact) for fact in trial_records.SHOWN}
-
-    def _figures(self) -> list[str]:
-        plan = self.plan
-        return figure_names(
-            self.project.study,
-            partitioned=any(mix.partitions for mix in plan.mixes),
-            phases=any(block.company.lead.phases for block in plan.blocks),
-            watched=plan.cache is not None and bool(plan.cache.events),
-        )

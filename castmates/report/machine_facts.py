@@ -80,6 +80,14 @@ class ProcessorFacts(Facts):
     implementer: str | None = None
 
 
+class Finding(Facts):
+    """A row of `castmates doctor`."""
+
+    name: str = ""
+    state: str = ""
+    finding: str = ""
+
+
 class MachineFacts(Facts):
     """The machine that measured; of a modelled one its model."""
 
@@ -104,6 +112,8 @@ class MachineFacts(Facts):
     model: Mapping[str, Any] = {}
     way_masks: Mapping[str, Any] | None = None  # what the trial of way masks found
     quirks: tuple[QuirkFacts, ...] = ()
+    doctor: tuple[Finding, ...] = ()
+    classes: Mapping[str, Any] = {}  # of modelled classes of nodes: the facts of each
     memory_peak: Mapping[str, Any] | None = None  # what the trial of memory bandwidth found
 
     def recorded(self, name: str) -> bool:

@@ -19,6 +19,7 @@ from castmates.errors import CastmatesError
 from castmates.report.block_record import BlockRecord
 from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.machine_facts import MachineFacts
+from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
 from castmates.results import block_tables
 from castmates.results.asked import looks_before
@@ -26,6 +27,7 @@ from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
+from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.study import (
     ATTRIBUTION,
@@ -108,6 +110,8 @@ class Results:
     """What each thing that is tried against a loss gives back, and what it costs the others."""
     distances: StudyTable = StudyTable("distances", DISTANCES, later=True)
     """A lead's loss by the number and the nearness of its antagonists."""
+    nodes: StudyTable = StudyTable("nodes", NODES, later=True)
+    """What each node came to: its effects, whether nodes differ, its own controls."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
@@ -201,6 +205,11 @@ class Results:
         """The records of the blocks that measured anything."""
         return [record for record in self.records if record.measured]
 
+    @cached_property
+    def further_nodes(self) -> list[MachineFacts]:
+        """The facts of the nodes beside `machine` that measured launches of the study."""
+        return [MachineFacts.model_validate(read_json(file)) for file in self.folder.node_files()]
+
     @property
     def title(self) -> str:
         """The heading that the study gave itself, or its name."""
@@ -285,7 +294,8 @@ def read_results(folder: Path, study_file: Path | None = None) -> Results:
     results = _opened(StudyFolder(folder), study_file)
     for field in fields(results):
         getattr(results, field.name)
-    return results
+    part = shown_part(results)
+    return results if part is None else restricted(results, part, _recorded(results.folder, part))
 
 
 def _opened(here: StudyFolder, study_file: Path | None) -> Results:
@@ -300,7 +310,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
         name=plan.study or here.path.resolve().name,
         machine=MachineFacts.model_validate(read_json(here.machine_file)),
         plan=plan,
-        recorded=Records(_record_files(here, plan), RecordReader(here).read),
+        recorded=_recorded(here, plan),
         looks=tuple(read_looks(plan, here)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
@@ -309,6 +319,10 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
         decisions=tuple(read_decisions(here)),
         extended=looks_before(here),
     )
+
+
+def _recorded(folder: StudyFolder, plan: Plan) -> Records:
+    return Records(_record_files(folder, plan), RecordReader(folder).read)
 
 
 def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:

@@ -43,6 +43,10 @@ class StudyFolder:
         """The facts of a further machine that measured blocks of the study, such as a node of a cluster."""
         return self.path / "machines" / f"{self._named(node)}.json"
 
+    def node_files(self) -> list[Path]:
+        """All of these files."""
+        return sorted((self.path / "machines").glob("*.json"))
+
     @property
     def blocks(self) -> Path:
         """The folder of all blocks: <company>/<number>."""

@@ -85,8 +85,8 @@ def _is_written(pid: int, node: str | None) -> bool:
 
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     node = {
-        # A model is the same wherever it is played.
-        "host": platform.node() if outcome.block.design.model is None else "",
+        # What is modelled is the same on every node: none is a factor of it.
+        "host": "" if outcome.platform == "modelled" else platform.node(),
         "processor": _processor(outcome) or "",
         "machine": outcome.block.company.machine,
     }

@@ -60,6 +60,8 @@ def machine_line(file: Path) -> str:
 
 
 def _modelled(facts: dict[str, Any]) -> str:
+    if classes := facts.get("classes"):
+        return tick(DONE, "this machine", f"a model of {counted(len(classes), 'class')}: nothing here is a measurement")
     topology = facts.get("topology", {})
     ways = next((cache.get("ways") for cache in topology.get("llcs", [])), None)
     parts = [counted(topology.get("cores", 0), "core"), *([counted(ways, "cache way")] if ways else [])]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from castmates.english import counted, duration
+from castmates.study.class_names import named
 from castmates.study.spec import Block
 from castmates.terminal.notes import Note
 from castmates.terminal.sweep import Launch, Windows
@@ -46,9 +47,15 @@ def launches(number: int) -> str:
 
 def names_of(block: Block) -> str:
     """The program and its neighbours."""
-    lead, *others = block.company.members
+    _, *others = block.company.members
     names = list(dict.fromkeys(member.workload for member in others))
-    return f"{lead.workload} beside {', '.join(names)}" if names else f"{lead.workload} alone"
+    name = _lead(block)
+    return f"{name} beside {', '.join(names)}" if names else f"{name} alone"
+
+
+def _lead(block: Block) -> str:
+    """The lead, with its class of nodes where the study has classes."""
+    return named(block.company.lead.workload, block.company.machine)
 
 
 def place_of(block: Block, of: int) -> str:
@@ -96,7 +103,7 @@ def launch_line(launch: Launch, of: int, done: int, total: int, left: float) -> 
     """A launch that has ended, in a log."""
     block, note = launch.block, launch.note
     number = f"{block.number}/{of}" if block.number <= of else str(block.number)
-    parts = [f"{done:>{len(str(total))}}/{total}", f"{block.company.lead.workload} {number}"]
+    parts = [f"{done:>{len(str(total))}}/{total}", f"{_lead(block)} {number}"]
     parts += [result_words(launch)] if note or launch.failed else []
     parts += [clock(launch.seconds)]
     parts += [f"about {about(left)} left"] if done < total else []

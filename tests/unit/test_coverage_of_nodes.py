@@ -4,55 +4,81 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects.between_nodes import NODES, between_nodes, over_nodes
+from castmates.analysis.effects.between_nodes import NODES, THESE_NODES, between_nodes, over_nodes
 from castmates.analysis.effects.rows import BY
 from castmates.analysis.statistics.intervals import over_launches
 
 STUDIES = 2000  # rows of one table
+ERROR = 3 * np.sqrt(0.95 * 0.05 / STUDIES)  # three standard errors of a share
+SPREADS = (0.0, 0.3, 0.5, 1.0, 2.0)  # of nodes, in units of the scatter of launches
+SHAPES = [(4, 4, 4), (6, 6, 6, 6), (3,) * 8, (2, 2, 1), (9, 1, 2), (12, 3, 3, 2)]  # launches on each node
 
 
-def simulated(nodes, launches, spread, seed=1):
-    """Studies with a true effect of 0: nodes scatter so much, in units of the scatter of launches."""
+def simulated(sizes, spread, seed):
+    """Studies with a true effect of 0 on the class, and what is true on average of these nodes."""
     dice = np.random.default_rng(seed)
-    values = dice.normal(0, spread, (STUDIES, nodes, 1)) + dice.normal(0, 1, (STUDIES, nodes, launches))
-    each = nodes * launches
+    own = dice.normal(0, spread, (STUDIES, len(sizes)))
+    node = np.repeat(np.arange(len(sizes)), sizes)
+    values = own[:, node] + dice.normal(0, 1, (STUDIES, len(node)))
     index = pd.MultiIndex.from_product(
-        [range(STUDIES), ["modelled"], ["c"], range(each)], names=[*BY, "company", "block"]
+        [range(STUDIES), ["modelled"], ["c"], range(len(node))], names=[*BY, "company", "block"]
     )
     columns = {"value": values.ravel(), "rounds": 3, "variance": 1.0, "successive": 1.0}
-    hosts = pd.Series([f"n{number // launches}" for number in range(each)], dtype="object")
-    hosts.index = pd.MultiIndex.from_product([["c"], range(each)], names=["company", "block"])
-    return pd.DataFrame(columns, index=index), hosts
+    hosts = pd.Series([f"n{number}" for number in node], dtype="object")
+    hosts.index = pd.MultiIndex.from_product([["c"], range(len(node))], names=["company", "block"])
+    return pd.DataFrame(columns, index=index), hosts, own.mean(axis=1)
 
 
-def analysed(nodes, launches, spread):
-    values, hosts = simulated(nodes, launches, spread)
-    return over_nodes(over_launches(values, BY).reset_index(), between_nodes(values, hosts, BY), BY)
+def analysed(sizes, spread, seed=1):
+    values, hosts, own = simulated(sizes, spread, seed)
+    table = over_nodes(over_launches(values, BY).reset_index(), between_nodes(values, hosts, BY), BY)
+    return table.sort_values(BY[0], ignore_index=True), own
 
 
-@pytest.mark.parametrize(("nodes", "launches"), [(2, 5), (4, 6), (8, 3)])
-def test_equal_nodes_are_rarely_called_different(nodes, launches):
-    share = (analysed(nodes, launches, 0.0)["nodes_p"] < 0.05).mean()
-    assert 0.035 <= share <= 0.065  # 5 %, three standard errors of 2,000 studies either way
+def covered(table, truth):
+    return ((table["log_low"] <= truth) & (table["log_high"] >= truth)).mean()
 
 
-@pytest.mark.parametrize(("spread", "least"), [(0.0, 0.94), (0.5, 0.91), (1.0, 0.915), (2.0, 0.93)])
-def test_the_interval_covers_what_is_true_of_the_class(spread, least):
-    table = analysed(4, 6, spread)
-    assert ((table["log_low"] <= 0) & (table["log_high"] >= 0)).mean() >= least
+@pytest.mark.parametrize("sizes", [(5, 5), (6, 6, 6, 6), (3,) * 8, (12, 3, 3, 2)])
+def test_equal_nodes_are_rarely_called_different(sizes):
+    table, _ = analysed(sizes, 0.0)
+    assert (table["nodes_p"] < 0.05).mean() == pytest.approx(0.05, abs=ERROR)
 
 
-def test_an_interval_over_launches_would_not():
-    values, _ = simulated(4, 6, 1.0)
-    table = over_launches(values, BY)
-    assert ((table["log_low"] <= 0) & (table["log_high"] >= 0)).mean() < 0.75
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("sizes", SHAPES)
+def test_the_interval_covers_what_is_true_of_the_class(sizes, spread, seed):
+    table, _ = analysed(sizes, spread, seed)
+    assert set(table["over"]) == {NODES}
+    assert covered(table, 0.0) >= 0.95 - ERROR
+    rejected = (table["p_value"] < 0.05).mean()
+    assert rejected == pytest.approx(1 - covered(table, 0.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("sizes", [(10, 10), (3, 2), (4, 1)])
+def test_the_interval_of_two_nodes_covers_what_is_true_of_these(sizes, spread):
+    table, own = analysed(sizes, spread)
+    assert set(table["over"]) == {THESE_NODES}
+    assert covered(table, own) == pytest.approx(0.95, abs=ERROR)
+
+
+def test_an_interval_over_launches_would_cover_the_class_too_seldom():
+    values, _, _ = simulated((6, 6, 6, 6), 1.0, 1)
+    assert covered(over_launches(values, BY), 0.0) < 0.75
+
+
+def test_a_launch_on_each_of_two_nodes_has_no_interval():
+    table, _ = analysed((1, 1), 0.0)
+    assert table[["log_low", "log_high", "p_value", "nodes_p"]].isna().all(axis=None)
 
 
 def test_one_node_changes_nothing():
-    values, hosts = simulated(1, 5, 0.0)
+    values, hosts, _ = simulated((5,), 0.0, 1)
     plain = over_launches(values, BY).reset_index()
     table = over_nodes(plain, between_nodes(values, hosts, BY), BY)
     pd.testing.assert_frame_equal(table[list(plain)], plain, check_dtype=False)
     assert table["nodes_p"].isna().all()
+    assert set(table["over"]) == {"launches"}
     assert (table["nodes"] == 1).all()
-    assert NODES not in set(table["over"])

@@ -45,6 +45,7 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
         "margins",
         "mitigations",
         "distances",
+        "nodes",
         "blocks",
         "stamps",
         "windows",

@@ -7,6 +7,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.pipeline import on_node
 from castmates.pipeline.planned_sweep import PlannedSweep
+from castmates.report.figures.index import figures_of
 from castmates.results.for_jobs import written_sweep
 from castmates.results.plans import read_launch, read_plan
 from castmates.study.decisions import without_decisions
@@ -20,7 +21,7 @@ from tests.unit.modelled.makers import STUDY, project_of
 def sweep(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     loaded = project_of(tmp_path, STUDY)
-    return PlannedSweep(loaded, loaded.plan(), tmp_path / "cache")
+    return PlannedSweep(loaded, loaded.plan(), tmp_path / "cache", figures_of)
 
 
 def test_a_job_sees_the_sweep_as_the_process_that_planned_it(sweep):
@@ -60,7 +61,7 @@ def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
     plan = without_decisions(sweep.plan)
     file.write_text(text_of(plan))
     for block in read_plan(file).blocks:
-        assert read_launch(file, block.path) == (block, plan.memory, list(plan.machines))
+        assert read_launch(file, block.path) == (block, sweep.plan.memory, list(sweep.plan.machines))
     assert read_launch(file, "nobody/1") is None
     file.write_text("{}")
     with pytest.raises(CastmatesError, match="this is not a plan"):

@@ -32,7 +32,8 @@ def curve(rates, half=1.0, ways=None, beside="stream", mix="a+stream", blocks=5)
         [
             {"study": "s", "mix": mix, "lead": "a", "antagonists": beside, "member": "a@0", "curve": "split",
              "partition": f"split-{count}", "lead_ways": count, "rate_pct": rate, "rate_low": rate - width,
-             "rate_high": rate + width, "blocks": blocks, "rounds": 15, "platform": "modelled"}
+             "rate_high": rate + width, "blocks": blocks, "rounds": 15, "platform": "modelled",
+             "machine": ""}
             for count, rate, width in zip(ways or range(1, len(rates) + 1), rates, half, strict=True)
         ],
         SENSITIVITY,
@@ -104,7 +105,8 @@ def test_the_interval_holds_the_true_knee(seed):
     table = pd.DataFrame(
         {
             "study": np.repeat(np.arange(studies).astype(str), len(ways)),
-            "mix": "m", "lead": "a", "antagonists": "b", "member": "a@0", "curve": "split", "platform": "modelled",
+            "mix": "m", "lead": "a", "antagonists": "b", "member": "a@0", "curve": "split",
+            "platform": "modelled", "machine": "",
             "lead_ways": np.tile(ways, studies), "blocks": launches,
             "rate_pct": 100 * np.exp(-mean).ravel(), "rate_low": 100 * np.exp(-mean - half).ravel(),
             "rate_high": 100 * np.exp(-mean + half).ravel(),

@@ -231,7 +231,7 @@ def test_the_page_shows_power_apart_and_says_what_is_not_proved():
 def test_tables_from_before_are_read_as_those_of_members():
     table = found("samples", packages, of_members=False)
     old = table[table["scope"] == "member"].drop(columns=["scope", "scene"])
-    assert list(RESOURCES)[-2:] == ["scope", "scene"]
+    assert list(RESOURCES)[-3:] == ["scope", "scene", "machine"]
     assert {row["whose"] for row in on_page.power_rows(page_of(old))} <= {"bert@0.2", "stream@1"}
     assert isinstance(old, pd.DataFrame)
 

@@ -37,7 +37,7 @@ def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, blocks=5, mix="a+b
         "source": "s" if stage == SEARCH else "fresh",
         "loss_pct": loss, "loss_low": low, "loss_high": high, "kept_pct": kept, "kept_low": kept - 1,
         "kept_high": kept + 1, "stp": 1.8, "stp_low": 1.7, "stp_high": 1.9, "frontier": False, "blocks": blocks,
-        "refused": 0, "why_refused": "", "design": "", "platform": "modelled",
+        "refused": 0, "why_refused": "", "design": "", "platform": "modelled", "machine": "",
     }  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def sweep(stage, rng, launches=5):
         about = {
             "mix": np.repeat(np.arange(MIXES).astype(str), len(WAYS)), "partition": np.tile(names, MIXES),
             "lead_ways": np.tile(WAYS, MIXES), "blocks": launches, "study": "s", "lead": "a", "antagonists": "b",
-            "platform": "modelled", "stage": stage, "source": stage, "design": "",
+            "platform": "modelled", "machine": "", "stage": stage, "source": stage, "design": "",
         }  # fmt: skip
         rows.append(pd.DataFrame(about | ends))
     return pd.concat(rows, ignore_index=True).reindex(columns=list(PARETO))

@@ -44,8 +44,11 @@ try:
         use_cache(SWEEP.terms.cache)
     else:
         from castmates.pipeline.planned_sweep import PlannedSweep
+        from castmates.report.figures.index import figures_of
 
-        SWEEP = PlannedSweep.of(study_file, config.get("blocks"), cache_folder())
+        SWEEP = PlannedSweep.of(
+            study_file, config.get("blocks"), cache_folder(), figures_of
+        )
 except CastmatesError as problem:
     # A WorkflowError would come with a traceback.
     sys.exit(printable(f"castmates: {problem}"))

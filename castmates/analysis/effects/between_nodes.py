@@ -1,7 +1,9 @@
 """Launches on several nodes of one class: does an effect differ between nodes, and what is its interval then?
 
-The test is an analysis of variance of the launches' means by node, in which nodes are a random sample of their class:
-its F distribution is exact where launches of all nodes scatter alike. docs/methodology.md has the simulated coverage.
+Whether nodes differ is tested by an analysis of variance of the launches' means by node. The interval does not depend
+on that test: where it sees no difference there may still be one, and intervals that rely on it cover too little
+(docs/methodology.md has the simulations). From three nodes on, nodes are the units, as launches are on one node. Two
+nodes show next to nothing of their class: the interval then covers the mean of these two.
 """
 
 from collections.abc import Sequence
@@ -12,11 +14,9 @@ from scipy import special
 
 from castmates.analysis.statistics.intervals import BLOCK, Floats, quantile, two_sided
 
-# Below this p-value nodes are the units of the interval. A test at 5 % misses differences that are large enough to
-# spoil an interval over launches: a preliminary test has to be lenient.
-LENIENT = 0.25
+FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
 ROUNDING = 1e-24  # of a sum of squares of logarithms
-LAUNCHES, NODES = "launches", "nodes"
+LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
 
 
 def hosts_of(windows: pd.DataFrame) -> pd.Series:
@@ -25,7 +25,7 @@ def hosts_of(windows: pd.DataFrame) -> pd.Series:
 
 
 def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> pd.DataFrame:
-    """A row per group of `per_launch`: how many nodes it has, whether they differ, and the interval over nodes."""
+    """A row per group of `per_launch`: how many nodes it has, whether they differ, and the interval over them."""
     launches = values.reset_index()
     launches["host"] = hosts.reindex(pd.MultiIndex.from_frame(launches[list(BLOCK)])).to_numpy()
     launches["whole"] = launches.groupby(list(by), observed=True)["value"].transform("mean")
@@ -34,6 +34,7 @@ def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> 
     )
     nodes["within"] = nodes["var"].fillna(0.0) * (nodes["size"] - 1)
     nodes["between"] = nodes["size"] * (nodes["mean"] - nodes["whole"]) ** 2
+    nodes["inverse"] = 1 / nodes["size"]
     groups = nodes.groupby(list(by), observed=True).agg(
         nodes=("size", "size"),
         launches=("size", "sum"),
@@ -41,21 +42,26 @@ def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> 
         spread=("mean", "std"),
         within=("within", "sum"),
         between=("between", "sum"),
+        inverse=("inverse", "sum"),
     )
     return _tested(groups)
 
 
 def _tested(groups: pd.DataFrame) -> pd.DataFrame:
-    count, launches = groups["nodes"].to_numpy(dtype=float), groups["launches"].to_numpy(dtype=float)
-    between, within = (groups[name].to_numpy(dtype=float) for name in ("between", "within"))
-    mean, several = groups["mean"].to_numpy(dtype=float), count > 1
-    error = np.where(several, groups["spread"].to_numpy(dtype=float), np.nan) / np.sqrt(count)
-    freedom = np.where(several, count - 1, np.nan)
+    names = ("nodes", "launches", "mean", "spread", "within", "between", "inverse")
+    count, launches, mean, spread, within, between, inverse = (groups[name].to_numpy(dtype=float) for name in names)
+    inside = launches - count  # degrees of freedom of launches inside nodes
+    many, two = count >= FEWEST_NODES, (count > 1) & (count < FEWEST_NODES)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_these = np.sqrt(within / inside * inverse) / count
+    freedom = np.where(many, count - 1, np.where(two & (inside > 0), inside, np.nan))
+    error = np.where(many, spread / np.sqrt(count), of_these)
     half = quantile(freedom) * error
     return pd.DataFrame(
         {
             "nodes": groups["nodes"],
-            "nodes_p": _p_of_f(between, count - 1, within, launches - count),
+            "nodes_p": _p_of_f(between, count - 1, within, inside),
+            "over": np.select([many, two], [NODES, THESE_NODES], default=LAUNCHES),
             "nodes_log": mean,
             "nodes_low": mean - half,
             "nodes_high": mean + half,
@@ -76,18 +82,18 @@ def _p_of_f(between: Floats, of_between: Floats, within: Floats, of_within: Floa
 
 
 def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The estimates, over nodes where these may differ: the mean of the nodes' means with nodes as units."""
+    """The estimates, where there are several nodes over these: the mean of the nodes' means, with its interval."""
     keys = pd.MultiIndex.from_frame(table[list(by)])
     known = found.reindex(keys).reset_index(drop=True)
-    differ = (known["nodes_p"] < LENIENT).to_numpy(dtype=bool)
+    several = (known["nodes"] > 1).to_numpy(dtype=bool)
     columns = {"log": "nodes_log", "log_low": "nodes_low", "log_high": "nodes_high", "p_value": "nodes_p_value"}
     replaced = {
-        name: np.where(differ, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))
+        name: np.where(several, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))
         for name, own in columns.items()
     }
     return table.assign(
         **replaced,
         nodes=known["nodes"].fillna(0).to_numpy(dtype="int64"),
         nodes_p=known["nodes_p"].to_numpy(dtype=float),
-        over=np.where(differ, NODES, LAUNCHES),
+        over=known["over"].fillna(LAUNCHES).to_numpy(),
     )

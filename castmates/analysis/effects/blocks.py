@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.effects.mask_stamp import MODELLED
 from castmates.results.columns.study import BLOCKS, frame
 
 
@@ -15,7 +16,7 @@ def blocks_table(manifests: Iterable[Mapping[str, Any]], ignored: Collection[str
     The blocks of hosts that are ignored are marked.
     """
     rows = [_row(manifest) for manifest in manifests]
-    rows = [row | {"left_out": row["host"] in ignored} for row in rows]
+    rows = [row | {"left_out": row["host"] in ignored and row["platform"] != MODELLED} for row in rows]
     return frame(sorted(rows, key=lambda row: (row["company"], row["block"])), BLOCKS)
 
 

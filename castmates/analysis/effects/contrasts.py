@@ -82,6 +82,11 @@ def workload_of(member: str) -> str:
     return member.rpartition("@")[0]
 
 
+def workloads_of(members: pd.Series) -> pd.Series:
+    """The same of a column of members: unlike the column `workload`, it carries their class of nodes."""
+    return members.map({name: workload_of(name) for name in members.unique()})
+
+
 def _companies_of_mixes(plan: Plan) -> dict[str, list[tuple[Company, str]]]:
     """By identity: the companies that have a mix, and the name it goes by there."""
     by_identity: dict[str, list[tuple[Company, str]]] = {}

@@ -18,7 +18,8 @@ from castmates.analysis.effects.verdicts import (
 )
 from castmates.analysis.statistics.intervals import BLOCK, holm, over_launches, per_launch, ratio
 from castmates.analysis.statistics.pairs import pair, planned
-from castmates.results.columns.study import NODES, frame
+from castmates.results.columns.nodes import NODES
+from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED, Plan
 
 FAILED = (UNSTABLE, INSENSITIVE)  # of a node's own controls

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from castmates.analysis.effects.between_nodes import FEWEST_NODES
 from castmates.analysis.effects.nodes import failing
 from castmates.analysis.effects.verdicts import DIFFER
 from castmates.english import counted, listed
 from castmates.study.spec import Plan
 
+FAILED, PROCESSORS = "failed controls", "processor models"  # ends of words that speak against a study
+_FEW = f"Intervals of two nodes cover these two only; it takes {FEWEST_NODES} to cover their class."
 Row = tuple[str, tuple[str, str], bool]  # stamp, word and sentence, whether it is good
 _EFFECT = ["machine", "platform", "mix", "partition", "baseline", "member"]
 
@@ -45,7 +48,7 @@ def _aside(ignored: Sequence[str], left_out: int) -> str:
 def _machines(plan: Plan, parts: Sequence[Plan]) -> list[Row]:
     names = [part.machine for part in parts]
     if plan.machines:
-        word = "1 class" if len(names) == 1 else f"{len(names)} classes"
+        word = f"{counted(len(names), 'class')} of nodes"
         sentence = f"Measured on nodes of {listed(names)}: each has separate rows, and nothing is pooled over them."
         return [("machines", (word, sentence), True)]
     if len(names) < 2:
@@ -55,20 +58,28 @@ def _machines(plan: Plan, parts: Sequence[Plan]) -> list[Row]:
         f"Measured on {listed(launches)}: each has separate rows in the tables, and the page shows {names[0]} alone. "
         "`machines` in the study names the classes of nodes (config/README.md)."
     )
-    return [("machines", (f"{len(names)} processor models", sentence), False)]
+    return [("machines", (f"{len(names)} {PROCESSORS}", sentence), False)]
 
 
 def _nodes(nodes: pd.DataFrame, aside: Sequence[str]) -> list[Row]:
-    hosts, failed = sorted(set(nodes["host"])), failing(nodes)
+    failed, hosts = failing(nodes), {str(name): sorted(set(own["host"])) for name, own in nodes.groupby("machine")}
+    each = [f"{listed(names)} of {name}" if len(hosts) > 1 else listed(names) for name, names in hosts.items()]
     rows = nodes[nodes["control"] == ""].drop_duplicates(_EFFECT)
     differ = list(dict.fromkeys(rows.loc[rows["verdict"] == DIFFER, "mix"]))
     if not hosts:
         return [("nodes", ("nodes left out", " ".join(aside)), True)] if aside else []
     if len(failed):
-        word, sentence = f"{counted(failed['host'].nunique(), 'node')} failed", failure_sentence(failed)
+        word, sentence = f"{counted(failed['host'].nunique(), 'node')} {FAILED}", failure_sentence(failed)
     elif differ:
         word = "nodes differ"
-        sentence = f"The nodes {listed(hosts)} differ in {listed(differ)}; the table of nodes has the effect on each."
+        sentence = f"The nodes {'; '.join(each)} differ in {listed(differ)}; the table of nodes has the effect on each."
     else:
-        word, sentence = f"{len(hosts)} nodes", f"No difference between the nodes {listed(hosts)} was seen."
-    return [("nodes", (word, " ".join([sentence, *aside])), not len(failed))]
+        word = f"{sum(map(len, hosts.values()))} nodes"
+        sentence = f"No difference between the nodes {'; '.join(each)} was seen."
+    few = [_FEW] if any(1 < len(names) < FEWEST_NODES for names in hosts.values()) else []
+    return [("nodes", (word, " ".join([sentence, *few, *aside])), not len(failed))]
+
+
+def is_bad(word: str) -> bool:
+    """Check whether a stamp with this word speaks against the study's numbers."""
+    return word.endswith((FAILED, PROCESSORS))

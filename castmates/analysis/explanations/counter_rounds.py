@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable
 from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
@@ -128,7 +129,7 @@ def _finished(table: pd.DataFrame, rows: pd.DataFrame, columns: Columns) -> pd.D
     """With what the rows stand for; solo before the co-runs."""
     own = table.drop(columns="rounds").reset_index().astype({"metric": "str"})
     about = rows.iloc[own["row"].to_numpy()].reset_index(drop=True)
-    whole = pd.concat([about, own.drop(columns="row")], axis=1).assign(lead=about["workload"])
+    whole = pd.concat([about, own.drop(columns="row")], axis=1).assign(lead=workloads_of(about["member"]))
     whole["unit"] = whole["unit"].astype("str").where(whole["metric"].map(is_per_unit), "")
     order = ["lead", "member", "metric", "kind", "mix", "partition", "platform"]
     order = [*order, "round"] if "round" in columns else order

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import (
     USER_ONLY,
     Work,
@@ -140,7 +141,7 @@ def _scopes_noted(counts: pd.DataFrame, at: Integers, who: Integers) -> pd.DataF
 
 def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
-        lead=table["workload"],
+        lead=workloads_of(table["member"]),
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
         solo=ratio(table["log_solo"]),
         corun=ratio(table["log_corun"]),

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.statistics import change_points
 from castmates.results.columns.block import Columns
 
@@ -73,9 +74,10 @@ class Evolution:
 def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     """Every step of a lead of which both ends were seen in one slice, in order of time."""
     about = ["company", "block", "window", "member"]
-    what = [*about, "scene", "kind", "mix", "partition", "valid", "workload"]
+    what = [*about, "scene", "kind", "mix", "partition", "valid"]
     ours = (windows["role"] == "lead") & windows["company"].isin(steps["company"].unique())
-    leads = windows.loc[ours, what].rename(columns={"workload": "lead"})
+    leads = windows.loc[ours, what]
+    leads = leads.assign(lead=workloads_of(leads["member"]))
     table = steps.merge(leads, on=about).sort_values([*LAUNCH, "t_ns"], ignore_index=True)
     within = table.groupby([*LAUNCH, "slice"], sort=False)
     units = within["units"].diff()

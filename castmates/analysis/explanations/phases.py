@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.quantities import Costs, arithmetic_mean
@@ -168,7 +169,7 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
                     "row": rows.setdefault(place, len(rows)),
                     "baseline": baseline,
                     "baseline_scene": "solo" if baseline == "solo" else f"corun:{scene['mix']}",
-                    "lead": scene["workload"],
+                    "lead": workload_of(scene["member"]),
                     "antagonists": scene["mix"].partition("+")[2],
                 }
             )

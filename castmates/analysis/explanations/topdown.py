@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
 from castmates.analysis.explanations.events_left_out import most_frequent
 from castmates.analysis.statistics.name_codes import coded, combinations
@@ -168,7 +169,7 @@ def _sorted_by(*more: str) -> list[str]:
 
 def _finished(table: pd.DataFrame, columns: Columns, order: list[str]) -> pd.DataFrame:
     """These columns, solo before the co-runs, categories in the order of the tree."""
-    table = table.assign(lead=table["workload"], parent=[BY_NAME[name].parent for name in table["metric"]])
+    table = table.assign(lead=workloads_of(table["member"]), parent=[BY_NAME[name].parent for name in table["metric"]])
     ranks = {"metric": _ORDER, "kind": {name: place for place, name in enumerate(KINDS)}}
     table = table.sort_values(
         order, key=lambda column: column.map(ranks[column.name]) if column.name in ranks else column

@@ -10,10 +10,21 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import AGAIN, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED
 from castmates.analysis.effects.stamps import TRUSTWORTHY, rounded_up
-from castmates.analysis.effects.verdicts import CONTROL_LEVEL, INSENSITIVE, NO_DATA, SEEN, SENSITIVE, TOO_FEW, UNSTABLE
+from castmates.analysis.effects.verdicts import (
+    CONTROL_LEVEL,
+    DIFFER,
+    INSENSITIVE,
+    NO_DATA,
+    SEEN,
+    SENSITIVE,
+    TOO_FEW,
+    UNSTABLE,
+)
 from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
+from castmates.report.text.stamps import BAD as NO
+from castmates.report.text.stamps import nodes_stamps
 from castmates.report.text.words import as_degradation, counted, interval, listed, number, plain
 from castmates.results.named import retry_command
 
@@ -42,7 +53,8 @@ def cards(results: Results) -> list[Card]:
     if not (results.blocks["status"] == "measured").any():
         return _failures(results)
     always = [_sees_losses(results), _noise(results), _lost(results)]
-    return [*always, *_masks(results), *_cautions(results), *_failures(results), *_carryover(results)]
+    troubles = [*_nodes(results), *_cautions(results), *_failures(results), *_carryover(results)]
+    return [*always, *_masks(results), *troubles]
 
 
 def _sees_losses(results: Results) -> Card:
@@ -132,6 +144,18 @@ def _masks(results: Results) -> list[Card]:
         (GOOD, "Cache partitions work here") if word == VERIFIED else (DOUBT, "Cache partitions are not verified")
     )
     return [Card(state, title, sentence, "health")]
+
+
+def _nodes(results: Results) -> list[Card]:
+    """Nodes that failed their controls or differ, and processors that are not shown together."""
+    found = nodes_stamps(results)
+    bad = [
+        Card(BAD, f"{pill.word[:1].upper()}{pill.word[1:]}", pill.meaning, "health")
+        for pill in found
+        if pill.state == NO
+    ]
+    differ = [Card(DOUBT, "Nodes differ", pill.meaning, "health") for pill in found if pill.word == DIFFER]
+    return [*bad, *differ]
 
 
 def _cautions(results: Results) -> list[Card]:

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, small_print, without_axis
 from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, broken, empty_figure, styled
@@ -66,12 +67,13 @@ def block_ratios(windows: pd.DataFrame) -> pd.DataFrame:
     rows = windows[
         (windows["role"] == "lead") & windows["valid"] & windows["scene"].isin(KINDS) & windows["rate"].gt(0)
     ]
-    keys = ["workload", "company", "block", "round"]
+    keys = ["lead", "company", "block", "round"]
+    rows = rows.assign(lead=workloads_of(rows["member"]))
     rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
     pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()
     means = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
     return pd.DataFrame(
-        {"lead": means["workload"], "company": means["company"], "block": means["block"], "ratio": np.exp(means["log"])}
+        {"lead": means["lead"], "company": means["company"], "block": means["block"], "ratio": np.exp(means["log"])}
     )
 
 

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.evolution import LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.statistics import change_points
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours
@@ -73,7 +74,7 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
 def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     """The blocks that are shown: all, or the first, the last and evenly spaced ones between; and how many there are."""
     rows = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
-    own = rows["workload"].isin(_of_study(results))
+    own = workloads_of(rows["member"]).isin(_of_study(results))
     rows = rows[own] if own.any() else rows  # those of controls only where there are no others
     launches = rows[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
     blocks = [(str(company), int(block)) for company, block in launches.itertuples(index=False)]

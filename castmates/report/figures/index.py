@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from matplotlib import figure
 
     from castmates.report.results import Results
+    from castmates.study.spec import Plan
 
 Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
 Need = Literal[
@@ -115,6 +116,16 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
         "profile": programs is not None and bool(programs.counters.profile),
     }
     return [name for name, row in all_figures().items() if there[row.needs]]
+
+
+def figures_of(study: Study, plan: "Plan") -> list[str]:
+    """The figures that a study has by its plan."""
+    return figure_names(
+        study,
+        partitioned=any(mix.partitions for mix in plan.mixes),
+        phases=any(block.company.lead.phases for block in plan.blocks),
+        watched=plan.cache is not None and bool(plan.cache.events),
+    )
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.neighbours import beside
 from castmates.report.results import Results
 from castmates.study.spec import UNMANAGED
@@ -107,8 +108,9 @@ def representative(results: Results) -> tuple[str, int, int] | None:
     rows = results.windows[results.windows["role"] == "lead"]
     mixes = set(results.effects["mix"])
     rows = rows[rows["valid"] & (rows["rate"] > 0)]
+    names = workloads_of(rows["member"])
     for lead in leads:
-        companies = list(dict.fromkeys(rows.loc[(rows["workload"] == lead) & rows["mix"].isin(mixes), "company"]))
+        companies = list(dict.fromkeys(rows.loc[(names == lead) & rows["mix"].isin(mixes), "company"]))
         if companies:
             own = rows[rows["company"] == companies[0]]
             spent = own["units"] / own["rate"]

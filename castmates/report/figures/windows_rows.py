@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.study.spec import UNMANAGED
@@ -32,7 +33,7 @@ def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
     beside = rows["mix"].str.replace(r"^[^+]*\+?", "", regex=True)
     what = rows["kind"].where(rows["kind"] != "corun", "beside " + beside)
     rows["what"] = what.where(rows["partition"] == UNMANAGED, what + PARTITIONED)
-    rows["lead"] = rows["workload"]
+    rows["lead"] = workloads_of(rows["member"])
     return pd.DataFrame(rows[SHOWN].sort_values(WINDOW, ignore_index=True))
 
 

@@ -19,7 +19,8 @@ from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
-from castmates.report.answer.drawing import curve_drawing, interval_scale
+from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale
+from castmates.report.answer.scale import scale_of
 from castmates.report.figures.index import all_figures, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import FigurePart, contents, figure_parts
@@ -33,6 +34,7 @@ from castmates.report.text import (
     latency,
     machine,
     memory,
+    nodes,
     recommendation,
     resources,
     slices,
@@ -209,9 +211,11 @@ def _context(
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
         "settled": bool(health.settles(results)),
-        "origins": machine.origins(results.records, results.machine),
+        "origins": machine.origins(results.records, results.machine, compared=len(results.nodes) > 0),
         "cast": design.cast(results.plan),
-        "machine": [*machine.described(results.machine), *_pages(results)],
+        "machine": [*([] if results.machine.classes else machine.described(results.machine)), *_pages(results)],
+        "machine_nodes": nodes.described(results),
+        "nodes": _nodes(results),
         "machine_line": machine.in_a_line(results.machine),
         "lacks": machine.lacks(results.machine, results.partitioned),
         "quirks": machine.quirks(results.machine),
@@ -224,6 +228,18 @@ def _context(
         "bias_level": words.percent_of(BIAS_LEVEL),
         "slice_points": round(100 * SLICE_POINTS),
         "window_points": round(100 * WINDOW_POINTS),
+    }
+
+
+def _nodes(results: Results) -> dict[str, Any]:
+    found = nodes.compared(results)
+    values = (value for pair in found for one in pair.nodes for value in (one.low, one.high, one.loss))
+    margin = 100 * results.margin if results.margin is not None else 0.0
+    return {
+        "sentences": nodes.sentences(results),
+        "compared": found,
+        "controls": nodes.controls(results),
+        "scale": scale_of(values, margin, WIDTH),
     }
 
 

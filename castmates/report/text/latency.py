@@ -6,6 +6,7 @@ from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
 from castmates.report.results import Results, records
 from castmates.report.text.places import WORDS
 from castmates.report.text.words import counted, interval, listed, number, plain
+from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import BETWEEN
 
@@ -93,8 +94,8 @@ def _scene(row: Row) -> str:
     kind, _, cpus = str(row["scene"]).partition("@")[0].partition(":")
     if row["kind"] == "corun":
         together, _, place = str(row["mix"]).partition(BETWEEN)
-        others = plain(together).split("+")
-        others.remove(row["workload"])
+        others = without_class(plain(together)).split("+")
+        others.remove(without_class(row["workload"]))
         where = f"beside {' and '.join(others)}" + f" ({WORDS.get(place, place)})" * bool(place)
     else:
         where = f"placebo on {cpus}" if row["kind"] == "placebo" else kind

@@ -58,6 +58,8 @@ def _uncore(domains: Mapping[str, Mapping[str, int]]) -> str | None:
 
 def in_a_line(facts: MachineFacts) -> str:
     """AMD EPYC 9B45, 2 CPUs, virtual machine; Linux 6.12."""
+    if facts.classes:
+        return f"{counted(len(facts.classes), 'modelled class')} of nodes: {listed(list(facts.classes))}"
     allowed = len(parse(facts.topology.allowed, "allowed")) if facts.topology.allowed else 0
     parts = [
         facts.cpu_model,
@@ -103,13 +105,16 @@ def _no_partitions(resctrl: ResctrlFacts) -> list[str]:
     return []
 
 
-def origins(records: Sequence[BlockRecord], facts: MachineFacts) -> list[str]:
-    """Where the numbers come from, if not all from the one machine that is described."""
+def origins(records: Sequence[BlockRecord], facts: MachineFacts, compared: bool = False) -> list[str]:
+    """Where the numbers come from, if not all from the one machine that is described.
+
+    `compared`: the page compares the machines with each other, so that they need no word here.
+    """
     measured = [record for record in records if record.measured]
     hosts = Counter(record.host for record in measured if record.host)
     kernels = Counter(record.versions["kernel"] for record in measured if "kernel" in record.versions)
     return [
-        *_origin(hosts, facts.hostname, "host", "machine"),
+        *([] if compared else _origin(hosts, facts.hostname, "host", "machine")),
         *_origin(kernels, facts.kernel, "kernel", "kernel"),
         *_packages(measured),
     ]

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from castmates.analysis.effects.mask_stamp import VERIFIED
+from castmates.analysis.effects.nodes_stamp import is_bad
 from castmates.analysis.effects.stamps import NOT_MEASURED, TRUSTWORTHY, origin_word
 from castmates.analysis.effects.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, SENSITIVE, TOO_FEW, UNSTABLE
 from castmates.report.results import Results
@@ -50,15 +51,26 @@ def stamps(results: Results) -> list[Pill]:
         Pill(_CONTROLS[word], well if word == TRUSTWORTHY else BAD, why),
         Pill(_SENSITIVITY[sensitive], well if sensitive == SENSITIVE else BAD, seen),
         *([Pill(f"cache partitions {masks[0]}", well if masks[0] == VERIFIED else BAD, masks[1])] if masks else []),
+        *nodes_stamps(results),
+    ]
+
+
+def nodes_stamps(results: Results) -> list[Pill]:
+    """The stamps on classes, processors and nodes, where there are several."""
+    table = results.stamps[results.stamps["stamp"].isin(["machines", "nodes"])]
+    first = first_words(results)
+    return [
+        Pill(word, BAD if is_bad(word) else NEITHER, sentence.removeprefix(first))
+        for word, sentence in table[["word", "sentence"]].itertuples(index=False, name=None)
     ]
 
 
 def caveat(results: Results) -> str:
     """What stands in the corner of a figure's files; "" where all is measured and nothing speaks against it."""
-    control, sensitive, *masks = stamps(results)
+    control, sensitive, *others = stamps(results)
     parts = [origin(results)] + [control.word] * (control.state == BAD)
     parts += [sensitive.word] * (results.sensitivity[0] == INSENSITIVE)
-    return " · ".join(filter(None, parts + [pill.word for pill in masks if pill.state == BAD]))
+    return " · ".join(filter(None, parts + [pill.word for pill in others if pill.state == BAD]))
 
 
 def stamped(results: Results) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.block import WINDOWS, Columns
+from castmates.results.columns.nodes import NODES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,7 @@ EFFECTS: Columns = {
     "machine": "str",  # the class of nodes; "" in a study without classes
     "nodes": "int64",  # hosts on which it was measured
     "nodes_p_holm": "float64",  # that the nodes do not differ, adjusted as p_holm is; NaN on one node
-    "over": "str",  # whose means the interval is of: launches; nodes, where the effect may differ between them
+    "over": "str",  # whose means the interval is of: launches; launches of these nodes (two nodes); nodes
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
@@ -343,35 +344,6 @@ DISTANCES: Columns = {
     "platform": "str",
     "reason": "str",  # why it was not measured: what it needs of the machine, and what there is
     "machine": "str",  # the class of nodes; "" in a study without classes
-}
-
-# tables/nodes.csv: what each node of a class came to; a row per node and row of the effects, and per node and control.
-# Empty where all of a class was measured on one node.
-NODES: Columns = {
-    "study": "str",
-    "machine": "str",  # the class of nodes, or the model of their processor where a study has none and several models
-    "host": "str",
-    "processor": "str",
-    "control": "str",  # A/A, positive, negative; "" for an effect
-    "mix": "str",
-    "lead": "str",
-    "antagonists": "str",
-    "member": "str",
-    "role": "str",
-    "partition": "str",
-    "baseline": "str",
-    "slowdown": "float64",  # over the launches on this node
-    "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
-    "slowdown_high": "float64",
-    "degradation_pct": "float64",
-    "degradation_low": "float64",
-    "degradation_high": "float64",
-    "blocks": "int64",
-    "rounds": "int64",
-    "p_value": "float64",  # that the nodes of this effect do not differ, the same in all its rows; of a control its own
-    "p_holm": "float64",  # adjusted over the effects of this baseline; over the controls of all nodes
-    "verdict": "str",  # nodes differ, no difference seen, not compared; of a control as in controls
-    "platform": "str",
 }
 
 # What estimate_effects leaves.
