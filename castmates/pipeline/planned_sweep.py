@@ -1,6 +1,6 @@
 """The sweep as the process sees it that plans it, and what that leaves for jobs on other machines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
@@ -110,15 +110,20 @@ class PlannedSweep:
         """The blocks that are needed after these decisions."""
         return needed(self.plan, decisions)
 
-    def found(self, decisions: Sequence[Sequence[str]]) -> list[str]:
+    def found(self, decisions: Iterable[Collection[str]]) -> Sequence[str]:
         """The blocks of which the study consists by its decisions; jobs learn it at once."""
-        wanted = {*needed(self.plan, decisions), *self.measured}
-        found = Found([path for path in self.paths if path in wanted], len(decisions))
+        found = self._after(tuple(map(frozenset, decisions)))
         if self._found != found:
             self._found = found
             if self._is_told:
                 for_jobs.write_found(self.terms, found)
         return found.blocks
+
+    @cache  # noqa: B019
+    def _after(self, decisions: tuple[frozenset[str], ...]) -> Found:
+        """Found once for all rules that ask: there may be tens of thousands."""
+        wanted = {*needed(self.plan, decisions), *self.measured}
+        return Found(tuple(path for path in self.paths if path in wanted), len(decisions))
 
     def tell_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""

@@ -56,7 +56,7 @@ class BlockTerms:
 class Found:
     """What a sweep finds out on its way: the precision decides how many blocks there are."""
 
-    blocks: list[str]  # that the study consists of
+    blocks: tuple[str, ...]  # that the study consists of
     looks: int  # that were taken
 
 
@@ -80,7 +80,7 @@ class WrittenSweep:
             raise CastmatesError(f"{self.terms.folder}: the sweep that runs now has no block '{path}'.") from None
 
     @property
-    def blocks(self) -> list[str]:
+    def blocks(self) -> Sequence[str]:
         """The blocks that the study consists of."""
         return self._found.blocks
 
@@ -91,7 +91,8 @@ class WrittenSweep:
 
     @cached_property
     def _found(self) -> Found:
-        return Found(**_read(_found_file(self.terms.folder)))
+        content = _read(_found_file(self.terms.folder))
+        return Found(tuple(content["blocks"]), content["looks"])
 
 
 def written_sweep(study_file: Path) -> WrittenSweep:
