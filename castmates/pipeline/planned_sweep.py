@@ -1,6 +1,6 @@
 """The sweep as the process sees it that plans it, and what that leaves for jobs on other machines."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
@@ -118,17 +118,20 @@ class PlannedSweep:
         """The blocks that are needed after these decisions."""
         return needed(self.plan, decisions)
 
-    def found(self, decisions: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    def found(self, decisions: Iterable[Collection[str]]) -> Sequence[str]:
         """The blocks of which the study consists by its decisions; jobs learn it at once."""
-        return self._found_after(tuple(map(frozenset, decisions)))
+        found = self._after(tuple(map(frozenset, decisions)))
+        if self._found != found:
+            self._found = found
+            if self._is_told:
+                for_jobs.write_found(self.terms, found)
+        return found.blocks
 
-    @cache  # noqa: B019 (as above; rules and bundles ask, and there may be tens of thousands)
-    def _found_after(self, decisions: tuple[frozenset[str], ...]) -> tuple[str, ...]:
+    @cache  # noqa: B019
+    def _after(self, decisions: tuple[frozenset[str], ...]) -> Found:
+        """Found once for all rules that ask: there may be tens of thousands."""
         wanted = {*needed(self.plan, decisions), *self.measured}
-        self._found = Found(tuple(path for path in self.paths if path in wanted), len(decisions))
-        if self._is_told:
-            for_jobs.write_found(self.terms, self._found)
-        return self._found.blocks
+        return Found(tuple(path for path in self.paths if path in wanted), len(decisions))
 
     @property
     def classes(self) -> Sequence[MachineClass]:

@@ -80,7 +80,7 @@ class WrittenSweep:
             raise CastmatesError(f"{self.terms.folder}: the sweep that runs now has no block '{path}'.") from None
 
     @property
-    def blocks(self) -> tuple[str, ...]:
+    def blocks(self) -> Sequence[str]:
         """The blocks that the study consists of."""
         return self._found.blocks
 
@@ -91,8 +91,8 @@ class WrittenSweep:
 
     @cached_property
     def _found(self) -> Found:
-        found = _read(_found_file(self.terms.folder))
-        return Found(tuple(found["blocks"]), found["looks"])
+        content = _read(_found_file(self.terms.folder))
+        return Found(tuple(content["blocks"]), content["looks"])
 
 
 def written_sweep(study_file: Path) -> WrittenSweep:

@@ -58,6 +58,14 @@ def test_a_record_that_was_written_again_is_read_itself(folder):
     ]  # fmt: skip
 
 
+def test_a_record_that_was_replaced_within_the_same_tick_is_known_by_its_length(folder):
+    file = records_of(folder)[1]
+    state = file.stat()
+    file.write_text(file.read_text().replace("measured", "failed"))
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert RecordReader(folder).read(file)["status"] == "failed"
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"common": {}, "blocks": {}}', '{"common": [], "blocks": {"c/1": 7}}'])
 def test_a_bundle_that_says_something_else_is_not_believed(folder, text):
     (folder.bundle("1") / RECORDS).write_text(text)

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
-from castmates.analysis.explanations.counter_rounds import BY_ROUND, DRIFTS, over_rounds
+from castmates.analysis.explanations.counter_rounds import BY_ROUND, DRIFTS, NAMES_OF_STEPS, over_rounds
+from castmates.analysis.explanations.counters import NAMES
 from castmates.report.figures import counters_evolution
 from castmates.report.figures.texts import texts_for
 from tests.unit.test_counters_figure import HEAD, made_up
@@ -112,3 +113,17 @@ def test_with_too_few_rounds_the_figure_says_so(tmp_path):
     figure, _ = counters_evolution.draw(results)
     assert "enough rounds" in " ".join(texts(figure)).replace("\n", " ")
     assert texts_for("counters_evolution", results).alternative == counters_evolution.lacking(results)
+
+
+def test_names_that_come_as_categories_which_differ_from_part_to_part_change_nothing():
+    """Bundles come with names as categories, each with those of its own blocks."""
+    counts, windows = made_up(rounds=ROUNDS, spoil=drifting)
+    whole = over_rounds([counts], [steps(windows)], windows)
+
+    def parts(table, names):
+        return [part.astype(dict.fromkeys(names, "category")) for _, part in table.groupby("block")]
+
+    in_parts = over_rounds(parts(counts, NAMES), parts(steps(windows), NAMES_OF_STEPS), windows)
+    assert len(in_parts[0])
+    for ours, theirs in zip(in_parts, whole, strict=True):
+        pd.testing.assert_frame_equal(ours, theirs, check_exact=True)

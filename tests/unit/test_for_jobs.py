@@ -30,7 +30,7 @@ def test_a_job_sees_the_sweep_as_the_process_that_planned_it(sweep):
     seen = written_sweep(sweep.project.study_file)
     assert seen.terms == sweep.terms
     assert {path: seen.block(path) for path in sweep.paths} == {path: sweep.block(path) for path in sweep.paths}
-    assert seen.blocks == tuple(sweep.paths)
+    assert seen.blocks == tuple(sweep.paths) == sweep.found([])
     with pytest.raises(CastmatesError, match="cannot be read on this node"):
         seen.block("nobody/1")
 
@@ -58,10 +58,10 @@ def test_a_cache_that_a_node_does_not_see_is_one_sentence(sweep, tmp_path):
 def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
     file = tmp_path / "results" / sweep.terms.study / "plan.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    plan = without_decisions(sweep.plan)
-    file.write_text(text_of(plan))
-    for block in read_plan(file).blocks:
-        assert read_launch(file, block.path) == (block, sweep.plan.memory, list(sweep.plan.machines))
+    file.write_text(text_of(without_decisions(sweep.plan)))
+    plan = read_plan(file)
+    for block in plan.blocks:
+        assert read_launch(file, block.path) == (block, plan.memory, list(plan.machines))
     assert read_launch(file, "nobody/1") is None
     file.write_text("{}")
     with pytest.raises(CastmatesError, match="this is not a plan"):

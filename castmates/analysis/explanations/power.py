@@ -58,6 +58,7 @@ _BUSY, _RUNNING, _MBM, _FOREIGN = "busy_ghz", "unhalted_s", "mbm_total", "foreig
 _MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is the nominal one
 COLLECTORS = ("package", "throttling", "busy_clock", "frequency")  # that read what only this table shows
 SOURCES = (*COLLECTORS, "foreign traffic", "resctrl", "pqos")
+_ALONE = (_BUSY, _RUNNING, _FOREIGN, _MHZ)  # what counts without another reading
 _KEY = ["company", "block", "window"]
 _BETWEEN = "\n"  # a scope and a metric, in the name by which values are compared
 
@@ -86,8 +87,7 @@ class Power:
 
     def add(self, part: Mapping[str, pd.DataFrame]) -> None:
         """Take in some launches."""
-        samples = part["samples"]
-        samples = samples[samples["source"].isin(SOURCES).to_numpy(dtype=bool)]
+        samples = _of_use(part["samples"])
         names = ["company", "source", "subject", "metric"]
         samples = samples.astype(dict.fromkeys(names, object))
         watched = _watched(part["slices"])
@@ -153,6 +153,15 @@ def _watched(slices: pd.DataFrame) -> pd.DataFrame:
     usable_ones = slices["watched"].to_numpy(dtype=bool) & (slices["reasons"] == "").to_numpy(dtype=bool)
     edges = slices.loc[usable_ones, [*_KEY, "open_ns", "close_ns"]].drop_duplicates(_KEY)
     return edges.astype({"company": object})
+
+
+def _of_use(samples: pd.DataFrame) -> pd.DataFrame:
+    """What is read here: the many readings of a monitor only where controllers were read that they are held against."""
+    metric = samples["metric"]
+    controllers = [name for name, ours in _OF_PACKAGES.items() if ours == CONTROLLERS]
+    monitor = [_MBM] if metric.isin(controllers).any() else []
+    wanted = metric.isin([*monitor, *_ALONE, *_OF_CPUS, *_OF_PACKAGES]) & samples["source"].isin(SOURCES)
+    return samples[wanted.to_numpy(dtype=bool)]
 
 
 def _of_cpus(samples: pd.DataFrame) -> pd.DataFrame:
