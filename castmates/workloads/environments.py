@@ -21,7 +21,7 @@ NATIVE = "native"
 COMPILER = "compiler"
 KEEPERS = {"runs": "loop", "output": "lines"}  # who reports for programs without a heartbeat
 PACKAGE = Path(__file__).resolve().parents[1]
-FRAMEWORKS_OWN = ("castmates", "dev", "docs", "slurm", COMPILER)  # locks that no workload names
+FRAMEWORKS_OWN = ("castmates", "dev", "docs", "kubernetes", "slurm", COMPILER)  # locks that no workload names
 
 
 def known(envs_dir: Path) -> list[str]:

@@ -65,7 +65,11 @@ def test_the_wheel_has_every_file_of_the_package_and_of_the_workflow_and_no_othe
     own = {str(file.relative_to(ROOT)) for package in settings["packages"] for file in files_below(ROOT / package)}
     folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "envs")
     clone = [file for folder in folders for file in files_below(ROOT / folder)] + [*(ROOT / "scripts").glob("*.py")]
-    clone += [ROOT / f"workflow/profiles/{name}/profile.yaml" for name in ("default", "slurm")]  # behind a link
+    clone += [  # behind a link
+        ROOT / "workflow" / file.relative_to(ROOT)
+        for name in ("default", "slurm", "kubernetes")
+        for file in files_below(ROOT / "profiles" / name)
+    ]
     names = set(zipfile.ZipFile(wheel).namelist())
     shipped = {f"castmates/_clone/{file.relative_to(ROOT)}" for file in clone}
     assert {name for name in names if ".dist-info/" not in name} == own | shipped
