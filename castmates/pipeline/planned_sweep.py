@@ -133,6 +133,10 @@ class PlannedSweep:
         wanted = {*needed(self.plan, decisions), *self.measured}
         return Found(tuple(path for path in self.paths if path in wanted), len(decisions))
 
+    def missing(self, blocks: Iterable[str]) -> list[str]:
+        """Those of the blocks that were not measured when the sweep began."""
+        return [path for path in blocks if path not in self.measured]
+
     @property
     def classes(self) -> Sequence[MachineClass]:
         """The classes of nodes that the study names."""

@@ -51,6 +51,8 @@ rule estimate_effects:
         machine="results/{study}/machine.json",
         # They have the blocks: a study of thousands names each of them once, not in every rule.
         bundles=lambda wildcards: bundle_files(),
+        # Of a bundle that is there Snakemake takes a missing block for one that was cleared away.
+        missing=lambda wildcards: block_files(RECORD, missing_blocks()),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",

@@ -179,6 +179,11 @@ def blocks_of_study():
 bundles_of = cache(bundle_names.bundles)
 
 
+def missing_blocks():
+    """The blocks of the study that were not measured when the sweep began."""
+    return [] if IS_JOB else SWEEP.missing(blocks_of_study())
+
+
 def bundle_files():
     return [
         str(FOLDER.bundle(name) / file)
