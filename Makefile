@@ -94,7 +94,7 @@ lab: $(VENV)/run.stamp ## build the lab: emulated machines with RDT, for tests o
 lab-test: $(VENV)/dev.stamp ## test the drivers, and a whole sweep, in the lab's kernels (CASTMATES_LAB=all: including the longest tests)
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} python -m pytest tests/lab
 
-test-slurm: $(VENV)/dev.stamp $(VENV)/slurm.stamp ## send sweeps through a real Slurm of two virtual nodes (as root; Debian 12; 3 minutes)
+test-slurm: $(VENV)/dev.stamp $(VENV)/slurm.stamp ## send sweeps through a real Slurm of two virtual nodes (as root; Debian 12; 10 minutes)
 	@CASTMATES_NEEDS=slurm,root,unshare,two-cpus $(PYTEST) tests/slurm
 
 browser: $(VENV)/run.stamp ## fetch Chromium, for tests of the report's page (once, without root; Debian 12)

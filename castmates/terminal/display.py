@@ -168,7 +168,7 @@ class Display:
 
     def _launch_ends(self, sweep: Sweep, job: Job) -> None:
         self._take_notes()
-        if sweep.lacks_result(job.path) and (note := recorded(self._project.results, job.path)):
+        if sweep.lacks_result(job.path) and (note := recorded(self._project.results, self._blocks[job.path])):
             sweep.note(note)
         launch = sweep.end(job.path, time.monotonic())
         if launch is None or self._screen is None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
 from castmates.runner.progress import VARIABLE
+from castmates.study.spec import Block
 
 LONGEST = 65536  # bytes
 
@@ -76,13 +76,13 @@ class Inbox:
         self._socket.close()
 
 
-def recorded(folder: StudyFolder, block: str) -> Note | None:
+def recorded(folder: StudyFolder, block: Block) -> Note | None:
     """The last note of a launch as its record has it: no note comes from another machine."""
     try:
-        facts = read_json(folder.block(block) / RECORD)
+        facts = read_json(folder.record_file(block))
         return Note(
-            study=folder.path.name,
-            block=block,
+            study=block.study,
+            block=block.path,
             state="ended",
             clean=facts["rounds"],
             kept=facts["windows"] - facts["windows_rejected"],

@@ -123,6 +123,7 @@ def disturb(cluster: Cluster) -> tuple[datetime, str, str]:
     cluster.call("scancel", "--signal=KILL", "--full", killed)
     again = next(iter(of_blocks(cluster, 1, but={killed})))
     cluster.call("scontrol", "requeue", again)
+    cluster.wait_for(lambda: cluster.about(again)["JobState"] == "PENDING", "the job in the queue again")
     cluster.call("scontrol", "update", f"jobid={again}", "starttime=now")  # Slurm would wait for two minutes
     return drained, killed, again
 

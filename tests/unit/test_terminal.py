@@ -91,17 +91,17 @@ def test_what_a_launch_of_another_machine_came_to_stands_in_its_record(blocks, t
     sweep = Sweep(blocks, seconds_of, 1)
     sweep.begin(block, 0)
     assert sweep.lacks_result(block.path)
-    assert recorded(folder, block.path) is None
+    assert recorded(folder, block) is None
     record = {"status": "ok", "reason": None, "rounds": 3, "windows": 20, "windows_rejected": 2}
     file = folder.block(block.path) / "block.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(record | {"seconds": {"total": 12.0}}))
-    sweep.note(recorded(folder, block.path))
+    sweep.note(recorded(folder, block))
     assert not sweep.lacks_result(block.path)
     launch = sweep.end(block.path, 12)
     assert words.result_words(launch) == "18 windows kept, 2 rejected"
     file.write_text("{}")
-    assert recorded(folder, block.path) is None
+    assert recorded(folder, block) is None
 
 
 def test_windows_are_counted_once_whatever_notes_come(blocks):
