@@ -253,7 +253,7 @@ def test_a_reason_names_its_culprit(reasons, who):
 
 def test_block_ratios_pair_the_two_solo_scenes_inside_rounds():
     def window(number, kind, rate, valid=True):
-        return {"role": "lead", "valid": valid, "kind": kind, "scene": kind, "rate": rate, "workload": "a",
+        return {"role": "lead", "valid": valid, "kind": kind, "scene": kind, "rate": rate, "member": "a@0",
                 "company": "c", "block": 1, "round": number}  # fmt: skip
 
     table = pd.DataFrame(
