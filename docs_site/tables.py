@@ -33,7 +33,7 @@ def page(root: Path) -> str:
 
 HEADS = {
     "study.py": "Tables of a study",
-    "nodes.py": "Tables of nodes",
+    "nodes.py": "Table of nodes",
     "partitions.py": "Tables of partitions",
     "comparison.py": "Tables of a comparison",
     "block.py": "Tables of a launch",
