@@ -75,13 +75,19 @@ class PlannedSweep:
 
     @cached_property
     def torn(self) -> frozenset[str]:
-        """Those of the measured blocks that have lost a table since."""
-        return torn_blocks(self.project.results, self.measured)
+        """Those of the measured blocks that have lost a table since, with a note of them.
 
-    @cached_property
+        The rules ask while they are read: of a file that is written later, Snakemake believes that it is not there.
+        """
+        torn = torn_blocks(self.project.results, self.measured)
+        if torn:
+            remember_torn(self.project.results, torn)
+        return torn
+
+    @property
     def torn_note(self) -> str:
         """The note of which blocks are torn."""
-        return str(remember_torn(self.project.results, self.torn))
+        return str(self.project.results.torn_file)
 
     # Found once: Snakemake asks again whenever a job ends, and an interrupt there shows a traceback.
     @cache  # noqa: B019 (a process has one sweep)
