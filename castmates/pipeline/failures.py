@@ -22,14 +22,16 @@ def reasons(logs: Path, since: float = BEGUN) -> str:
 
 
 def last_words(logs: Iterable[Path], count: int) -> list[str]:
-    """The sentence of ours that the logs of a job end with; else their last lines."""
+    """The sentence of ours that one of a job's logs ends with, though Slurm's log follows; else their last lines."""
     lines: list[str] = []
     for file in logs:
         try:
             lines += file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         except OSError:
             continue
-    return lines[-1:] if lines and lines[-1].startswith(OURS) else lines[-count:]
+        if lines and lines[-1].startswith(OURS):
+            return lines[-1:]
+    return lines[-count:]
 
 
 def was_ended(lines: Sequence[str]) -> bool:
