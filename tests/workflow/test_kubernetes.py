@@ -13,9 +13,9 @@ ON_NODES = {"measure-block", "describe-machine"}
 
 
 @pytest.mark.needs("cluster-generic", "compiler")
-def test_a_sweep_submits_valid_pods_and_one_that_was_lost_again(tmp_path):
+def test_a_sweep_submits_valid_pods_and_one_that_was_lost_again(tmp_path, cache):
     validator = pytest.importorskip("kubernetes_validate")
-    project = Sweeps.make(tmp_path / "project", tmp_path / "cache")
+    project = Sweeps.make(tmp_path / "project", cache)
     (cluster := tmp_path / "cluster").mkdir()
     (cluster / "fail_once").write_text("castmates-measure-block")
     for pod in ("measured", "analysis"):  # the volume of this cluster
