@@ -111,8 +111,8 @@ def test_a_study_of_two_classes_has_rows_for_each_and_a_node_of_the_other_class_
     assert of_class == {("plain", "n1", ours), ("newer", "n2", OTHER)}
     assert set(effects["machine"]) == {"plain", "newer"}
     (stamp,) = stamps[stamps["stamp"] == "machines"].itertuples()
-    assert (stamp.word, stamp.good) == ("2 classes", True)
-    assert "nodes of plain and newer" in stamp.sentence
+    assert (stamp.word, stamp.good) == ("2 classes of nodes", True)
+    assert "nodes of newer and plain" in stamp.sentence
     assert (project.results / "report/index.html").is_file()
 
 
