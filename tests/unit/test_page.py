@@ -439,3 +439,17 @@ def test_the_machine_shows_known_quirks_and_runs_nothing_of_them(tmp_path):
     assert "Traffic <b>may</b> be wrong (errata X1)" in text
     assert "It counts too much. Compare it." in text
     assert "Sources: https://example.org/x." in text
+
+
+def test_of_very_many_launches_those_that_failed_or_lost_most_are_listed(tmp_path, monkeypatch):
+    folder = make(tmp_path, blocks=9)
+    blocks = pd.read_parquet(folder / "tables/blocks.parquet")
+    blocks["windows_rejected"] = range(len(blocks))
+    blocks.loc[2, "status"] = "failed"
+    blocks.to_parquet(folder / "tables/blocks.parquet")
+    monkeypatch.setattr("castmates.report.page.page.LISTED", 3)
+    html = page(read_results(folder), {})
+    (table,) = re.findall(r"<caption>The 3 of \d+ launches that failed or lost most.*?</table>", html, re.DOTALL)
+    assert len(re.findall("<tr><th", table)) == 3 + 1  # with the head
+    assert 'class="failed"' in table
+    assert table.count(f">{len(blocks) - 1}</td></tr>") == table.count(f">{len(blocks) - 2}</td></tr>") == 1

@@ -4,14 +4,14 @@ A count covers those stays in a phase that lie wholly inside slices, and how lon
 how long the phase takes. So a count per step is the count per second of the phase times its seconds in a step.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
-from castmates.analysis.explanations.phases import REST, STEP, Leads, contrasts, shown
+from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, shown
 from castmates.analysis.statistics.intervals import Floats, ratio
 from castmates.analysis.statistics.name_codes import codes_in
 from castmates.analysis.statistics.window_places import WINDOW
@@ -60,12 +60,14 @@ Parts = Iterable[pd.DataFrame]  # some whole launches at a time
 
 def estimate_phase_counts(steps: Parts, counts: Parts, windows: pd.DataFrame) -> pd.DataFrame:
     """A row per lead, mix, partition, phase and metric against solo; under a partition also against no partition."""
-    compared = contrasts(windows)
-    if compared.empty:
+    return counts_by_phase(PhaseTimes(steps, windows), counts)
+
+
+def counts_by_phase(times: PhaseTimes, counts: Parts) -> pd.DataFrame:
+    """The same, of what was spent in the phases."""
+    if times.compared.empty:
         return frame([], PHASE_COUNTS)
-    known = _Counted(windows, compared)
-    for part in steps:
-        known.add_steps(part)
+    known = _Counted(times)
     for part in counts:
         known.add_counts(part)
     return known.table()
@@ -74,28 +76,28 @@ def estimate_phase_counts(steps: Parts, counts: Parts, windows: pd.DataFrame) ->
 class _Counted:
     """What is known of all phases, from some whole launches at a time."""
 
-    def __init__(self, windows: pd.DataFrame, compared: pd.DataFrame) -> None:
-        """Find once what is compared with what."""
-        self._leads, self._compared = Leads(windows), compared
+    def __init__(self, times: PhaseTimes) -> None:
+        """Find once what is compared with what, and how long the phases are."""
+        self._leads, self._compared = times.leads, times.compared
         places = self._leads.places
-        scene, base, row = held_against(places, compared)
+        scene, base, row = held_against(places, self._compared)
         groups = places[["company", "block", "platform"]].iloc[scene].assign(row=row)
         self._groups = Groups.of(groups, ["row", "platform"])
         self._pairs = Pairs(scene, base, self._groups.number)
         self._seconds: dict[str, Floats] = {}  # of each phase in a step, by place
         self._metrics: dict[tuple[str, str, str], int] = {}  # phase, source and metric, and their numbers
         self._launches: list[pd.DataFrame] = []
+        for spent, names in times.parts:
+            self._add_times(spent, names)
 
-    def add_steps(self, steps: pd.DataFrame) -> None:
-        """Take in how long the phases of some launches are."""
-        spent, names = self._leads.spent(steps)
+    def _add_times(self, spent: Values, names: Sequence[str]) -> None:
         for column, name in enumerate(names):
             if name not in (REST, STEP):
                 of_phase = self._seconds.setdefault(name, np.full(len(self._leads.places), np.nan))
                 of_phase[spent.rows] = spent.values[:, column]
 
     def add_counts(self, counts: pd.DataFrame) -> None:
-        """Take in what was counted in some launches; the steps of all have been taken in."""
+        """Take in what was counted in some launches."""
         usable = counts["status"].isin(USABLE) & counts["source"].isin(SOURCES) & (counts["phase"] != "")
         place = self._leads.place_of(counts)
         there = usable.to_numpy(dtype=bool) & (counts["seconds"] > 0).to_numpy(dtype=bool) & (place >= 0)

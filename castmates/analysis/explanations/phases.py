@@ -118,19 +118,32 @@ def _sums(place: Integers, values: Floats) -> Floats:
     return np.where(np.bincount(place[known], minlength=len(sums)) > 0, sums, np.nan)
 
 
+class PhaseTimes:
+    """What leads spent in their phases, from steps of some whole launches at a time: millions are read once."""
+
+    def __init__(self, steps: Iterable[pd.DataFrame], windows: pd.DataFrame) -> None:
+        """Read them, where any scene is compared with another."""
+        self.compared, self.leads = contrasts(windows), Leads(windows)
+        self.parts = [] if self.compared.empty else [self.leads.spent(part) for part in steps]
+
+
 def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.DataFrame) -> pd.DataFrame:
     """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one.
 
     `steps` are all, or those of some whole launches at a time.
     """
-    compared, leads = contrasts(windows), Leads(windows)
+    return losses_by_phase(PhaseTimes([steps] if isinstance(steps, pd.DataFrame) else steps, windows))
+
+
+def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
+    """The same, of what was spent."""
+    compared, leads = times.compared, times.leads
     if compared.empty:
         return frame([], PHASES)
     scene, base, row = held_against(leads.places, compared)
     groups = Groups.of(leads.places[["company", "block", "platform"]].iloc[scene].assign(row=row), ["row", "platform"])
     pairs, numbers, launches = Pairs(scene, base, groups.number), {name: place for place, name in enumerate(_LAST)}, []
-    for part in [steps] if isinstance(steps, pd.DataFrame) else steps:
-        spent, names = leads.spent(part)
+    for spent, names in times.parts:
         phases = np.array([numbers.setdefault(name, len(numbers)) for name in names])
         scenes, baselines, group = pairs.inside(spent)
         launches.append(per_launch(_sides(scenes, baselines), group, phases, groups.size))

@@ -13,6 +13,8 @@ from castmates.report.figures.style import ABOUT, write
 from castmates.report.figures.texts import texts_for, whole_caption, write_texts
 from castmates.report.results import Results
 
+# Figures that are made of the same tables: one process makes these once. They take longest, so they come first.
+TOGETHER = ("phases", "phase_counts", "topdown_phases", "topdown")
 BACKENDS = {"png": "agg"}  # matplotlib's, where its name is another than the format's
 
 
@@ -33,4 +35,11 @@ def draw_figures(names: Sequence[str], results: Results, folder: Path, jobs: int
         import_module(f"matplotlib.backends.backend_{BACKENDS.get(suffix, suffix)}")
     for name in names:
         _ = all_figures()[name].module
-    side_by_side({name: partial(draw_figure, name, results, folder / name) for name in names}, jobs)
+    together = [name for name in TOGETHER if name in names]
+    groups = [together, *([name] for name in names if name not in together)]
+    side_by_side({", ".join(group): partial(_draw, group, results, folder) for group in groups if group}, jobs)
+
+
+def _draw(names: Sequence[str], results: Results, folder: Path) -> None:
+    for name in names:
+        draw_figure(name, results, folder / name)

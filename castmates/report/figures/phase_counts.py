@@ -5,7 +5,7 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
-from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_source, estimate_phase_counts
+from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_source, counts_by_phase
 from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_solo
 from castmates.report.figures.counters import most_changed, ordered
 from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
@@ -21,7 +21,7 @@ from castmates.report.figures.panels import (
     small_print,
     stacked,
 )
-from castmates.report.figures.phases import NAMES as OF_STEPS
+from castmates.report.figures.phases import times
 from castmates.report.figures.style import PAGE, badge_room, empty_figure, styled
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
@@ -45,8 +45,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 @once
 def table(results: Results) -> pd.DataFrame:
     """What was counted in every phase of every effect of a lead that reports phases."""
-    steps, counts = results.block_parts("steps", categories=OF_STEPS), results.block_parts("counters", NEEDED, NAMES)
-    return estimate_phase_counts(steps, counts, results.windows)
+    return counts_by_phase(times(results), results.block_parts("counters", NEEDED, NAMES))
 
 
 @once

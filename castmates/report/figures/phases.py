@@ -9,7 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss, unmanaged_against_solo
+from castmates.analysis.explanations.phases import (
+    REST,
+    STEP,
+    PhaseTimes,
+    largest_loss,
+    losses_by_phase,
+    unmanaged_against_solo,
+)
 from castmates.report.figures.neighbours import neighbours, other_looks, user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, legend, lines_across, small_print
 from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, broken, empty_figure, styled
@@ -39,9 +46,15 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 
 @once
+def times(results: Results) -> PhaseTimes:
+    """What leads spent in their phases."""
+    return PhaseTimes(results.block_parts("steps", categories=NAMES), results.windows)
+
+
+@once
 def losses(results: Results) -> pd.DataFrame:
     """Every phase of every effect of a lead that reports phases."""
-    return estimate_phases(results.block_parts("steps", categories=NAMES), results.windows)
+    return losses_by_phase(times(results))
 
 
 def lacking(results: Results) -> str:

@@ -62,6 +62,7 @@ def lacking(results: Results) -> str:
     )
 
 
+@once
 def uncounted(results: Results) -> str:
     """Why Top-Down was not counted at all; "" where it was."""
     status, reason = why_none(results.block_parts("topdown", NEEDED, NAMES), results.windows)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
@@ -47,6 +48,7 @@ from castmates.study.decisions import reasons
 from castmates.study.remarks import on_mixes, on_partitions
 
 CURVES = 4  # on the first screen
+LISTED = 500  # launches; a browser takes long to show thousands of rows
 TEMPLATES = files("castmates.report.page") / "templates"
 
 
@@ -210,6 +212,7 @@ def _context(
         "memory_words": memory.bandwidth(results),
         "controls": [health.control(row) for row in records(results.controls)],
         "blocks": _blocks(results),
+        "launches": len(results.blocks),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine, compared=len(results.nodes) > 0),
         "cast": design.cast(results.plan),
@@ -269,16 +272,22 @@ def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _blocks(results: Results) -> list[dict[str, Any]]:
-    """The blocks, with what each found out about its settle time."""
+    """The blocks, with what each found out about its settle time; of very many those that failed or lost most."""
     nan = float("nan")
     settles = health.settles(results)
     rows = []
-    for row in records(results.blocks):
+    for row in records(_listed(results.blocks)):
         settle = settles.get((row["company"], row["block"]))
         steady = settle.steady_after if settle else None
         times = {"settle": settle.seconds if settle else nan, "steady_after": nan if steady is None else steady}
         rows.append(row | times)
     return rows
+
+
+def _listed(blocks: pd.DataFrame) -> pd.DataFrame:
+    failed = blocks["status"] != "measured"
+    worst = blocks.assign(failed=failed).sort_values(["failed", "windows_rejected"], ascending=False, kind="stable")
+    return blocks.loc[worst.index[:LISTED].sort_values()]
 
 
 def _provenance(results: Results) -> list[tuple[str, str]]:
