@@ -18,7 +18,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
-from castmates.analysis.effects.pooling import pooled, without_hosts
+from castmates.analysis.effects.pooling import pooled, with_hosts, without_hosts
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
@@ -55,7 +55,7 @@ class Terms:
     level: float = EFFECT_LEVEL  # a smaller p-value proves a loss
 
     def of(self, part: Plan) -> "Terms":
-        """The terms of a part of the plan: the facts are those of one machine, and say nothing of another class."""
+        """The terms of a part of the plan: the facts are those of one machine, and do not hold for another class."""
         return replace(self, machine={}) if part.machine else self
 
 
@@ -75,7 +75,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     """
     plan, records = analysed(plan, folder), RecordReader(folder)
     measured = StudyBlocks(folder, folder.places(plan))
-    every = measured.read("windows", list(WINDOWS))
+    every = with_hosts(measured.read("windows", list(WINDOWS)), records.host_of)
     kept = without_hosts(plan, every, plan.ignored_hosts)
     windows = planned(every, kept)
     parts = [_Part(*what_was_held(part, folder, records), terms.of(part)) for part in pooled(kept, windows)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from castmates.analysis.effects.pooling import pooled, without_hosts
+from castmates.analysis.effects.pooling import pooled, without_left_out
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
@@ -14,7 +14,7 @@ from castmates.pipeline.estimate_effects import what_was_held
 from castmates.project import Project
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.partitions import PARETO, PARTITION_TABLES, RECOMMENDATIONS
-from castmates.results.columns.study import EFFECTS, frame
+from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, write_table
 from castmates.study.spec import Plan
@@ -24,9 +24,10 @@ def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, outpu
     """Write sensitivity, knees, Pareto and, where there is a limit, recommendations."""
     tables = Tables(folder)
     effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
+    kept = without_left_out(plan, tables.needed("blocks", BLOCKS))
     parts = [
         _of_part(part, folder, windows, effects[effects["machine"] == part.machine], limit_pct)
-        for part in pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)
+        for part in pooled(kept, windows)
     ]
     for name, columns in PARTITION_TABLES.items():
         tables_of_parts = [part[name] for part in parts]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from castmates.analysis.effects.pooling import pooled
+from castmates.analysis.effects.pooling import pooled, without_left_out
 from castmates.report.study_table import StudyTable
 from castmates.study.spec import Plan
 
@@ -20,7 +20,7 @@ def shown_part(results: "Results") -> Plan | None:
     """The part of the plan that the most launches measured; None where nothing has to be left out."""
     if results.plan.machines or results.effects["machine"].nunique() < 2:
         return None
-    return pooled(results.plan, results.windows)[0]
+    return pooled(without_left_out(results.plan, results.blocks), results.windows)[0]
 
 
 def tables_of(results: "Results", part: Plan) -> dict[str, Any]:

@@ -181,6 +181,7 @@ def _effect(study, lead, name, baseline, ratio, rounds, platform):
         "rejection_rate": 0.0 if blocks else math.nan, "baseline_rejection_rate": 0.0 if blocks else math.nan,
         "possibly_biased": False, "growth_pct": 0.1, "growth_low": -0.4, "growth_high": 0.6, "still_growing": False,
         "machine": "", "nodes": 1, "nodes_p_holm": math.nan, "over": "launches",
+        "freedom": blocks - 1 if blocks >= 3 else math.nan,
     }  # fmt: skip
 
 

@@ -1,12 +1,14 @@
 """Launches on several nodes and processors: what each came to, what is stamped, and what the page shows."""
 
+import pandas as pd
 import pytest
 
+from castmates.analysis.design.precision import widths
 from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
-from castmates.analysis.effects.pooling import pooled, without_hosts
+from castmates.analysis.effects.pooling import UNKNOWN, pooled, with_hosts, without_hosts, without_left_out
 from tests.unit.partition_maker import atoms, made, windows
 
 PLAN = made(atoms(), blocks=9)
@@ -81,3 +83,38 @@ def test_blocks_of_a_model_are_never_left_out_for_their_host():
     }  # fmt: skip
     for platform, left_out in (("measured", True), ("modelled", False)):
         assert blocks_table([record | {"platform": platform}], ["n3"])["left_out"].tolist() == [left_out]
+
+
+def test_blocks_from_before_windows_had_a_node_have_that_of_their_record():
+    """Otherwise a study that goes on after an upgrade would count one more node, without a name."""
+    whole = on_nodes().assign(platform="measured")
+    old = whole["block"] <= 4
+    table = whole.assign(host=whole["host"].where(~old, ""), processor=whole["processor"].where(~old, ""))
+    found = with_hosts(table, lambda _, number: HOSTS[number % 3])
+    assert found["host"].tolist() == whole["host"].tolist()
+    assert found["processor"].tolist() == whole["processor"].tolist()
+    assert estimate_nodes(PLAN, found, 0.02)["host"].nunique() == 3
+    modelled = table.assign(platform="modelled")  # the same on every node: none is a factor of it
+    assert with_hosts(modelled, lambda *_: "n1")["host"].tolist() == modelled["host"].tolist()
+
+
+def test_a_processor_that_is_not_known_is_pooled_with_none_of_several():
+    table = on_nodes(processors=("A", "B", ""))
+    assert [part.machine for part in pooled(PLAN, table)] == ["A", "B", UNKNOWN]
+    assert pooled(PLAN, on_nodes(processors=("A", "", ""))) == [PLAN]
+
+
+def test_a_wanted_precision_is_that_of_the_interval_which_is_reported():
+    table = on_nodes(1.2)
+    (effect,) = of_pair(estimate_effects(PLAN, table, 0.02)).to_dict("records")
+    found = widths(PLAN, table)[effect["mix"], "unmanaged"]
+    assert found.half == pytest.approx((effect["slowdown_high"] - effect["slowdown_low"]) / 2)
+    assert effect["freedom"] == 2  # three nodes
+    aside = PLAN.model_copy(update={"ignored_hosts": ("n3",)})
+    assert widths(aside, table)[effect["mix"], "unmanaged"].blocks == 6
+
+
+def test_what_is_left_out_of_the_windows_is_left_out_by_the_table_of_blocks():
+    blocks = pd.DataFrame([{"company": one.company.id, "block": one.number} for one in PLAN.blocks])
+    kept = without_left_out(PLAN, blocks.assign(left_out=blocks["block"] % 3 == 2))
+    assert [block.number for block in kept.blocks] == [number for number in range(1, 10) if number % 3 != 2]

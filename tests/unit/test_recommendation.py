@@ -38,6 +38,7 @@ def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, blocks=5, mix="a+b
         "loss_pct": loss, "loss_low": low, "loss_high": high, "kept_pct": kept, "kept_low": kept - 1,
         "kept_high": kept + 1, "stp": 1.8, "stp_low": 1.7, "stp_high": 1.9, "frontier": False, "blocks": blocks,
         "refused": 0, "why_refused": "", "design": "", "platform": "modelled", "machine": "",
+        "freedom": math.nan if math.isnan(high) else blocks - 1,
     }  # fmt: skip
 
 
@@ -52,6 +53,13 @@ def advised(*rows, limit=3.0):
 def splits(*highs):
     """Partitions split-2, split-4 …, whose estimates lie a point below these upper ends."""
     return [row(f"split-{2 * number}", 2 * number, high - 1, high) for number, high in enumerate(highs, start=1)]
+
+
+def test_a_bound_of_few_nodes_is_wider_than_that_of_as_many_launches():
+    """24 launches on four nodes: the interval of the loss has three degrees of freedom, and so has the bound."""
+    sweep = [row("split-4", 4, 1.0, 1.5, blocks=24), row("cap-4", 4, 1.0, 1.5, blocks=24)]  # two kinds
+    bounds = [advised(*({**one, "freedom": freedom} for one in sweep))["bound_pct"] for freedom in (23, 3)]
+    assert 1.5 < bounds[0] < bounds[1]
 
 
 def test_the_smallest_mask_whose_upper_end_keeps_the_limit():
@@ -257,6 +265,7 @@ def sweep(stage, rng, launches=5):
             "mix": np.repeat(np.arange(MIXES).astype(str), len(WAYS)), "partition": np.tile(names, MIXES),
             "lead_ways": np.tile(WAYS, MIXES), "blocks": launches, "study": "s", "lead": "a", "antagonists": "b",
             "platform": "modelled", "machine": "", "stage": stage, "source": stage, "design": "",
+            "freedom": launches - 1,
         }  # fmt: skip
         rows.append(pd.DataFrame(about | ends))
     return pd.concat(rows, ignore_index=True).reindex(columns=list(PARETO))

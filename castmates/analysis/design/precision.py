@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.rows import rows
-from castmates.analysis.statistics.pairs import planned
+from castmates.analysis.effects.pooling import pooled, without_hosts
+from castmates.analysis.effects.rows import BY, of_launches
+from castmates.analysis.statistics.intervals import per_launch
+from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.looks import company_of, needed, part_of
 from castmates.study.spec import UNMANAGED, Company, Mix, Plan
@@ -52,8 +55,21 @@ def look(plan: Plan, windows: pd.DataFrame, wanted: float, decisions: Sequence[S
 
 
 def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
-    """How well each mix is known under each partition; on the worse of several platforms."""
-    return widths_of(rows(planned(windows, plan), against_solo(plan)))
+    """How well each mix is known under each partition; on the worse of several platforms.
+
+    As the effects are estimated: over nodes where there are several, and of several models of processor by the one
+    that measured the most launches.
+    """
+    known: dict[Place, Width] = {}
+    for part in reversed(pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)):
+        known |= _of_part(part, windows)
+    return known
+
+
+def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
+    own, contrasts = planned(windows, plan), against_solo(plan)
+    values = per_launch(pair(own, contrasts), BY)
+    return widths_of(over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY))
 
 
 def against_solo(plan: Plan) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from castmates.analysis.statistics.intervals import BLOCK, Floats, quantile, two_sided
+from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS, Floats, quantile, two_sided
 
 FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
 ROUNDING = 1e-24  # of a sum of squares of logarithms
@@ -66,13 +66,14 @@ def _tested(groups: pd.DataFrame) -> pd.DataFrame:
             "nodes_low": mean - half,
             "nodes_high": mean + half,
             "nodes_p_value": two_sided(mean, error, freedom),
+            "nodes_freedom": freedom,
         },
         index=groups.index,
     )
 
 
 def _p_of_f(between: Floats, of_between: Floats, within: Floats, of_within: Floats) -> Floats:
-    """The chance of such a ratio of mean squares where nodes do not differ; NaN where there is nothing to compare."""
+    """The chance of a ratio of mean squares as large, where nodes do not differ; NaN where nothing can be compared."""
     known = (of_between > 0) & (of_within > 0)
     upper, lower = (np.where(known, freedom, np.nan) for freedom in (of_between, of_within))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -87,6 +88,7 @@ def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> p
     known = found.reindex(keys).reset_index(drop=True)
     several = (known["nodes"] > 1).to_numpy(dtype=bool)
     columns = {"log": "nodes_log", "log_low": "nodes_low", "log_high": "nodes_high", "p_value": "nodes_p_value"}
+    launches = table["blocks"].to_numpy(dtype=float) - 1
     replaced = {
         name: np.where(several, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))
         for name, own in columns.items()
@@ -96,4 +98,9 @@ def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> p
         nodes=known["nodes"].fillna(0).to_numpy(dtype="int64"),
         nodes_p=known["nodes_p"].to_numpy(dtype=float),
         over=known["over"].fillna(LAUNCHES).to_numpy(),
+        freedom=np.where(
+            table["blocks"] < FEWEST_BLOCKS,
+            np.nan,
+            np.where(several, known["nodes_freedom"].to_numpy(dtype=float), launches),
+        ),
     )

@@ -1,28 +1,48 @@
 """Which blocks of a study may be estimated together: those of one class of nodes, of one model of processor."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import pandas as pd
 
 from castmates.study.node_classes import parts_of
 from castmates.study.spec import NodeClass, Plan
 
+UNKNOWN = "unknown processor"
+
+
+def with_hosts(windows: pd.DataFrame, host_of: Callable[[str, int], str]) -> pd.DataFrame:
+    """The windows with their nodes, where blocks lack them that were measured before windows had any.
+
+    The record of a block (`host_of`) has always had its host. The processor is that of the host's other windows.
+    """
+    lacking = (windows["host"] == "") & (windows["platform"] != "modelled")
+    if not lacking.any():
+        return windows
+    places = pd.MultiIndex.from_frame(windows.loc[lacking, ["company", "block"]].astype({"company": object}))
+    hosts = {place: host_of(str(place[0]), int(place[1])) for place in places.unique()}
+    host, processor = windows["host"].astype(object), windows["processor"].astype(object)
+    host[lacking] = [hosts[place] for place in places]
+    known = dict(zip(host[processor != ""], processor[processor != ""], strict=True))
+    processor = processor.where(processor != "", host.map(lambda name: known.get(name, "")))
+    return windows.assign(host=host.astype("str"), processor=processor.astype("str"))
+
 
 def pooled(plan: Plan, windows: pd.DataFrame) -> list[Plan]:
     """The parts of a plan that are never pooled: its classes, or without classes the processors that measured it.
 
     A part that has no class has the model of its processor in the place of one, the most measured first. Blocks of
-    which it is not known go with the only processor that is, or with the first.
+    which it is not known go with the only processor that is; beside several they are another part.
     """
     if plan.machines:
         return parts_of(plan)
-    places = windows.loc[windows["processor"] != "", ["company", "block", "processor"]].drop_duplicates()
-    counts = places["processor"].value_counts()
-    if len(counts) < 2:
+    places = windows[["company", "block", "processor"]].drop_duplicates()
+    counts = places["processor"].astype("str").replace("", UNKNOWN).value_counts()
+    if len(counts.drop(UNKNOWN, errors="ignore")) < 2:
         return [plan]
     models = sorted(map(str, counts.index), key=lambda model: (-int(counts[model]), model))
     model_of = {
-        (str(company), int(number)): str(model) for company, number, model in places.itertuples(index=False, name=None)
+        (str(company), int(number)): str(model) or UNKNOWN
+        for company, number, model in places.itertuples(index=False, name=None)
     }
     return [
         plan.model_copy(
@@ -43,5 +63,15 @@ def without_hosts(plan: Plan, windows: pd.DataFrame, hosts: Collection[str]) -> 
         return plan
     theirs = windows.loc[windows["host"].isin(list(hosts)), ["company", "block"]].drop_duplicates()
     gone = {(str(company), int(number)) for company, number in theirs.itertuples(index=False, name=None)}
+    return _without(plan, gone)
+
+
+def without_left_out(plan: Plan, blocks: pd.DataFrame) -> Plan:
+    """The same by the table of blocks, since that of windows has no rows of what was left out."""
+    gone = blocks.loc[blocks["left_out"], ["company", "block"]]
+    return _without(plan, {(str(company), int(number)) for company, number in gone.itertuples(index=False, name=None)})
+
+
+def _without(plan: Plan, gone: Collection[tuple[str, int]]) -> Plan:
     blocks = tuple(block for block in plan.blocks if (block.company.id, block.number) not in gone)
     return plan.model_copy(update={"blocks": blocks})

@@ -78,6 +78,7 @@ PARETO: Columns = {
     "platform": "str",
     "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
     "machine": "str",  # the class of nodes; "" in a study without classes
+    "freedom": "float64",  # degrees of freedom of the interval of the loss; NaN where there is none
 }
 
 # tables/recommendations.csv: the smallest lead mask that keeps the wanted limit; a row per mix of several members.

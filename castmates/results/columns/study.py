@@ -58,6 +58,7 @@ EFFECTS: Columns = {
     "nodes": "int64",  # hosts on which it was measured
     "nodes_p_holm": "float64",  # that the nodes do not differ, adjusted as p_holm is; NaN on one node
     "over": "str",  # whose means the interval is of: launches; launches of these nodes (two nodes); nodes
+    "freedom": "float64",  # degrees of freedom of the interval; NaN where there is none
 }
 
 # tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the chain.
