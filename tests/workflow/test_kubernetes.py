@@ -12,6 +12,7 @@ from tests.workflow.sweeps import ROOT, TABLES, Sweeps
 ON_NODES = {"measure-block", "describe-machine"}
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("cluster-generic", "compiler")
 def test_a_sweep_submits_valid_pods_and_one_that_was_lost_again(tmp_path, cache):
     validator = pytest.importorskip("kubernetes_validate")
