@@ -50,6 +50,7 @@ from castmates.results.plans import analysed, read_plan
 from castmates.results.records import Record, Records, read_json
 from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables
+from castmates.study.class_caches import is_watched
 from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.reading import read
@@ -267,8 +268,8 @@ class Results:
 
     @property
     def watched(self) -> bool:
-        """Whether the plan's machine reports what its last-level caches hold."""
-        return self.plan.cache is not None and bool(self.plan.cache.events)
+        """Whether a machine of the plan reports what its last-level caches hold."""
+        return is_watched(self.plan)
 
     def lead_effects(self, baseline: str, under_partitions: bool = False) -> pd.DataFrame:
         """The leads' rows against one baseline; without a partition, unless the others are asked for too."""
