@@ -24,6 +24,7 @@ from castmates.results.records import read_record
 from castmates.study.confirmation import FEWEST_BLOCKS, confirming, mix_under, name_of, text_of
 from castmates.study.model import Study
 from castmates.study.spec import Block, Mix, Plan
+from castmates.study.wanted import with_place
 
 
 def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: int | None) -> Path:
@@ -68,18 +69,19 @@ def _confirmed(plan: Plan, mix: Mix, fresh: StudyFolder, searched: Searched) -> 
     effects = estimate_effects(fresh_plan, windows, margin=0.0, held=states(asked, found))
     table = pareto_table(fresh_plan, windows, effects, CONFIRMED)
     if table.empty:
-        table = frame([_nothing(mix, searched.platform, study)], PARETO)
+        table = frame([_nothing(plan, mix, searched.platform, study)], PARETO)
     why = "; ".join(dict.fromkeys(reasons))
     design = other_design((block.design for block in blocks), (block.design for block in plan.blocks))
     return table.assign(study=plan.study, frontier=False, refused=len(reasons), why_refused=why, design=design)
 
 
-def _nothing(mix: Mix, platform: str, source: str) -> dict[str, Any]:
+def _nothing(plan: Plan, mix: Mix, platform: str, source: str) -> dict[str, Any]:
     """A confirming study of which no block counts."""
     lead, *others = map(workload_of, (mix.lead, *mix.antagonists))
     return {
-        "mix": mix.name, "lead": lead, "antagonists": "+".join(others), "partition": mix.partitions[0].name,
-        "stage": CONFIRMED, "source": source, "blocks": 0, "refused": 0, "frontier": False, "platform": platform,
+        "mix": mix.name, "lead": lead, "antagonists": with_place("+".join(others), mix.name),
+        "partition": mix.partitions[0].name, "stage": CONFIRMED, "source": source, "blocks": 0, "refused": 0,
+        "frontier": False, "platform": platform, "machine": plan.machine,
     }  # fmt: skip
 
 

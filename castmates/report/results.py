@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.mask_stamp import masks_stamp
+from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.report.block_record import BlockRecord
@@ -43,6 +44,7 @@ from castmates.results.columns.study import (
     STAMPS,
     SYSTEM,
 )
+from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_looks
@@ -50,8 +52,10 @@ from castmates.results.plans import analysed, read_plan
 from castmates.results.records import Record, Records, read_json
 from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables
+from castmates.study.class_caches import is_watched
 from castmates.study.decisions import Decision
 from castmates.study.model import Study
+from castmates.study.node_classes import parts_of
 from castmates.study.reading import read
 from castmates.study.spec import UNMANAGED, Plan
 
@@ -245,7 +249,12 @@ class Results:
     @cached_property
     def masks(self) -> Stamp | None:
         """Whether the masks of its partitions were seen to do something; None where none was set."""
-        return masks_stamp(set(self.effects["partition"]), self.platforms, {"way_masks": self.machine.way_masks})
+        machine: Mapping[str, Any] = {"way_masks": self.machine.way_masks}
+        if self.plan.machines:
+            known = read_json(self.folder.machine_file)
+            parts = (facts_of_nodes(self.folder, part, self.windows, known) for part in parts_of(self.plan))
+            machine = as_one([node for nodes in parts for node in nodes])
+        return masks_stamp(set(self.effects["partition"]), self.platforms, machine)
 
     @cached_property
     def against_solo(self) -> dict[str, list[dict[str, Any]]]:
@@ -267,8 +276,8 @@ class Results:
 
     @property
     def watched(self) -> bool:
-        """Whether the plan's machine reports what its last-level caches hold."""
-        return self.plan.cache is not None and bool(self.plan.cache.events)
+        """Whether a machine of the plan reports what its last-level caches hold."""
+        return is_watched(self.plan)
 
     def lead_effects(self, baseline: str, under_partitions: bool = False) -> pd.DataFrame:
         """The leads' rows against one baseline; without a partition, unless the others are asked for too."""

@@ -13,6 +13,8 @@ import yaml
 from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import Sweep
+from castmates.study.class_caches import cache_of
+from castmates.study.class_names import class_of
 from castmates.study.mitigations import sweeps
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Placement, Study
@@ -70,6 +72,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
     return study.model_copy(
         update={
             "name": name,
+            "machines": {each: keys for each, keys in study.machines.items() if each == class_of(mix.name)},
             "title": f"{study.title or study.name}: {mix.name} under {partition}, confirmed",
             "question": f"Does {partition} keep what the study {study.name} found for it?",
             "leads": [],
@@ -82,7 +85,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "mitigations": [],
             "placement": _seats(study.placement, lead, [] if overcommits(mix.name) else others),
             "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
-            "cache": study.cache.model_copy(update=_cache_keys(study, plan, mix.partitions[0])),
+            "cache": study.cache.model_copy(update=_cache_keys(study, cache_of(plan, mix.name), mix.partitions[0])),
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
@@ -112,13 +115,13 @@ def _share_of(mix: Mix) -> CpuShare:
     return CpuShare(cpus=cpus) if cpus else CpuShare()
 
 
-def _cache_keys(study: Study, plan: Plan, partition: Partition) -> Mapping[str, object]:
+def _cache_keys(study: Study, cache: Cache | None, partition: Partition) -> Mapping[str, object]:
     """The one sweep that comes to the partition; none for a quota, which the mix itself has."""
     if not partition.of_cache:
         return {"sweeps": [], "only": []}
-    if plan.cache is None:
+    if cache is None:
         raise CastmatesError(f"the plan of the study '{study.name}' knows no cache; run its sweep again.")
-    return {"sweeps": [_sweep_of(study, plan.cache, partition.name)], "only": [partition.name]}
+    return {"sweeps": [_sweep_of(study, cache, partition.name)], "only": [partition.name]}
 
 
 def _list(cpus: tuple[int, ...] | list[int]) -> str:

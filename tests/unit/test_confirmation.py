@@ -7,17 +7,19 @@ import pandas as pd
 import pytest
 
 from castmates import project
+from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
-from castmates.analysis.partitions.pareto import CONFIRMED
+from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
 from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
 from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
+from castmates.study.class_names import class_of
 from castmates.study.confirmation import confirming, mix_under, name_of, text_of
 from castmates.study.model import Study
 from castmates.study.reading import read
-from castmates.study.spec import Plan
+from castmates.study.spec import NodeClass, Plan
 from tests.unit.partition_maker import atoms, made, windows
 
 STUDIES = sorted(Path("config/studies").glob("*.yaml"))
@@ -87,6 +89,33 @@ def test_quotas_overcommitted_cpus_and_mitigations_are_confirmed_too(rule, tmp_p
         bare, again = fresh.mixes
         assert (again.identity, again.partitions, bare.partitions) == (mix.identity, (partition,), ())
         assert not fresh.notes
+
+
+OVER_CLASSES = """
+name: classes
+platform: modelled
+machines: {small: {model: {cores: 4, ways: 8}}, large: {model: {cores: 8, ways: 12}}}
+budget: {blocks: 3}
+controls: null
+cache: {sweeps: [{split: all}]}
+mixes: [{lead: x, antagonists: [a], distance: llc}]
+workloads: {x: {unit: step, model: {compute: 0.004}}, a: {unit: step, model: {compute: 0.004}}}
+"""
+
+
+@pytest.mark.parametrize(("mix", "partition"), [("x~small+a:llc", "split-6"), ("x~large+a:llc", "split-11")])
+def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partition, tmp_path):
+    (tmp_path / "classes.yaml").write_text(OVER_CLASSES)
+    loaded = project.load(tmp_path / "classes.yaml")
+    plan = loaded.plan()
+    chosen = mix_under(plan, mix, partition)
+    study = read(Study, text_of(confirming(loaded.study, plan, chosen, 4), "classes.yaml"), "confirm.yaml")
+    fresh = plan_of(study, loaded)
+    assert list(study.machines) == [class_of(mix)]
+    assert chosen.identity in {one.identity for one in fresh.mixes}
+    assert {class_of(one.name) for one in fresh.mixes} == {class_of(mix)}
+    assert [part.name for one in fresh.mixes for part in one.partitions] == [partition]
+    assert len(fresh.blocks) == 4
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
@@ -186,6 +215,21 @@ def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(t
     left(tmp_path / name, seeded(fresh, "search", 0), slower)
     (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
     assert (row["blocks"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
+
+
+def test_fresh_blocks_of_which_none_counts_stay_with_their_class(tmp_path):
+    found, *_, mix = atoms(lead="dlrm~small@0", antagonist="stream~small@1", ways=(4,), caps=(), sensitivity=())
+    plan = made([found, mix])
+    search = seeded(plan.model_copy(update={"machines": (NodeClass(name="small", capture="", facts=None),)}), "s", 0)
+    left(tmp_path / "s", search, windows(search))
+    name = name_of("s", mix)
+    (tmp_path / "s/confirm").mkdir()
+    (tmp_path / f"s/confirm/{name}.yaml").write_text("")
+    searched = pareto_table(search, windows(search), estimate_effects(search, windows(search), 0.0))
+    none = confirm.confirmed_rows(search, StudyFolder(tmp_path / "s"))
+    assert none["blocks"].tolist() == [0]
+    for column in ("mix", "lead", "antagonists", "machine"):  # by which the rows of a mix find each other
+        assert set(none[column]) == set(searched[column]), column
 
 
 def test_what_stands_in_the_way_of_a_recommendation_is_told(parent):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from castmates.analysis.comparison.launches import plain_members
 from castmates.study import masks
+from castmates.study.cache import Cache
+from castmates.study.class_caches import cache_of
 from castmates.study.schemata import mask_of
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
 
@@ -30,7 +32,7 @@ def gifts(plan: Plan) -> dict[Place, Gift]:
     by_place = {}
     for mix in plan.mixes:
         for partition in mix.partitions:
-            by_place[mix.name, partition.name] = _gift(mix, partition, names, plan)
+            by_place[mix.name, partition.name] = _gift(mix, partition, names, cache_of(plan, mix.name))
     return by_place
 
 
@@ -63,16 +65,16 @@ def unmanaged(mix: str) -> Match:
     return Match(mix, UNMANAGED, UNMANAGED, NONE)
 
 
-def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], plan: Plan) -> Gift:
+def _gift(mix: Mix, partition: Partition, names: Mapping[tuple[str, str], str], cache: Cache | None) -> Gift:
     words = {}
     for share in partition.shares:
         mask, parts = mask_of(share), []
         if mask is not None and share.ways is not None:
-            parts.append(f"{share.ways:#x} ({_size(mask, plan)})")
+            parts.append(f"{share.ways:#x} ({_size(mask, cache)})")
         if share.code is not None:
             parts.append(f"code {share.code:#x}")
         if share.bandwidth is not None:
-            unit = plan.cache.bandwidth.unit if plan.cache and plan.cache.bandwidth else ""
+            unit = cache.bandwidth.unit if cache and cache.bandwidth else ""
             parts.append(f"bandwidth {share.bandwidth} {unit}".strip())
         if share.quota is not None:
             parts.append(f"{share.quota} % of its CPUs' time in each {share.period} ms")
@@ -84,9 +86,9 @@ def _who(mix: Mix, member: str, names: Mapping[tuple[str, str], str]) -> str:
     return "others" if member == REST else names.get((mix.name, member), member)
 
 
-def _size(mask: int, plan: Plan) -> str:
+def _size(mask: int, cache: Cache | None) -> str:
     """In ways and, where the machine reports it, in bytes: the same mask is less on a smaller cache."""
-    if plan.cache is not None:
-        return masks.size_words(mask, plan.cache)
+    if cache is not None:
+        return masks.size_words(mask, cache)
     count = masks.popcount(mask)
     return "1 way" if count == 1 else f"{count} ways"

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from castmates.study import masks
+from castmates.study.cache import Cache
+from castmates.study.class_caches import cache_of
 from castmates.study.partitions.io_ways import cut_by
 from castmates.study.spec import Partition, Plan, Share
 
@@ -76,7 +78,7 @@ def states(plan: Plan, held: Held | None = None) -> dict[Place, str]:
     """By mix and partition: whether the processor held what was asked, as far as it is known."""
     found, companies = held or Held(), _companies(plan)
     return {
-        (mix.name, made.name): _state(made, plan, companies[mix.identity], found)
+        (mix.name, made.name): _state(made, cache_of(plan, mix.name), companies[mix.identity], found)
         for mix in plan.mixes
         for made in mix.partitions
     }
@@ -92,13 +94,13 @@ def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(groups))
 
 
-def _state(partition: Partition, plan: Plan, companies: Sequence[str], held: Held) -> str:
+def _state(partition: Partition, cache: Cache | None, companies: Sequence[str], held: Held) -> str:
     places = [(company, partition.name) for company in companies if company in held.measured]
     if any((*place, share.member) in held.settings for place in places for share in partition.shares):
         return OTHERWISE
     if places and all(place in held.compared and place not in held.unread for place in places):
         return AS_ASKED
-    return UNCERTAIN if cut_by(partition, plan.cache) else NOT_READ
+    return UNCERTAIN if cut_by(partition, cache) else NOT_READ
 
 
 def _as_held(partition: Partition, companies: Sequence[str], held: Held) -> Partition:

@@ -12,6 +12,7 @@ from castmates.report.answer.pairs import Pair
 from castmates.report.answer.percent import percent
 from castmates.report.results import Results, records
 from castmates.report.text.words import counted, plain
+from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -125,7 +126,8 @@ def _curve(
     limit = float(advice["limit_pct"]) if advice else math.nan
     enough = int(advice["lead_ways"]) if advice and chosen else 0
     knee = _of_place(results.knees, place, curve=kind, antagonists=first["antagonists"])
-    all_ways = results.plan.cache.ways if results.plan.cache else 0
+    cache = cache_of(results.plan, first["lead"])
+    all_ways = cache.ways if cache else 0
     program, beside = plain(first["lead"]), plain(first["antagonists"]).replace("+", " + ")
     shared = (pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)
     curve = Curve(

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast, get_args
 
 from castmates import plugins
+from castmates.study.class_caches import is_watched
 from castmates.study.model import Study
 
 if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is drawn does not
@@ -124,7 +125,7 @@ def figures_of(study: Study, plan: "Plan") -> list[str]:
         study,
         partitioned=any(mix.partitions for mix in plan.mixes),
         phases=any(block.company.lead.phases for block in plan.blocks),
-        watched=plan.cache is not None and bool(plan.cache.events),
+        watched=is_watched(plan),
     )
 
 

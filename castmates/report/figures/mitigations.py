@@ -27,6 +27,7 @@ from castmates.report.text.mitigations import Row, amount_of, name_of
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, plain, units
 from castmates.study.cache import Cache
+from castmates.study.class_caches import cache_of
 
 LINE, TITLE, BETWEEN = 0.3, 0.42, 0.16  # inches: a row, what stands above the rows of a mix, between two mixes
 WHAT, BARS, NUMBERS = 1.68, 1.38, 1.24  # inches for the names, for the bars of one side, for the numbers beside them
@@ -114,7 +115,7 @@ def _panels(results: Results) -> list[Panel]:
     for (_, platform), rows in groups.items():
         where = f" ({platform})" if several else ""
         title = f"{plain(rows[0]['lead'])} beside {listed(plain(rows[0]['antagonists']).split('+'))}{where}"
-        panels.append(Panel(title, sorted(rows, key=_order), results.plan.cache))
+        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["mix"])))
     return panels
 
 

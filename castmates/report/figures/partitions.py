@@ -40,6 +40,8 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, as_degradation, interval, number, plain, units
+from castmates.study.class_caches import cache_of
+from castmates.study.class_names import class_of
 from castmates.study.spec import UNMANAGED
 
 PANELS = 12
@@ -286,9 +288,12 @@ def _keys(looks: dict[str, Look]) -> list[Line2D]:
 
 
 def _each(results: Results) -> str:
-    """How large a way is, where that is known."""
-    size = results.plan.cache.way_bytes if results.plan.cache else None
-    return f" ({size / 2**20:.3g} MiB each)" if size else ""
+    """How large a way is, where that is known; of each class of nodes where they differ."""
+    caches = {class_of(lead): cache_of(results.plan, lead) for lead in results.leads}
+    words = {name: f"{each.way_bytes / 2**20:.3g} MiB each" for name, each in caches.items() if each and each.way_bytes}
+    if len(set(words.values())) > 1:
+        words = {name: f"{size} on {name}" for name, size in words.items()}
+    return f" ({', '.join(dict.fromkeys(words.values()))})" if words else ""
 
 
 def _key(panels: list[Panel], width: float, results: Results) -> SmallPrint:

@@ -24,6 +24,7 @@ from castmates.report.results import Results, records
 from castmates.report.text.recommendation import knee_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
+from castmates.study.class_caches import cache_of
 
 CURVES = 7  # of a panel
 
@@ -52,13 +53,13 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
     for row in points:
         of_lead = by_lead.setdefault((row["lead"], row["platform"]), {})
         of_lead.setdefault((row["antagonists"], row["curve"]), []).append(row)
-    cache = results.plan.cache
-    ways, way_bytes = (cache.ways or None, cache.way_bytes or math.nan) if cache else (None, math.nan)
     ends = {(row["lead"], row["platform"], row["antagonists"], row["curve"]): row for row in knees}
     platforms = {platform for _, platform in by_lead}
     panels = []
     order = user_first(results, [lead for lead, _ in by_lead])
     for (lead, platform), every in sorted(by_lead.items(), key=lambda one: order.index(one[0][0])):
+        cache = cache_of(results.plan, lead)
+        ways, way_bytes = (cache.ways or None, cache.way_bytes or math.nan) if cache else (None, math.nan)
         curves = {key: rows for key, rows in every.items() if len(rows) > 1} or every
         keys = sorted(curves)
         parts = [keys[begin : begin + CURVES] for begin in range(0, len(keys), CURVES)]
@@ -85,7 +86,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
 
 
 def _mask(panels: list[Panel]) -> str:
-    return "" if math.isnan(panels[0].way_bytes) else " (above: MiB in one cache)"
+    return "" if all(math.isnan(panel.way_bytes) for panel in panels) else " (above: MiB in one cache)"
 
 
 def _key(panels: list[Panel]) -> str:

@@ -101,7 +101,8 @@ def _figure(chosen: Timeline, results: Results) -> Figure:
     looks |= {name: look[0] for name, look in looks_of(results, chosen.members[1:]).items()}
     notes = _key(chosen, width, results)
     masked = any(span.masks for span in chosen.spans)
-    keys = _keys(chosen, looks, masked, cache_bytes(results), peak_bandwidth(results))
+    cache = cache_bytes(results, chosen.members[0])
+    keys = _keys(chosen, looks, masked, cache, peak_bandwidth(results))
     columns = columns_for((key.get_label() for key in keys), width - 0.1, key=0.5, most=len(keys))
     keys_high = 0.15 * -(-len(keys) // columns) + 0.08
     head = 0.2 + badge_room(caveat(results), width)
@@ -117,7 +118,7 @@ def _figure(chosen: Timeline, results: Results) -> Figure:
         top += high + BETWEEN
     if masked:
         _masks(axes[0], chosen, looks)
-    _levels(axes[-2], chosen, looks, cache_bytes(results))
+    _levels(axes[-2], chosen, looks, cache)
     _rates(axes[-1], chosen, looks, peak_bandwidth(results))
     for panel in axes:
         _windows(panel, chosen.spans, last=panel is axes[-1])

@@ -11,6 +11,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.figures.neighbours import beside
 from castmates.report.results import Results
+from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
 from castmates.study.written import bytes_of
 
@@ -120,9 +121,9 @@ def representative(results: Results) -> tuple[str, int, int] | None:
     return None
 
 
-def cache_bytes(results: Results) -> float | None:
-    """The size of a last-level cache with all its clusters, where that is known."""
-    cache = results.plan.cache
+def cache_bytes(results: Results, member: str) -> float | None:
+    """The size of the last-level cache of this member with all its clusters, where that is known."""
+    cache = cache_of(results.plan, member)
     return cache.way_bytes * cache.ways * cache.clusters if cache and cache.way_bytes and cache.ways else None
 
 

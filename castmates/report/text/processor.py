@@ -6,6 +6,7 @@ from typing import Any
 from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, UNCERTAIN, equal, held_by, states
 from castmates.report.results import Results
 from castmates.report.text.words import counted, listed
+from castmates.study.class_caches import cache_of
 from castmates.study.spec import REST
 
 NAMED = 5  # partitions in a sentence, and settings
@@ -15,8 +16,9 @@ def sentences(results: Results) -> str:
     """What is proved of the processor: as asked, otherwise, or only what the kernel holds; "" without partitions."""
     records = [record for record in results.recorded if record.get("status") == "measured"]
     found, plan = held_by(records), results.plan
+    known = states(plan, found)
     by_state: dict[str, dict[str, None]] = {}
-    for (_, partition), state in states(plan, found).items():
+    for (_, partition), state in known.items():
         by_state.setdefault(state, {}).setdefault(partition)
     parts = [*_read(by_state), *_otherwise(by_state, records)]
     parts += [
@@ -24,7 +26,8 @@ def sentences(results: Results) -> str:
     ]
     parts += _unread(by_state, records)
     if uncertain := by_state.get(UNCERTAIN):
-        shared = f"{plan.cache.shareable:#x}" if plan.cache else ""
+        caches = [cache_of(plan, mix) for (mix, _), state in known.items() if state == UNCERTAIN]
+        shared = listed(list(dict.fromkeys(f"{cache.shareable:#x}" for cache in caches if cache)))
         parts.append(
             f"Masks of {_some(uncertain)} have some but not all of the ways {shared} that I/O fills too. Some "
             "processors give these ways together only, so lead and antagonists may share ways there: no such partition "

@@ -11,6 +11,7 @@ from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
 from castmates.report.results import Results, records
 from castmates.report.text.words import counted, interval, number, plain
+from castmates.study.class_caches import cache_of
 
 Row = Mapping[str, Any]
 
@@ -175,7 +176,8 @@ def measured_ways(row: Row, results: Results) -> str:
     """4 to 8; a lead alone also keeps its rate with the whole cache, which its rates are compared with."""
     fewest, most = row["fewest_ways"], row["most_ways"]
     measured = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    every = results.plan.cache.ways if results.plan.cache else 0
+    cache = cache_of(results.plan, row["lead"])
+    every = cache.ways if cache else 0
     if row["antagonists"] or not every or most >= every:
         return measured
     return f"{measured}, and all {every} (the baseline itself)"

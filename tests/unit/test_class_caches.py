@@ -1,0 +1,147 @@
+"""The caches of a study over classes of nodes: each class is described by its own, wherever the report needs one."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from castmates import project
+from castmates.analysis.comparison.comparison_partitions import gifts
+from castmates.analysis.effects.controls import estimate_controls
+from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.partitions.held import NOT_READ, UNCERTAIN, states
+from castmates.analysis.partitions.mitigations import estimate_mitigations
+from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
+from castmates.report.answer.answer import answer
+from castmates.report.figures import mitigations, partitions, sensitivity
+from castmates.report.figures.index import figures_of
+from castmates.report.figures.timeline_rows import cache_bytes
+from castmates.report.results import Results
+from castmates.report.text import processor
+from castmates.report.text.recommendation import context
+from castmates.results.columns.study import BLOCKS, CARRYOVER, frame
+from castmates.study.class_caches import cache_of
+from castmates.study.class_names import class_of, without_class
+from castmates.study.node_classes import parts_of
+from tests.unit.partition_maker import loss
+from tests.unit.test_figure_partitions import texts
+from tests.unit.windows_maker import written
+
+STUDY = """
+name: classes
+platform: modelled
+machines:
+  small: {model: {ways: 8, way_size: 1 MiB}}
+  large: {model: {ways: 12, way_size: 2 MiB, io_ways: "0xc00"}}
+budget: {blocks: 3}
+controls: null
+cache: {sweeps: [{split: all}, {lead_ways: [2, 6]}]}
+mixes: [{lead: dlrm, antagonists: [flood]}]
+mitigations: [{lead: dlrm, antagonists: [flood], ways: [4]}]
+workloads: {dlrm: {unit: step, model: {compute: 0.004}}, flood: {unit: step, model: {compute: 0.004}}}
+"""
+
+
+def rate(_block, _number, scene, member):
+    return 100 * math.exp(-loss(without_class(scene), without_class(member)))
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """What a sweep of it leaves, the study and its results."""
+    file = tmp_path_factory.mktemp("classes") / "classes.yaml"
+    file.write_text(STUDY)
+    loaded = project.load(file)
+    plan = loaded.plan()
+    windows = written(
+        plan, lambda _b, _n, scene, member: 100 * math.exp(-loss(*map(without_class, (scene, member)))), 2
+    )
+    tables: dict[str, list] = {name: [] for name in ("effects", "controls", "curves", "knees", "mitigations")}
+    for part in parts_of(plan):
+        tables["effects"].append(estimate_effects(part, windows, 0.02))
+        tables["controls"].append(estimate_controls(part, windows, 0.02))
+        tables["curves"].append(sensitivity_table(part, tables["effects"][-1]))
+        tables["knees"].append(knees(tables["curves"][-1], part.cache.ways))
+        tables["mitigations"].append(estimate_mitigations(part, windows, 0.02))
+    return loaded.study, Results(
+        name="classes", plan=plan, windows=windows, blocks=frame([], BLOCKS), carryover=frame([], CARRYOVER),
+        effects=joined(tables["effects"]), controls=joined(tables["controls"]),
+        sensitivity_curves=joined(tables["curves"]), knees=joined(tables["knees"]),
+        mitigations=joined(tables["mitigations"]),
+    )  # fmt: skip
+
+
+def joined(parts):
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
+    plan = swept[1].plan
+    for name, (ways, way_bytes) in {"small": (8, 2**20), "large": (12, 2**21)}.items():
+        part = next(part for part in parts_of(plan) if part.machine == name)
+        for mix in part.mixes:
+            assert cache_of(plan, mix.name) == cache_of(plan, mix.lead) == part.cache
+        assert (part.cache.ways, part.cache.way_bytes) == (ways, way_bytes)
+    alone = plan.model_copy(update={"machines": (), "cache": plan.machines[0].cache})
+    assert cache_of(alone, "dlrm+flood") == alone.cache
+
+
+def test_occupancy_has_its_figure(swept):
+    study, results = swept
+    assert results.watched
+    assert "timeline" in figures_of(study, results.plan)
+    blind = tuple(one.model_copy(update={"cache": one.cache.model_copy(update={"events": ()})}) for one in
+                  results.plan.machines)  # fmt: skip
+    assert "timeline" not in figures_of(study, results.plan.model_copy(update={"machines": blind}))
+    assert [cache_bytes(results, member) for member in ("dlrm~small@0", "flood~large@1")] == [8 * 2**20, 24 * 2**20]
+
+
+def test_the_first_screen_counts_ways_out_of_those_of_the_class(swept):
+    found = {class_of(curve.lead): curve.with_most for curve in answer(swept[1]).curves}
+    assert found["small"].startswith("with 7 of the 8 cache ways, ")
+    assert found["large"].startswith("with 11 of the 12 cache ways, ")
+
+
+def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
+    found = {row["lead"]: row["measured"] for row in context(swept[1])["knees"] if not row["antagonists"]}
+    assert {class_of(lead): words.partition(",")[2] for lead, words in found.items()} == {
+        "small": " and all 8 (the baseline itself)",
+        "large": " and all 12 (the baseline itself)",
+    }
+
+
+def test_a_panel_of_the_sensitivity_has_the_ways_and_the_size_of_its_class(swept):
+    results = swept[1]
+    found = sensitivity._panels(results, results.sensitivity_curves.to_dict("records"), [])
+    assert {(panel.ways, panel.way_bytes) for panel in found} == {(8, 2**20), (12, 2**21)}
+    assert any("MiB in one cache" in text for text in texts(sensitivity.draw(results)[0]))
+
+
+def test_losses_under_partitions_name_the_size_of_a_way_in_each_class(swept):
+    (label,) = [text for text in texts(partitions.draw(swept[1])[0]) if text.startswith("ways of the program")]
+    assert label == "ways of the program (1 MiB each on small, 2 MiB each on large)"
+
+
+def test_only_masks_of_the_class_with_ways_of_io_may_be_joined(swept):
+    found = states(swept[1].plan)
+    of_class = {name: {state for (mix, _), state in found.items() if class_of(mix) == name} for name in
+                ("small", "large")}  # fmt: skip
+    assert of_class == {"small": {NOT_READ}, "large": {NOT_READ, UNCERTAIN}}
+
+
+def test_the_health_panel_names_the_ways_of_io(swept):
+    assert "some but not all of the ways 0xc00 that I/O fills too" in processor.sentences(swept[1])
+
+
+def test_what_is_tried_against_a_loss_has_the_cache_of_its_class(swept):
+    assert {panel.title.partition(" ")[0]: panel.cache.ways for panel in mitigations._panels(swept[1])} == {
+        "dlrm~small": 8,
+        "dlrm~large": 12,
+    }
+
+
+def test_a_comparison_has_the_size_of_masks_by_class(swept):
+    found = gifts(swept[1].plan)
+    for name, size in (("small", "4 MiB"), ("large", "8 MiB")):
+        (words,) = {str(gift) for (mix, part), gift in found.items() if class_of(mix) == name and part == "split-4"}
+        assert f"(4 ways, {size})" in words

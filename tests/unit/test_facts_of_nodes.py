@@ -1,0 +1,86 @@
+"""Facts of a class of nodes: those of the nodes that measured it, and no better than the worst of them."""
+
+import json
+
+import pytest
+
+from castmates.analysis.effects.mask_stamp import UNVERIFIED, VERIFIED, masks_stamp
+from castmates.analysis.effects.nodes_as_one import as_one
+from castmates.modelled.facts import facts_of_classes
+from castmates.report.results import Results
+from castmates.results.columns.study import frame
+from castmates.results.facts_of_nodes import facts_of_nodes
+from castmates.results.folder import StudyFolder
+from castmates.study.modelled import MachineModel
+from castmates.study.spec import NodeClass
+from tests.unit.windows_maker import company, mix, plan, written
+
+WORKS = {"verdict": "works", "said": "Way masks work.", "at": "2026-01-05T10:00:00+00:00"}
+PEAK = {"at": "2026-01-05T10:00:00+00:00", "curve": []}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "machines").mkdir()
+    for host, facts in {"b": {"way_masks": WORKS}, "c": {"memory_peak": PEAK}}.items():
+        (tmp_path / f"machines/{host}.json").write_text(json.dumps({"hostname": host} | facts))
+    return StudyFolder(tmp_path)
+
+
+def of_class(name, hosts):
+    """A part of a study whose blocks were measured on these hosts, with its windows."""
+    whole = plan([company("c1", mix("x@0", "y@1")), company("c2", mix("z@0", "y@1"))], blocks=len(hosts))
+    windows = written(whole, lambda *_: 1.0, rounds=2)
+    windows["host"] = ["elsewhere" if each == "c2" else hosts[number - 1] for each, number in
+                       zip(windows["company"], windows["block"], strict=True)]  # fmt: skip
+    blocks = tuple(block for block in whole.blocks if block.company.id == "c1")
+    machines = (NodeClass(name=name, capture="", facts=None),)
+    return whole.model_copy(update={"blocks": blocks, "machines": machines}), windows
+
+
+def names(folder, hosts, machine):
+    return [facts.get("hostname") for facts in facts_of_nodes(folder, *of_class("xeon", hosts), machine)]
+
+
+def test_they_are_those_of_its_own_nodes_the_most_measured_first(folder):
+    assert names(folder, ["c", "b", "b"], {"hostname": "a"}) == ["b", "c"]
+    assert names(folder, ["c", "a", "a"], {"hostname": "a"}) == ["a", "c"]
+    assert names(folder, ["unknown", "b", "b"], {"hostname": "a"}) == ["b", None]
+    assert names(folder, ["", "", ""], {"hostname": "a"}) == [], "not of the machine that planned"
+
+
+def test_a_modelled_class_has_the_facts_of_its_model(folder):
+    models = {name: MachineModel(ways=ways) for name, ways in (("small", 8), ("large", 12))}
+    machine = facts_of_classes(models)
+    for name, ways in (("small", 8), ("large", 12)):
+        (facts,) = facts_of_nodes(folder, *of_class(name, ["", ""]), machine)
+        assert facts["topology"]["llcs"][0]["ways"] == ways
+
+
+def test_masks_are_verified_where_every_node_has_tested_them(folder):
+    tested, untested = ({"hostname": "b", "way_masks": WORKS}, {"hostname": "c", "memory_peak": PEAK})
+    failed = {"way_masks": WORKS | {"verdict": "no effect on time"}}
+    for nodes, word in {
+        (0, 0): VERIFIED, (0, 1): UNVERIFIED, (1, 0): UNVERIFIED, (0, 2): UNVERIFIED,
+    }.items():  # fmt: skip
+        facts = as_one([(tested, untested, failed)[number] for number in nodes])
+        assert masks_stamp({"split-4"}, {"measured"}, facts)[0] == word, nodes
+    assert as_one([]) == {}
+    assert as_one([tested, untested]) == {"hostname": "b", "way_masks": None, "memory_peak": PEAK}
+
+
+@pytest.mark.parametrize(("hosts", "words"), [(["b"], "verified"), (["b", "c"], "unverified"), (["c"], "unverified")])
+def test_the_page_believes_masks_that_the_nodes_of_a_class_have_tested(folder, hosts, words):
+    part, windows = of_class("xeon", hosts)
+    (folder.path / "machine.json").write_text(json.dumps({"hostname": "the login node"}))
+    ours = windows[windows["company"] == "c1"]
+    blocks = tuple(
+        block.model_copy(update={"company": block.company.model_copy(update={"machine": "xeon"})})
+        for block in part.blocks
+    )
+    effects = frame([{"partition": "split-4", "platform": "measured"}], {"partition": "str", "platform": "str"})
+    empty = {name: frame([], {"platform": "str"}) for name in ("controls", "blocks", "carryover")}
+    results = Results(
+        name="s", plan=part.model_copy(update={"blocks": blocks}), windows=ours, folder=folder, effects=effects, **empty
+    )
+    assert results.masks[0] == words
