@@ -19,7 +19,7 @@ from castmates.runner import progress, record
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
 from castmates.study.decisions import undecided
-from castmates.study.plan_text import Launch
+from castmates.study.plan_text import Launch, launch_in
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Block, Plan
 
@@ -32,8 +32,7 @@ class Interrupted(BaseException):
 
 def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
-    found = next((Launch(block, plan.memory, plan.machines) for block in plan.blocks if block.path == name), None)
-    launch = planned(found, name, plan.study)
+    launch = planned(launch_in(plan, name), name, plan.study)
     refuse_other_node(launch.block, launch.machines)
     measure(launch, folder, cache, owner)
 

@@ -18,9 +18,14 @@ def built_for_us(block: Block, cache: Path) -> Block:
     planned, ours = block.company.native_key, environments.key(environments.NATIVE, shipped.environments())
     if block.design.model is not None or ours == planned:
         return block
-    sources = _sources_of(environments.place_of(environments.NATIVE, planned, cache))
-    if sources is None:  # built by an earlier version, or not by a sweep
-        return block
+    place = environments.place_of(environments.NATIVE, planned, cache)
+    if not environments.ready_file(place).is_file():
+        return block  # a launch by hand, without a sweep that builds: it reports what is not built
+    sources = _sources_of(place)
+    if sources is None:
+        raise CastmatesError(
+            f"{place} was built by an earlier version for another processor; remove it and run the same command again."
+        )
     if sources != native.sources():
         raise CastmatesError(
             "the sources of the kernels are no longer those that this block was planned with; run the same command "

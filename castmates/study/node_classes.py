@@ -1,4 +1,4 @@
-"""Plans for classes of nodes: one plan of them all, in which a mix of a class is a mix of its own.
+"""Plans for classes of nodes: one plan of them all, in which a mix of a class is a separate mix.
 
 A class is written into the name of every member: `chase@1` of the class `xeon` is `chase~xeon@1`.
 """
@@ -126,14 +126,15 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
         left_out=tuple(each for plan in plans for each in plan.left_out),
         notes=tuple(note for plan in plans for note in plan.notes),
         cautions=tuple(caution for plan in plans for caution in plan.cautions),
-        memory={name: size for plan in plans for name, size in plan.memory.items()},
-        machines=tuple(machine.model_copy(update={"cache": plan.cache}) for machine, plan in parts),
+        machines=tuple(
+            machine.model_copy(update={"cache": plan.cache, "memory": plan.memory}) for machine, plan in parts
+        ),
         ignored_hosts=plans[0].ignored_hosts,
     )
 
 
 def parts_of(plan: Plan) -> list[Plan]:
-    """The part of the plan for each class, with the cache of that class; the plan itself where there are no classes."""
+    """The part of the plan for each class, with its cache and memory; the plan itself where there are no classes."""
     return [_part(plan, machine) for machine in plan.machines] or [plan]
 
 
@@ -155,6 +156,7 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
         "mitigations": tuple(each for each in plan.mitigations if class_of(each.mix) == name),
         "left_out": tuple(each for each in plan.left_out if class_of(each.mix) == name),
         "cache": machine.cache,
+        "memory": machine.memory,
         "machines": (machine,),
     }
     return plan.model_copy(update=changes)

@@ -71,7 +71,19 @@ def launch_of(text: str | bytes, path: str) -> Launch | None:
     if found is None:
         return None
     machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
-    return Launch(Block.model_validate(found), content.get("memory", {}), machines)
+    return _launch(Block.model_validate(found), content.get("memory", {}), machines)
+
+
+def launch_in(plan: Plan, path: str) -> Launch | None:
+    """One block of a plan."""
+    found = next((block for block in plan.blocks if block.path == path), None)
+    return None if found is None else _launch(found, plan.memory, plan.machines)
+
+
+def _launch(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Launch:
+    """A block with what its workloads take on a node of its class, or on the machine of a study without classes."""
+    ours = next((each.memory for each in machines if each.name == block.company.machine), memory)
+    return Launch(block, ours, machines)
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -237,6 +237,7 @@ class NodeClass(Frozen):
     capture: str  # the file; "" where the machine is modelled
     facts: NodeFacts | None  # None where the machine is modelled
     cache: Cache | None = None  # that the partitions of its mixes were made for
+    memory: dict[str, int] = Field(default_factory=dict)  # as in a plan, whose own is empty then
 
 
 class Plan(Frozen):

@@ -1,6 +1,8 @@
 """What all builders share: one at a time in a place, a sign of life for who waits, and how much a place holds."""
 
 import fcntl
+import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +23,23 @@ def alone(file: Path) -> Iterator[int]:
             print(f"Another process is building in {file.parent}: waiting for it", file=sys.stderr)
             fcntl.flock(held, fcntl.LOCK_EX)
         yield held.fileno()
+
+
+def draft_of(place: Path) -> Path:
+    """A folder beside a place that only this node builds in: locks may hold for each node by itself."""
+    return place.with_name(f".{place.name}@{platform.node()}")
+
+
+def put(draft: Path, place: Path, ready: Path) -> None:
+    """Make a draft the place, unless another node was faster: `ready` is a file of the place when it is whole."""
+    try:
+        draft.rename(place)
+    except OSError:  # it has files
+        if not ready.is_file():  # a killed builder of an earlier version left them
+            shutil.rmtree(place, ignore_errors=True)
+            draft.rename(place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def wait(process: "subprocess.Popen[bytes]", what: str, *, silent: bool = False) -> None:

@@ -105,11 +105,16 @@ def build(name: str, envs_dir: Path, cache: Path) -> Path:
     with building.alone(place.with_name(f".{place.name}.lock")) as held:
         if ready.is_file():  # another builder was faster
             return place
-        shutil.rmtree(place, ignore_errors=True)  # what a killed builder left
+        # Several nodes may build kernels at once; a Python environment has its path in it, and is built there.
+        draft = building.draft_of(place) if name == NATIVE else place
+        shutil.rmtree(draft, ignore_errors=True)  # what a killed builder left
         begun = time.monotonic()
-        facts = _build_native(place, envs_dir, cache) if name == NATIVE else _build_python(name, envs_dir, place, held)
+        facts = _build_native(draft, envs_dir, cache) if name == NATIVE else _build_python(name, envs_dir, draft, held)
         facts = {"name": name, "key": key(name, envs_dir), "seconds": round(time.monotonic() - begun, 1)} | facts
-        replace_text(ready, json.dumps(facts | {"bytes": building.bytes_on_disk(place)}, indent=1) + "\n")
+        facts["bytes"] = building.bytes_on_disk(draft)
+        replace_text(ready_file(draft), json.dumps(facts, indent=1) + "\n")
+        if name == NATIVE:
+            building.put(draft, place, ready)
     return place
 
 

@@ -1,8 +1,10 @@
 """Environments: keys, real builds with uv from a lock of one small package, and what happens after a kill."""
 
+import contextlib
 import hashlib
 import json
 import os
+import platform
 import subprocess
 import sys
 import zipfile
@@ -183,6 +185,33 @@ def test_native_holds_the_kernels_and_needs_no_python():
     assert facts["compiler"]
     assert facts["compiler_version"]
     assert environments.environment_of(place) == {"PATH": str(place / "bin")}
+
+
+def test_of_two_nodes_that_build_kernels_at_once_the_faster_one_stays(cache, monkeypatch):
+    """Each holds the lock, as on a shared folder whose locks each node has for itself."""
+    place = environments.location("native", REPOSITORY / "envs", cache)
+    place.mkdir(parents=True)  # Snakemake makes the folder of an output
+    built = []
+
+    def build(bin_dir: Path, _compiler: list[str]) -> None:
+        node = platform.node()
+        bin_dir.mkdir(parents=True)
+        (bin_dir / "spin").write_text(node)
+        if node == "slow":  # the other one begins and ends meanwhile
+            monkeypatch.setattr(platform, "node", lambda: "fast")
+            environments.build("native", REPOSITORY / "envs", cache)
+            monkeypatch.setattr(platform, "node", lambda: "slow")
+        built.append(node)
+
+    monkeypatch.setattr(environments.building, "alone", lambda _file: contextlib.nullcontext(-1))
+    monkeypatch.setattr(environments.native_build, "find_compiler", lambda: ["true"])
+    monkeypatch.setattr(environments.native_build, "build", build)
+    monkeypatch.setattr(platform, "node", lambda: "slow")
+    assert environments.build("native", REPOSITORY / "envs", cache) == place
+    assert built == ["fast", "slow"]
+    assert (place / "bin/spin").read_text() == "fast"
+    assert environments.ready_file(place).is_file()
+    assert list(place.parent.iterdir()) == [place], "nothing is left beside it"
 
 
 def test_every_lock_of_the_repository_is_whole():

@@ -1,4 +1,4 @@
-"""A study over classes of nodes: planned for each from its capture, a mix of a class is a mix of its own."""
+"""A study over classes of nodes: planned for each from its capture, a mix of a class is a separate mix."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.capture.capture import record
 from castmates.study.class_names import class_of, named, without_class
 from castmates.study.node_classes import parts_of
-from castmates.study.plan_text import plan_of, text_of
+from castmates.study.plan_text import launch_in, launch_of, plan_of, text_of
 from castmates.study.wanted import place_of, with_place
 from tests.unit import machines, sysfs
 
@@ -114,6 +114,19 @@ def test_blocks_carry_their_class_and_never_share_a_company(two):
     assert [part.machine for part in parts] == ["xeon", "epyc"]
     assert sorted(block.path for part in parts for block in part.blocks) == [block.path for block in plan.blocks]
     assert plan_of(text_of(plan)) == plan
+
+
+def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
+    plan, takes = two.plan(), {}
+    for part in two.by_class:
+        takes[part.machine] = (
+            project.on_captured_machine(replace(two, study=part.study), part.elsewhere.file).plan().memory
+        )
+    assert takes["xeon"]["stream"] != takes["epyc"]["stream"], "each class has the sizes of its own cache"
+    for block in plan.blocks:
+        for launch in (launch_in(plan, block.path), launch_of(text_of(plan), block.path)):
+            assert launch.needs == takes[block.company.machine]
+    assert {part.machine: part.memory for part in parts_of(plan)} == takes
 
 
 def test_what_a_class_cannot_seat_is_left_out_there_with_its_reason(folder):
