@@ -11,7 +11,9 @@ from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.held import NOT_READ, UNCERTAIN, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
+from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
+from castmates.pipeline.recommend_partitions import of_limit
 from castmates.preview.details import NOTHING_NOW, masks
 from castmates.report.answer.answer import answer
 from castmates.report.figures import mitigations, partitions, sensitivity
@@ -19,7 +21,7 @@ from castmates.report.figures.index import figures_of
 from castmates.report.figures.timeline_rows import cache_bytes
 from castmates.report.results import Results
 from castmates.report.text import processor
-from castmates.report.text.recommendation import context
+from castmates.report.text.recommendation import context, sentence
 from castmates.results.columns.study import BLOCKS, CARRYOVER, frame
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import class_of, without_class
@@ -77,6 +79,10 @@ def joined(parts):
     return pd.concat(parts, ignore_index=True)
 
 
+def of_part(table, part):
+    return table[table["machine"] == part.machine]
+
+
 def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
     plan = swept[1].plan
     for name, (ways, way_bytes) in {"small": (8, 2**20), "large": (12, 2**21)}.items():
@@ -103,6 +109,14 @@ def test_the_first_screen_counts_ways_out_of_those_of_the_class(swept):
     found = {class_of(curve.lead): curve.with_most for curve in answer(swept[1]).curves}
     assert found["small"].startswith("with 7 of the 8 cache ways, ")
     assert found["large"].startswith("with 11 of the 12 cache ways, ")
+
+
+def test_advice_counts_ways_out_of_those_of_the_class(swept):
+    plan, found = swept[1].plan, swept[1]
+    pareto = joined([pareto_table(part, found.windows, of_part(found.effects, part)) for part in parts_of(plan)])
+    advice = of_limit(plan, pareto, 50.0)
+    assert dict(zip(advice["lead"], advice["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}
+    assert "of 12 ways (2 MiB), split-" in "".join(sentence(row, "") for row in advice.to_dict("records"))
 
 
 def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
