@@ -17,6 +17,7 @@ from castmates.results.columns.partitions import PARETO, PARTITION_TABLES, RECOM
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, write_table
+from castmates.study.class_caches import cache_of
 from castmates.study.spec import Plan
 
 
@@ -45,7 +46,7 @@ def _of_part(
     pareto = pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
     return {
         "sensitivity": curves,
-        "knees": knees(curves, _ways(plan)),
+        "knees": knees(curves, plan.cache.ways if plan.cache else None),
         "pareto": pareto,
         "recommendations": of_limit(plan, pareto, limit_pct),
     }
@@ -55,7 +56,9 @@ def of_limit(plan: Plan, pareto: pd.DataFrame, limit_pct: float | None) -> pd.Da
     """What is recommended for a limit; nothing without one, and nothing where no partition was asked for."""
     if limit_pct is None or not any(mix.partitions for mix in plan.mixes):
         return frame([], RECOMMENDATIONS)
-    return recommendations(pareto, limit_pct, _ways(plan))
+    advice = recommendations(pareto, limit_pct, None)
+    ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in advice["mix"]]
+    return advice.assign(cache_ways=pd.array(ways, dtype="Int64"))
 
 
 def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFrame:
@@ -78,7 +81,3 @@ def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFra
 def pareto_of(project: Project) -> pd.DataFrame:
     """What the sweep of a study found of every partition."""
     return Tables(project.results, project.study_file).needed("pareto", PARETO)
-
-
-def _ways(plan: Plan) -> int | None:
-    return plan.cache.ways if plan.cache is not None else None

@@ -12,6 +12,7 @@ from castmates.preview.words import DASH, between, minutes_between
 from castmates.project import Project
 from castmates.study import after_rounds
 from castmates.study.counter_keys import described
+from castmates.study.node_classes import parts_of
 from castmates.study.spec import Plan
 
 NOTHING_NOW = (
@@ -43,12 +44,16 @@ def counters(project: Project, plan: Plan) -> Iterator[RenderableType]:
 
 def masks(project: Project, plan: Plan) -> Iterator[RenderableType]:
     """Who gets what under each partition, what was left out, and how losses will be divided."""
-    for part in schemata.lines(plan, project.layout()):
-        yield Text(part) if isinstance(part, str) else part
-    if any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache:
+    yield from map(Text, schemata.remarks(plan))
+    parts = list(zip(parts_of(plan), project.by_class, strict=True))
+    for part, here in parts:
+        for line in schemata.lines(part, here.layout()):
+            yield Text(line) if isinstance(line, str) else line
+    if not plan.machines and any(mix.partitions for mix in plan.mixes) and project.shareable_cache() != plan.cache:
         yield Text(f"\n{NOTHING_NOW}")
-    if sentence := isolation.line(plan, project.study.attribution.isolated):
-        yield Text(f"\n{sentence}")
+    for part, here in parts:
+        if sentence := isolation.line(part, project.study.attribution.isolated):
+            yield Text(f"\nOn {here.machine}: {sentence}" if here.machine else f"\n{sentence}")
 
 
 def _launches(outline: Outline) -> Table:

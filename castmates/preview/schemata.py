@@ -17,12 +17,16 @@ from castmates.study.spec import REST, UNMANAGED, Company, Plan, Scene, Share
 EVERYBODY_ELSE = "everybody else"
 
 
-def lines(plan: Plan, layout: Layout) -> Iterator[str | Table]:
-    """What was left out or changed, then the schemata of every scene, company by company."""
+def remarks(plan: Plan) -> Iterator[str]:
+    """What was left out or changed."""
     for what, notes in (("Mixes", on_mixes(plan.notes)), ("Partitions", on_partitions(plan.notes))):
         if notes:
             yield f"\n{what}, as this machine allows them:"
             yield from (f"  {note}" for note in notes)
+
+
+def lines(plan: Plan, layout: Layout) -> Iterator[str | Table]:
+    """The schemata of every scene, company by company."""
     if plan.cache is None:
         return
     for company in plan.companies:

@@ -11,20 +11,24 @@ from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.held import NOT_READ, UNCERTAIN, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
+from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
+from castmates.pipeline.recommend_partitions import of_limit
+from castmates.preview.details import NOTHING_NOW, masks
 from castmates.report.answer.answer import answer
 from castmates.report.figures import mitigations, partitions, sensitivity
 from castmates.report.figures.index import figures_of
 from castmates.report.figures.timeline_rows import cache_bytes
 from castmates.report.results import Results
 from castmates.report.text import processor
-from castmates.report.text.recommendation import context
+from castmates.report.text.recommendation import context, sentence
 from castmates.results.columns.study import BLOCKS, CARRYOVER, frame
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import class_of, without_class
 from castmates.study.node_classes import parts_of
 from tests.unit.partition_maker import loss
 from tests.unit.test_figure_partitions import texts
+from tests.unit.test_outlook import printed
 from tests.unit.windows_maker import written
 
 STUDY = """
@@ -48,7 +52,7 @@ def rate(_block, _number, scene, member):
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    """What a sweep of it leaves, the study and its results."""
+    """The study, and what a sweep of it leaves."""
     file = tmp_path_factory.mktemp("classes") / "classes.yaml"
     file.write_text(STUDY)
     loaded = project.load(file)
@@ -63,7 +67,7 @@ def swept(tmp_path_factory):
         tables["curves"].append(sensitivity_table(part, tables["effects"][-1]))
         tables["knees"].append(knees(tables["curves"][-1], part.cache.ways))
         tables["mitigations"].append(estimate_mitigations(part, windows, 0.02))
-    return loaded.study, Results(
+    return loaded, Results(
         name="classes", plan=plan, windows=windows, blocks=frame([], BLOCKS), carryover=frame([], CARRYOVER),
         effects=joined(tables["effects"]), controls=joined(tables["controls"]),
         sensitivity_curves=joined(tables["curves"]), knees=joined(tables["knees"]),
@@ -73,6 +77,10 @@ def swept(tmp_path_factory):
 
 def joined(parts):
     return pd.concat(parts, ignore_index=True)
+
+
+def of_part(table, part):
+    return table[table["machine"] == part.machine]
 
 
 def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
@@ -87,7 +95,8 @@ def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
 
 
 def test_occupancy_has_its_figure(swept):
-    study, results = swept
+    loaded, results = swept
+    study = loaded.study
     assert results.watched
     assert "timeline" in figures_of(study, results.plan)
     blind = tuple(one.model_copy(update={"cache": one.cache.model_copy(update={"events": ()})}) for one in
@@ -100,6 +109,14 @@ def test_the_first_screen_counts_ways_out_of_those_of_the_class(swept):
     found = {class_of(curve.lead): curve.with_most for curve in answer(swept[1]).curves}
     assert found["small"].startswith("with 7 of the 8 cache ways, ")
     assert found["large"].startswith("with 11 of the 12 cache ways, ")
+
+
+def test_advice_counts_ways_out_of_those_of_the_class(swept):
+    plan, found = swept[1].plan, swept[1]
+    pareto = joined([pareto_table(part, found.windows, of_part(found.effects, part)) for part in parts_of(plan)])
+    advice = of_limit(plan, pareto, 50.0)
+    assert dict(zip(advice["lead"], advice["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}
+    assert "of 12 ways (2 MiB), split-" in "".join(sentence(row, "") for row in advice.to_dict("records"))
 
 
 def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
@@ -138,6 +155,17 @@ def test_what_is_tried_against_a_loss_has_the_cache_of_its_class(swept):
         "dlrm~small": 8,
         "dlrm~large": 12,
     }
+
+
+def test_the_plan_shows_schemata_and_isolation_by_class(swept):
+    loaded, results = swept
+    said = printed(*masks(loaded, results.plan))
+    assert [f"({ways} ways, {size})" in said for ways, size in ((8, "8 MiB"), (12, "24 MiB"))] == [True, True]
+    assert said.count("Schemata of the scenes of company ") == len(results.plan.companies)
+    assert "On small: To choose one of 7 isolating partitions takes 5 launches" in said
+    assert "On large: To choose one of 10 isolating partitions takes 5 launches" in said
+    assert said.count("Left out is split-11") == 1, "of large alone"
+    assert NOTHING_NOW not in said
 
 
 def test_a_comparison_has_the_size_of_masks_by_class(swept):
