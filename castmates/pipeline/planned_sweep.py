@@ -147,15 +147,17 @@ class PlannedSweep:
         machine = self.project.study.machines.get(self.paths[path].company.machine)
         return machine.slurm if machine else SlurmKeys()
 
-    def slurm_options(self, path: str, attempt: int) -> str:
-        """What an attempt at a block asks of Slurm besides constraint and partition."""
+    def slurm_options(self, path: str, attempt: int, keys: SlurmKeys, left_out: Iterable[str]) -> str:
+        """What an attempt at a block asks of Slurm besides constraint and partition, which `keys` has as in effect."""
         folder, machine = self.project.results, self.paths[path].company.machine
-        refused = node_notes.refused_by(folder, machine) if machine else []
+        refused = [*left_out, *(node_notes.refused_by(folder, machine) if machine else [])]
         failed = node_notes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
-        return self._cluster.options(self.slurm_keys(path), refused, failed)
+        return self._cluster.options(keys, refused, failed)
 
     def tell_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""
+        for name, machine in self.project.study.machines.items():
+            self._cluster.refuse_unknown(name, machine.slurm.nodelist)
         node_notes.forget(self.project.results)
         for_jobs.write_sweep(self.terms, {path: self.block(path) for path in self.paths})
         if self._found is not None:
