@@ -289,7 +289,7 @@ def _refuse_twins(project: Project) -> None:
                 raise CastmatesError(
                     f"{_place(project, each.machine)}: the classes '{name}' and '{each.machine}' of 'machines' have "
                     f"the same {other.processor or 'processor'}, caches and memory, so a node would be of both; keep "
-                    "one of them: nodes of one class are told apart in the results anyway."
+                    "one of them: results show each node of a class by itself."
                 )
         known.append((each.machine, each.elsewhere))
 

@@ -15,4 +15,4 @@ def begin(sweep: PlannedSweep, config: Mapping[str, Any], has_jobs_elsewhere: bo
     if "blocks" in config:
         remember_blocks(project.results, project.study.budget.blocks)
     if has_jobs_elsewhere:
-        sweep.tell_jobs()
+        sweep.leave_for_jobs()

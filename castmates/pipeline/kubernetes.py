@@ -71,7 +71,7 @@ def rendered(
 def submit(asked: argparse.Namespace) -> None:
     """Make the job, and print its name."""
     if IMAGE not in os.environ:
-        raise CastmatesError(f"{IMAGE} is not set; set it to the image that the nodes shall run.")
+        raise CastmatesError(f"{IMAGE} is not set; set it to the image that the nodes are to run.")
     template = template_of(asked.template)
     job = rendered(template, asked.rule, asked.script.resolve(), Path.cwd(), asked, dict(os.environ))
     made = _kubectl("create", "--filename", "-", "--output", "name", given=json.dumps(job))

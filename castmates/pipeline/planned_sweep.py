@@ -37,12 +37,12 @@ class PlannedSweep:
         self._undecided = {block.path: block for block in without_decisions(plan).blocks}
         self._fingerprints = Fingerprints()
         self._found: Found | None = None
-        self._is_told = False
+        self._is_left = False
         self._cluster = Cluster()
 
     @classmethod
     def of(cls, study_file: Path, blocks: object, cache: Path, figures_of: FiguresOf) -> "PlannedSweep":
-        """Read the project and plan; which figures a study has is for those to say who draw them."""
+        """Read the project and plan; which figures a study has is decided by `figures_of`."""
         plugins.refuse_broken()
         loaded = project.load(study_file, blocks)
         return cls(loaded, loaded.plan(), cache, figures_of)
@@ -123,7 +123,7 @@ class PlannedSweep:
         found = self._after(tuple(map(frozenset, decisions)))
         if self._found != found:
             self._found = found
-            if self._is_told:
+            if self._is_left:
                 for_jobs.write_found(self.terms, found)
         return found.blocks
 
@@ -147,20 +147,22 @@ class PlannedSweep:
         machine = self.project.study.machines.get(self.paths[path].company.machine)
         return machine.slurm if machine else SlurmKeys()
 
-    def slurm_options(self, path: str, attempt: int) -> str:
-        """What an attempt at a block asks of Slurm besides constraint and partition."""
+    def slurm_options(self, path: str, attempt: int, keys: SlurmKeys, left_out: Iterable[str]) -> str:
+        """What an attempt at a block asks of Slurm besides constraint and partition, which `keys` has as in effect."""
         folder, machine = self.project.results, self.paths[path].company.machine
-        refused = node_notes.refused_by(folder, machine) if machine else []
+        refused = [*left_out, *(node_notes.refused_by(folder, machine) if machine else [])]
         failed = node_notes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
-        return self._cluster.options(self.slurm_keys(path), refused, failed)
+        return self._cluster.options(keys, refused, failed)
 
-    def tell_jobs(self) -> None:
+    def leave_for_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""
+        for name, machine in self.project.study.machines.items():
+            self._cluster.refuse_unknown(name, machine.slurm.nodelist)
         node_notes.forget(self.project.results)
         for_jobs.write_sweep(self.terms, {path: self.block(path) for path in self.paths})
         if self._found is not None:
             for_jobs.write_found(self.terms, self._found)
-        self._is_told = True
+        self._is_left = True
 
     def _files(self, kind: ModuleType, named: set[tuple[str, str]]) -> list[str]:
         """What is there when these environments are built, or these data sets are made."""

@@ -31,7 +31,7 @@ def records_text(places: Sequence[Path]) -> str:
     for place in places:
         file = place / RECORD
         seen = _seen(file)
-        with suppress(CastmatesError):  # who needs it reads it itself, and says what is wrong
+        with suppress(CastmatesError):  # whoever needs it reads the file, and gets the error
             own, common = _folded(read_record(file), numbers)
             kept[_path(file)] = (seen, own, common)
     return json.dumps({"common": list(numbers), "blocks": kept}, separators=(",", ":")) + "\n"

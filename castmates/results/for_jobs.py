@@ -151,7 +151,7 @@ def _found_file(folder: StudyFolder) -> Path:
 
 
 def _terms_file(study_file: Path) -> Path:
-    """By the study's file, because that is what a job is told; relative, since nodes may see the project elsewhere."""
+    """By the study's file, because a job gets no other name; relative, since nodes may see the project elsewhere."""
     return RESULTS / ".jobs" / f"{hashlib.sha256(str(study_file).encode()).hexdigest()[:16]}.json"
 
 

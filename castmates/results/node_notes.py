@@ -46,6 +46,6 @@ def refused_by(folder: StudyFolder, machine: str) -> list[str]:
 
 
 def forget(folder: StudyFolder) -> None:
-    """Begin without notes: a node may have changed, and an attempt of an earlier sweep says nothing of this one."""
+    """Begin without notes: a node may have changed, and an attempt of an earlier sweep does not count here."""
     for name in ("begun", "refused"):
         shutil.rmtree(folder.for_jobs / name, ignore_errors=True)

@@ -34,5 +34,5 @@ def refuse_other_node(
         raise OtherNode(
             f"block {block.path} is for nodes of the class '{name}' ({wanted.capture}), and {platform.node()} is not "
             f"one: {why}; let it run on a node of that class ('machines.{name}.slurm' in the study selects them), or "
-            f"capture this node with `{MAKES_ONE} FILE` as a class of its own."
+            f"capture this node with `{MAKES_ONE} FILE` as another class."
         )

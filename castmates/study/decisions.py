@@ -49,18 +49,19 @@ def with_decisions(plan: Plan, rounds: Mapping[str, int]) -> Plan:
 
 
 def without_decisions(plan: Plan) -> Plan:
-    """The plan as it is before anything is decided."""
+    """The plan as it is before anything is decided: what has to be the same for its blocks to count as measured."""
     return _changed(plan, lambda _: UNDECIDED)
 
 
-def without_decision(block: Block) -> Block:
-    """The block as it is before anything is decided: what has to be the same for it to count as measured."""
-    return _with_rounds(block, UNDECIDED, {}) if block.design.decided else block
-
-
-def with_rounds(block: Block, rounds: int) -> Block:
-    """The block with this number of rounds."""
-    return _with_rounds(block, rounds, {})
+def with_rounds(block: Block, rounds: int, designs: dict[tuple[int, int], Design] | None = None) -> Block:
+    """The block with this number of rounds; `designs` has those that were made, so that blocks go on sharing one."""
+    designs = {} if designs is None else designs
+    if block.design.rounds == rounds:
+        return block
+    place = (id(block.design), rounds)
+    if place not in designs:
+        designs[place] = block.design.model_copy(update={"rounds": rounds})
+    return block.model_copy(update={"design": designs[place]})
 
 
 def undecided(blocks: Iterable[Block]) -> bool:
@@ -70,14 +71,5 @@ def undecided(blocks: Iterable[Block]) -> bool:
 
 def _changed(plan: Plan, rounds: Callable[[Block], int]) -> Plan:
     designs: dict[tuple[int, int], Design] = {}  # blocks may share one, and still do afterwards
-    blocks = [_with_rounds(block, rounds(block), designs) if block.design.decided else block for block in plan.blocks]
+    blocks = [with_rounds(block, rounds(block), designs) if block.design.decided else block for block in plan.blocks]
     return plan.model_copy(update={"blocks": tuple(blocks)})
-
-
-def _with_rounds(block: Block, rounds: int, designs: dict[tuple[int, int], Design]) -> Block:
-    if block.design.rounds == rounds:
-        return block
-    place = (id(block.design), rounds)
-    if place not in designs:
-        designs[place] = block.design.model_copy(update={"rounds": rounds})
-    return block.model_copy(update={"design": designs[place]})

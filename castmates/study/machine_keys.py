@@ -51,7 +51,10 @@ def refusal(machines: dict[str, MachineClass], platform: object) -> str:
     """What the study should have in place of these classes; "" where they are as they should be."""
     for name, one in machines.items():
         if platform == "modelled" and one.model is None:
-            return f"a 'model' for '{name}', because this study is modelled and no capture says how a model behaves"
+            return (
+                f"a 'model' for '{name}', because this study is modelled and a capture does not describe how a model "
+                "behaves"
+            )
         if platform != "modelled" and one.model is not None:
             return f"a 'capture' for '{name}' (`{MAKES_ONE} FILE` makes one), because this study is not modelled"
     known: dict[str, str] = {}

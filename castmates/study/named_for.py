@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from castmates.study.last_level import ASSUMED, NATIVE, LastLevel
-from castmates.study.memory_peak import COMMAND, Peak
+from castmates.study.memory_peak import Peak
 from castmates.study.spec import Member
 
 STREAMS = frozenset({"stream", "bandwidth", "stencil", "gather", "spmv", "hashjoin", "mix"})  # named for memory
@@ -196,11 +196,6 @@ RULES: tuple[Callable[[Asked], str], ...] = (
     is_short_of_cores,
     leaves_memory_idle,
 )
-
-
-def unknown_peak(peak: Peak | None) -> str:
-    """What has to be measured first."""
-    return "" if peak else f"How much of the memory's bandwidth is used is not known: `{COMMAND}` measures its peak."
 
 
 def _large_parts(command: Sequence[str]) -> list[str]:

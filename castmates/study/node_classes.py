@@ -138,12 +138,6 @@ def parts_of(plan: Plan) -> list[Plan]:
     return [_part(plan, machine) for machine in plan.machines] or [plan]
 
 
-def part_with(plan: Plan, name: str) -> Plan:
-    """The part of the plan for the class of this lead, member or mix; the plan itself where there are no classes."""
-    machine = next((each for each in plan.machines if each.name == class_of(name)), None)
-    return plan if machine is None else _part(plan, machine)
-
-
 def _part(plan: Plan, machine: NodeClass) -> Plan:
     name = machine.name
     blocks = tuple(block for block in plan.blocks if block.company.machine == name)

@@ -44,7 +44,7 @@ EXPECTED = (
     "Exiting because a job execution failed",
     "At least one job did not complete successfully",
     # Of Snakemake's plugin for Slurm: SBATCH_MEM_PER_NODE of profiles/slurm stands for the memory; where an account is
-    # needed, sbatch says so.
+    # needed, sbatch reports it.
     "No job memory information",
     "No SLURM account given",
     "No account was given",

@@ -37,7 +37,7 @@ class Failures:
     def add(self, job: Job, logs: Iterable[str], why: str = "") -> list[str]:
         """Note a job that failed; the lines that show it, if it is to be shown now.
 
-        `why` is what the executor says of it: what a cluster refused has no log.
+        `why` is what the executor reports of it: what a cluster refused has no log.
         """
         files = [Path(file) for file in logs]
         failure = Failure(job, last_words(files, LOG_LINES) or why.strip().splitlines(), files)

@@ -26,7 +26,7 @@ def sweep(tmp_path, monkeypatch):
 
 def test_a_job_sees_the_sweep_as_the_process_that_planned_it(sweep):
     sweep.found([])
-    sweep.tell_jobs()
+    sweep.leave_for_jobs()
     seen = written_sweep(sweep.project.study_file)
     assert seen.terms == sweep.terms
     assert {path: seen.block(path) for path in sweep.paths} == {path: sweep.block(path) for path in sweep.paths}
@@ -36,19 +36,19 @@ def test_a_job_sees_the_sweep_as_the_process_that_planned_it(sweep):
 
 
 def test_what_is_found_out_later_is_told_at_once(sweep):
-    sweep.tell_jobs()
+    sweep.leave_for_jobs()
     sweep.found([["one"]])
     assert len(written_sweep(sweep.project.study_file).looks) == 1
 
 
 def test_a_job_that_reads_the_study_or_plans_would_notice_nothing_of_an_edit(sweep):
-    sweep.tell_jobs()
+    sweep.leave_for_jobs()
     sweep.project.study_file.write_text("name: [")
     assert written_sweep(sweep.project.study_file).terms == sweep.terms
 
 
 def test_a_cache_that_a_node_does_not_see_is_one_sentence(sweep, tmp_path):
-    sweep.tell_jobs()
+    sweep.leave_for_jobs()
     (terms,) = (tmp_path / "results/.jobs").glob("*.json")
     terms.write_text(json.dumps(json.loads(terms.read_text()) | {"modelled": False, "cache": "/nowhere"}))
     with pytest.raises(CastmatesError, match=r"does not see the cache /nowhere .*set CASTMATES_CACHE to a folder on"):

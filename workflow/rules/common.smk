@@ -260,22 +260,29 @@ def slurm_resources():
     if any(machine.slurm.constraint for machine in SWEEP.classes):
         chosen["constraint"] = lambda wildcards: slurm_keys(wildcards).constraint
     if any(machine.slurm.partition for machine in SWEEP.classes):
-        chosen["slurm_partition"] = slurm_partition
+        chosen["slurm_partition"] = lambda wildcards: slurm_keys(wildcards).partition
     return chosen
 
 
 def slurm_keys(wildcards):
-    return SWEEP.slurm_keys(f"{wildcards.company}/{wildcards.number}")
+    """How Slurm finds a node for a launch, by its class and by the profile."""
+    from castmates.pipeline.slurm_nodes import in_effect
+
+    settings = workflow.resource_settings
+    of_launches = settings.overwrite_resources.get("measure_block", {})
+    of_class = SWEEP.slurm_keys(f"{wildcards.company}/{wildcards.number}")
+    return in_effect(of_class, of_launches, settings.default_resources or {})
 
 
 def slurm_options(wildcards, attempt):
-    return SWEEP.slurm_options(f"{wildcards.company}/{wildcards.number}", attempt)
-
-
-def slurm_partition(wildcards):
-    """That of the block's class; where it has none, the profile's."""
-    usual = (workflow.resource_settings.default_resources or {}).get("slurm_partition")
-    return slurm_keys(wildcards).partition or getattr(usual, "raw", usual)
+    """What else a launch asks of Slurm; sbatch would not see nodes that the plugin leaves out, since ours come later."""
+    left_out = getattr(workflow.executor_settings, "exclude_failed_nodes", None) or ""
+    return SWEEP.slurm_options(
+        f"{wildcards.company}/{wildcards.number}",
+        attempt,
+        slurm_keys(wildcards),
+        [node.strip() for node in left_out.split(",") if node.strip()],
+    )
 
 
 def run_order(wildcards):

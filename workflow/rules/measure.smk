@@ -4,7 +4,7 @@ rule measure_block:
     input:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
-        # Snakemake looks at the signature of each function for every block, so none is there in vain.
+        # Snakemake looks at the signature of each function for every block, so only those that are needed are there.
         rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
         environments=ancient(environments_of_block),
         inputs=ancient(inputs_of_block),

@@ -4,7 +4,7 @@ rule model_block:
     input:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
-        # Snakemake looks at the signature of each function for every block, so none is there in vain.
+        # Snakemake looks at the signature of each function for every block, so only those that are needed are there.
         rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
         again=again if SWEEP.torn_note else [],
     output:
@@ -17,7 +17,7 @@ rule model_block:
         "../../envs/castmates.yaml"
     resources:
         machine=0,
-        # As profiles/default has them: what a rule says itself is not worked out for every block.
+        # As profiles/default has them: what stands in a rule is not worked out for every block.
         mem_mb=1000,
         disk_mb=1000,
     params:
