@@ -180,8 +180,15 @@ bundles_of = cache(bundle_names.bundles)
 
 
 def missing_blocks():
-    """The blocks of the study that were not measured when the sweep began."""
-    return [] if IS_JOB else SWEEP.missing(blocks_of_study())
+    """The blocks of bundles that are there which were not measured when the sweep began."""
+    if IS_JOB:
+        return []
+    gathered = [
+        paths
+        for name, paths in bundles_of(blocks_of_study()).items()
+        if (FOLDER.bundle(name) / bundle_names.LIST).exists()
+    ]
+    return SWEEP.missing(path for paths in gathered for path in paths)
 
 
 def bundle_files():
