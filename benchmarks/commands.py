@@ -50,6 +50,6 @@ COMMANDS = (
     Command("change_points", "change_points --series 500", 2),
     Command("page_scale", "page_scale --sides 2 10", 1.5),
     Command("pressure", "pressure --minutes 7 --figure docs/images/pressure", 7),
-    Command("scale", "scale", 15),
-    Command("dag_scale", "dag_scale", 15),
+    Command("scale", "scale --blocks 2500 5000 10000", 12),
+    Command("dag_scale", "dag_scale", 10),
 )
