@@ -17,6 +17,7 @@ from castmates.analysis.effects.distances import estimate_distances
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.nodes import estimate_nodes
+from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
 from castmates.analysis.effects.pooling import pooled, with_hosts, without_hosts
 from castmates.analysis.effects.stamps import stamps_table
@@ -38,6 +39,7 @@ from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.tables import write_table
@@ -54,9 +56,11 @@ class Terms:
     machine: Mapping[str, Any] = field(default_factory=dict)  # its facts
     level: float = EFFECT_LEVEL  # a smaller p-value proves a loss
 
-    def of(self, part: Plan) -> "Terms":
-        """The terms of a part of the plan: the facts are those of one machine, and do not hold for another class."""
-        return replace(self, machine={}) if part.machine else self
+    def of(self, part: Plan, windows: pd.DataFrame, folder: StudyFolder) -> "Terms":
+        """The terms of a part of the plan: for a class, the facts of the nodes that measured it."""
+        if not part.machine:
+            return self
+        return replace(self, machine=as_one(facts_of_nodes(folder, part, windows, self.machine)))
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,9 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     every = with_hosts(measured.read("windows", list(WINDOWS)), records.host_of)
     kept = without_hosts(plan, every, plan.ignored_hosts)
     windows = planned(every, kept)
-    parts = [_Part(*what_was_held(part, folder, records), terms.of(part)) for part in pooled(kept, windows)]
+    parts = [
+        _Part(*what_was_held(part, folder, records), terms.of(part, windows, folder)) for part in pooled(kept, windows)
+    ]
 
     def over(make: Callable[[Plan], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
         return lambda: _joined([make(part.plan) for part in parts])
@@ -141,7 +147,7 @@ def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, l
     tables = {name: _joined([each[name] for each in made]) for name in made[0]}
     more = nodes_stamps(plan, [part.plan for part in parts], tables["nodes"], left_out)
     platforms = set(windows["platform"])
-    machine = parts[0].terms.machine
+    machine = as_one([part.terms.machine for part in parts])
     tables["stamps"] = stamps_table(plan.study, tables["controls"], tables["effects"], platforms, machine, more)
     for name, table in tables.items():
         write_table(table, folder / name)
