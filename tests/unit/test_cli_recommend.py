@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
@@ -33,7 +34,9 @@ def project(tmp_path, monkeypatch):
 def analysed(plan):
     windows = maker.windows(plan)
     study_folder.write(RESULTS, plan, windows)
-    for name, table in {"effects": estimate_effects(plan, windows, 0.02), "windows": windows}.items():
+    records = [json.loads(StudyFolder(RESULTS).record_file(block).read_text()) for block in plan.blocks]
+    tables = {"effects": estimate_effects(plan, windows, 0.02), "windows": windows, "blocks": blocks_table(records)}
+    for name, table in tables.items():
         write_table(table, RESULTS / "tables" / name)
     recommend_partitions.write_tables(plan, StudyFolder(RESULTS), None, RESULTS / "tables")
 
