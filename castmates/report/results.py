@@ -30,6 +30,7 @@ from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
+from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import (
     ATTRIBUTION,
     BLOCKS,
@@ -116,6 +117,10 @@ class Results:
     """A lead's loss by the number and the nearness of its antagonists."""
     nodes: StudyTable = StudyTable("nodes", NODES, later=True)
     """What each node came to: its effects, whether nodes differ, its own controls."""
+    predictions: StudyTable = StudyTable("predictions", PREDICTIONS, later=True)
+    """What pairs of a grid lose, measured or predicted, and how far predictions are off."""
+    profiles: StudyTable = StudyTable("profiles", PROFILES, later=True)
+    """The sensitivity and the pressure of each workload, by its bubbles and reporters."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.block import WINDOWS, Columns
 from castmates.results.columns.nodes import NODES
+from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -363,6 +364,8 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "blocks": BLOCKS,
     "stamps": STAMPS,
     "windows": WINDOWS,
+    "predictions": PREDICTIONS,
+    "profiles": PROFILES,
 }
 
 
