@@ -21,6 +21,7 @@ from castmates.cli.open import open_report
 from castmates.cli.paper import paper
 from castmates.cli.pilot import pilot
 from castmates.cli.plan import plan
+from castmates.cli.predict import predict
 from castmates.cli.recommend import recommend
 from castmates.cli.restore import restore
 from castmates.cli.retry import retry
@@ -56,6 +57,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("compare", compare, ("castmates compare results/old results/new",)),
         ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),
         ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
+        (
+            "predict",
+            predict,
+            ("castmates predict study.yaml", "castmates predict study.yaml --lead chase --beside stream,gather"),
+        ),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
     ),
     REPAIR: (

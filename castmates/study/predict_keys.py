@@ -1,8 +1,8 @@
 """The key `predict` of a study: a grid of pairs of which a part is measured, and the rest predicted."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from castmates.study.written import Name, Percentage, Written
 
@@ -15,11 +15,6 @@ class PredictKeys(Written):
 
     leads: Names = Field(description="the rows of the grid: each beside each of the antagonists")
     antagonists: Names | None = Field(default=None, description="its columns; the leads if left out")
-    measure: Percentage = Field(
-        default=MEASURED,
-        description="how much is measured, as a share of the grid's pairs, the mixes with bubbles and reporters "
-        "included; raising it adds pairs and takes none away",
-    )
     bubbles: list[Name] = Field(
         default=[],
         description="dials, such as capacity-half-llc and bandwidth-2gbs, beside which every lead is measured: its "
@@ -27,6 +22,12 @@ class PredictKeys(Written):
     )
     reporters: list[Name] = Field(
         default=[], description="leads that are measured beside every antagonist and bubble: the pressure of each"
+    )
+    measure: Percentage = Field(
+        default=MEASURED,
+        validate_default=True,
+        description="how much is measured, as a share of the grid's pairs, the mixes with bubbles and reporters "
+        "included; raising it adds pairs and takes none away",
     )
     check: int = Field(
         default=0,
@@ -49,27 +50,43 @@ class PredictKeys(Written):
             "reporters": self.reporters,
         }
 
-    @model_validator(mode="after")
-    def _can_be_fitted(self) -> Self:
-        for key, names in (("leads", self.leads), ("antagonists", self.columns), ("bubbles", self.bubbles)):
-            if twice := next((name for name in names if names.count(name) > 1), None):
-                raise ValueError(f"each name once, and '{twice}' is twice in '{key}'")
-        if both := next((name for name in self.bubbles if name in self.columns), None):
-            raise ValueError(f"bubbles beside the grid's antagonists, and '{both}' is among both")
-        if not 0 < self.measure <= 1:
-            raise ValueError("'measure' as a share of the grid above 0 and up to 100%")
-        pairs, least = len(self.leads) * len(self.columns), self._least
-        if int(self.measure * pairs + 1e-9) < least:
-            raise ValueError(
-                f"'measure' of at least {-(-100 * least // pairs)}%, because {least} mixes are needed to measure what "
-                f"the other pairs of {len(self.leads)} leads and {len(self.columns)} antagonists are predicted from"
-            )
-        return self
+    @field_validator("leads", "antagonists", "bubbles", "reporters")
+    @classmethod
+    def _each_once(cls, names: list[str] | None) -> list[str] | None:
+        if len(set(names or ())) < len(names or ()):
+            raise ValueError("each name once")
+        return names
 
-    @property
-    def _least(self) -> int:
-        """The mixes with bubbles and reporters, and what is needed to have each lead and each antagonist in one."""
-        with_bubbles = len({*self.leads, *self.reporters}) * len(self.bubbles)
-        rows = 0 if self.bubbles else len({*self.leads} - {*self.reporters})
-        columns = 0 if self.reporters else len(self.columns)
-        return with_bubbles + len(self.reporters) * len(self.columns) + max(rows, columns)
+    @field_validator("bubbles")
+    @classmethod
+    def _beside_the_grid(cls, bubbles: list[str], info: ValidationInfo) -> list[str]:
+        columns = info.data.get("antagonists") or info.data.get("leads") or ()
+        if both := next((name for name in bubbles if name in columns), None):
+            raise ValueError(f"dials beside the grid's antagonists, which have '{both}' too")
+        return bubbles
+
+    @field_validator("measure")
+    @classmethod
+    def _can_be_fitted(cls, measure: float, info: ValidationInfo) -> float:
+        if not 0 < measure <= 1:
+            raise ValueError("a share of the grid's pairs, above 0 and at most 100%")
+        if {"leads", "antagonists", "bubbles", "reporters"} <= set(info.data):
+            leads, columns = info.data["leads"], info.data["antagonists"] or info.data["leads"]
+            pairs = len(leads) * len(columns)
+            least = _least(leads, columns, info.data["bubbles"], info.data["reporters"])
+            if int(measure * pairs + 1e-9) < least:
+                raise ValueError(
+                    f"at least {-(-100 * least // pairs)}%, because the other pairs of {len(leads)} leads and "
+                    f"{len(columns)} antagonists need {least} measured mixes to be predicted from"
+                )
+        return measure
+
+
+def _least(leads: list[str], columns: list[str], bubbles: list[str], reporters: list[str]) -> int:
+    """The mixes with bubbles and reporters, and what is needed to have each lead and each antagonist in one."""
+    rows = 0 if bubbles else len({*leads} - {*reporters})
+    return (
+        len({*leads, *reporters}) * len(bubbles)
+        + len(reporters) * len(columns)
+        + max(rows, 0 if reporters else len(columns))
+    )

@@ -1,1 +1,1 @@
-"""What pairs that were not measured would lose: fitted to those that were."""
+"""What a job loses beside others: measured, or predicted from what was measured."""

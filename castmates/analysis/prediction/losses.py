@@ -1,4 +1,4 @@
-"""What is known of losses, measured or predicted: the contract between those who know and those who place jobs."""
+"""What a job loses beside others, whoever knows it: measured, or predicted from what was measured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of the rate when alone, in per cent, with its 95 % interval (NaN where there is none)."""
+    """Of the rate when alone, in per cent, with its 95 % interval (NaN where none)."""
 
     pct: float
     low: float
@@ -16,7 +16,7 @@ class Loss:
 
 
 class Losses(Protocol):
-    """Something that knows losses."""
+    """Knows losses of jobs."""
 
     def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
-        """What the job loses beside these, with so many ways of its own; None where nothing is known."""
+        """What a job loses beside these others, with so many ways for itself alone; None where nothing is known."""

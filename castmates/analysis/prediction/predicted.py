@@ -3,18 +3,13 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.prediction.losses import Loss
+from castmates.analysis.prediction.losses import Loss, Losses
 from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
 from castmates.analysis.prediction.pairs import PairModel, pair_model
 from castmates.analysis.prediction.several import Combined, together
-from castmates.study.class_names import without_class
-from castmates.study.spec import UNMANAGED
-
-Measured = Mapping[tuple[str, tuple[str, ...], int], Loss]  # with ways of the job's own
 
 
 @dataclass(frozen=True)
@@ -38,11 +33,15 @@ class PredictedLosses:
     seen: Mapping[Cell, Seen]
     model: PairModel | None  # None where too few pairs were measured
     combined: Combined
-    with_ways: Measured
+    first: Losses | None = None  # that is asked before: it may know losses with ways of a job's own
 
     @classmethod
     def from_effects(
-        cls, effects: pd.DataFrame, targets: Collection[str] = (), hidden: Iterable[tuple[str, str]] = ()
+        cls,
+        effects: pd.DataFrame,
+        targets: Collection[str] = (),
+        hidden: Iterable[tuple[str, str]] = (),
+        first: Losses | None = None,
     ) -> "PredictedLosses":
         """From the effects of one platform and class; `hidden` are pairs that are kept from the fit, both ways.
 
@@ -56,15 +55,17 @@ class PredictedLosses:
             for each in known.values()
             if len(each.beside) > 1 and (logs := _each(each.job, each.beside, known, model)) is not None
         ]
-        return cls(known, model, Combined.of(several), _with_ways(effects))
+        return cls(known, model, Combined.of(several), first)
 
     def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
-        """What the job loses beside these. With `ways` only what was measured; None where nothing is known."""
+        """What the job loses beside these; None where nothing is known. With `ways` nothing is predicted."""
+        if self.first is not None and (known := self.first.of(job, beside, ways)) is not None:
+            return known
         others = tuple(sorted(beside))
-        if not others and ways is None:
-            return Loss(0.0, 0.0, 0.0, "measured")  # alone, by definition
         if ways is not None:
-            return self.with_ways.get((job, others, ways))
+            return None
+        if not others:
+            return Loss(0.0, 0.0, 0.0, "measured")  # alone, by definition
         if (seen := self.seen.get((job, others))) is not None:
             return Loss(seen.pct, seen.low, seen.high, "measured")
         guess = self.guess(job, others)
@@ -107,24 +108,6 @@ def _each(job: str, beside: Sequence[str], seen: Mapping[Cell, Seen], model: Pai
             return None
         logs.append(log)
     return logs
-
-
-def _with_ways(effects: pd.DataFrame) -> Measured:
-    """What leads lost under partitions that give them ways of their own; of equal ones a plain split."""
-    known = effects[
-        (effects["partition"] != UNMANAGED)
-        & (effects["role"] == "lead")
-        & (effects["baseline"] == "solo")
-        & effects["lead_ways"].notna()
-        & effects["degradation_pct"].notna()
-    ]
-    found: dict[tuple[str, tuple[str, ...], int], Loss] = {}
-    rows: list[dict[Any, Any]] = known.to_dict("records")
-    for row in sorted(rows, key=lambda one: (not one["partition"].startswith("split-"), one["partition"])):
-        others = tuple(sorted(filter(None, row["antagonists"].split("+"))))
-        loss = Loss(row["degradation_pct"], row["degradation_low"], row["degradation_high"], "measured")
-        found.setdefault((without_class(row["lead"]), others, int(row["lead_ways"])), loss)
-    return found
 
 
 def _percent(log: float) -> float:

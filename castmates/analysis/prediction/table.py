@@ -9,13 +9,14 @@ import pandas as pd
 from castmates.analysis.prediction.losses import Loss
 from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
+from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import frame
 from castmates.study.class_names import named
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 PAIRS, TOGETHER = "from pairs", "from pairs together"
-GRID, PROFILE, CHECK, SEVERAL = "grid", "profile", "check", "several"
+
 NOTHING = (math.nan, math.nan, math.nan)
 
 
