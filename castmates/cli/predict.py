@@ -74,7 +74,8 @@ def _table(shown: "pd.DataFrame") -> "Table":
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     compared = bool(shown["without_pct"].notna().any())
-    for name in ("", "beside", "loss", "", *(("predicted", "off by") if compared else ())):
+    table.add_column("", style="bold", overflow="fold")
+    for name in ("beside", "loss", "", *(("predicted", "off by") if compared else ())):
         table.add_column(name, justify="right" if name in ("predicted", "off by") else "left", overflow="fold")
     for row in records(shown):
         cells = [plain(row["lead"]), plain(row["antagonists"]), loss_of(row), source_of(row)]

@@ -18,7 +18,9 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.report.results import Results
     from castmates.study.spec import Plan
 
-Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
+Part = Literal[
+    "losses", "recommendation", "why", "health", "prediction"
+]  # of the page; castmates/report/page/contents.py
 Need = Literal[
     "",
     "mitigations",
@@ -31,6 +33,7 @@ Need = Literal[
     "phases",
     "topdown of phases",
     "programs",
+    "prediction",
 ]
 
 
@@ -92,6 +95,8 @@ FIGURES = {
         Figure("health", "Health", "health"),
         Figure("control", "Controls", "health"),
         Figure("windows", "The study over time", "health"),
+        Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
+        Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
     )
 }
 
@@ -110,6 +115,7 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,
+        "prediction": study is not None and study.predict is not None,
         "phases": programs is not None and phases,
         "events": programs is not None and bool(programs.counters.events),
         "topdown": programs is not None and bool(programs.counters.topdown),

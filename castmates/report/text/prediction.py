@@ -9,12 +9,43 @@ import pandas as pd
 from castmates.analysis.prediction.conformal import FEWEST
 from castmates.analysis.prediction.quality import CHECK, GRID, SEVERAL, Quality, quality
 from castmates.english import counted, number
+from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
 from castmates.study.spec import Prediction
 
 PUBLISHED = "1 to 2 %"  # Bubble-Up's error, of pairs on its machine
 WORTH = 5  # pairs that are named
 Row = Mapping[str, Any]
+
+
+def context(results: Results) -> dict[str, Any]:
+    """What the section of the page is made of."""
+    table = results.predictions
+    limit = results.study.recommend.lead_loss if results.study else None
+    return {
+        "sentences": list(sentences(table, results.plan.prediction, len(results.windows))),
+        "worth": worth_measuring(table, limit) if len(table) else [],
+        "rows": [_row(row) for row in records(table)],
+        "profiles": [
+            {**row, "source": source_of(row), "interval": _ends(row, "loss")} for row in records(results.profiles)
+        ],
+    }
+
+
+def _row(row: Row) -> Row:
+    return {
+        **row,
+        "source": source_of(row),
+        "how": row["how"] or "\N{EN DASH}",
+        "guessed": row["source"] == "predicted",
+        "interval": _ends(row, "loss"),
+        "without_interval": _ends(row, "without"),
+    }
+
+
+def _ends(row: Row, name: str) -> str:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return "" if math.isnan(low) or math.isnan(high) else interval(low, high)
 
 
 def sentences(predictions: pd.DataFrame, grid: Prediction | None, windows: int) -> Iterator[str]:
@@ -68,9 +99,6 @@ def quality_words(predictions: pd.DataFrame) -> Iterator[str]:
 def _off(found: Quality, what: str) -> str:
     if not found.count:
         return f"{what} cannot be compared: none was measured."
-    inside = (
-        f" {found.inside} of {found.with_interval} lie in the predicted 95 % interval." if found.with_interval else ""
-    )
     return (
         f"{what} are off by {number(found.mean)} points on average and {number(found.largest)} at most "
         f"({counted(found.count, 'loss')})."
