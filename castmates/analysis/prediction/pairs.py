@@ -5,19 +5,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from castmates.analysis.prediction.conformal import FEWEST, Errors
+from castmates.analysis.prediction.conformal import Errors
 from castmates.analysis.prediction.factors import SHAPES, Shape, fitted
 from castmates.analysis.prediction.observed import Cell, Seen, mixes_of
 from castmates.analysis.statistics.intervals import Floats
 
+Flags = npt.NDArray[np.bool_]
 FEWEST_PAIRS = 6  # mixes of two, below which nothing is fitted
 MOST_FITS = 150  # each without a mix; of larger studies each leaves out several
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is predicted of a cell without the mixes that have its two workloads."""
+    """What is predicted of a cell without the mixes of its two workloads."""
 
     predicted: float  # logarithm of the slowdown
     measured: float
@@ -42,11 +44,9 @@ class PairModel:
 
     @cached_property
     def errors(self) -> Errors:
-        """Of the predictions of measured pairs without their mixes; without those beside dials if there are enough."""
-        every = list(self.left_out.items())
-        ours = [each for (_, (name,)), each in every if name in self.targets]
-        chosen = ours if len(ours) >= FEWEST else [each for _, each in every]
-        return Errors.of(np.array([each.predicted for each in chosen]), np.array([each.measured for each in chosen]))
+        """Of the predictions of measured pairs without their mixes; what is lost beside dials shows nothing of these."""
+        ours = [each for (_, (name,)), each in self.left_out.items() if name in self.targets]
+        return Errors.of(np.array([each.predicted for each in ours]), np.array([each.measured for each in ours]))
 
     @cached_property
     def _row(self) -> dict[str, int]:
@@ -67,13 +67,12 @@ def pair_model(seen: Iterable[Seen], targets: Collection[str] = ()) -> PairModel
     table = _Table.of(pairs, jobs, neighbours)
     parts = [groups[place::MOST_FITS] for place in range(min(MOST_FITS, len(groups)))]
     without = np.stack([table.without(part, jobs, neighbours) for part in parts])
+    comparable = table.comparable(without)
     fits = [(shape, *_tried(table, without, shape)) for shape in SHAPES]
-    shape, whole, apart = min(fits, key=lambda fit: table.off(fit[2]))
+    shape, whole, apart = min(fits, key=lambda fit: table.off(fit[2], comparable))
     left_out: dict[Cell, LeftOut] = {
-        (job, (name,)): LeftOut(float(apart[row, column]), float(table.logs[row, column]))
-        for row, job in enumerate(jobs)
-        for column, name in enumerate(neighbours)
-        if table.known[row, column]
+        (jobs[row], (neighbours[column],)): LeftOut(float(apart[row, column]), float(table.logs[row, column]))
+        for row, column in np.argwhere(comparable)
     }
     return PairModel(jobs, neighbours, shape, whole, left_out, targets or neighbours)
 
@@ -97,7 +96,7 @@ class _Table:
             return cls(np.where(precision > 0, sums / precision, 0.0), 1 / precision)
 
     @property
-    def known(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def known(self) -> Flags:
         return np.isfinite(self.variances)
 
     def weights(self, shape: Shape) -> Floats:
@@ -112,9 +111,16 @@ class _Table:
                     kept[jobs.index(job), neighbours.index(name)] = 0.0
         return kept
 
-    def off(self, apart: Floats) -> float:
-        """How far a shape is off: the mean error of the losses, in points."""
-        return float(np.abs(np.exp(-apart) - np.exp(-self.logs))[self.known].mean())
+    def comparable(self, without: Floats) -> Flags:
+        """Cells that are predicted, when left out, as others are: of a job and a neighbour that are still known."""
+        kept = self.known & (without > 0)
+        supported = kept.any(axis=2)[:, :, None] & kept.any(axis=1)[:, None, :]
+        return np.asarray((self.known & (without == 0) & supported).any(axis=0))
+
+    def off(self, apart: Floats, comparable: Flags) -> float:
+        """How far a shape is off: the mean error of the losses."""
+        compared = comparable if comparable.any() else self.known
+        return float(np.abs(np.exp(-apart) - np.exp(-self.logs))[compared].mean())
 
 
 def _tried(table: _Table, without: Floats, shape: Shape) -> tuple[Floats, Floats]:
