@@ -77,6 +77,8 @@ FIGURES = {
         Figure("distances", "Number and nearness of neighbours", "losses", needs="distances"),
         Figure("heatmap", "Loss of each pair", "losses"),
         Figure("steptimes", "How long steps take", "losses"),
+        Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
+        Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
@@ -95,8 +97,6 @@ FIGURES = {
         Figure("health", "Health", "health"),
         Figure("control", "Controls", "health"),
         Figure("windows", "The study over time", "health"),
-        Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
-        Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
     )
 }
 
