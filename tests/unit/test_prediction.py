@@ -207,6 +207,19 @@ def test_tables_have_the_whole_grid_and_the_profiles():
     assert all(table.empty for table in nothing.values())
 
 
+def test_each_class_of_nodes_and_each_processor_has_its_own_fit():
+    keys = PredictKeys(leads=NAMES, measure=0.5)
+    drawn = design(keys, 7)
+    old = effects_of(drawn.fitted).assign(machine="old")
+    old = old.assign(lead=old["lead"] + "~old", mix=old["lead"] + "~old+" + old["antagonists"])
+    faster = {name: old[name] ** 0.5 for name in ("slowdown", "slowdown_low", "slowdown_high")}
+    new = old.assign(machine="new", lead=old["lead"].str.replace("~old", "~new"), **faster)
+    table = estimate_predictions(plan_of(keys, drawn), pd.concat([old, new]))["predictions"]
+    alone = estimate_predictions(plan_of(keys, drawn), old)["predictions"]
+    pd.testing.assert_frame_equal(table[table["machine"] == "old"].reset_index(drop=True), alone)
+    assert {*table.loc[table["machine"] == "new", "lead"]} == {f"{name}~new" for name in NAMES}
+
+
 def test_the_benchmark_hides_a_part_of_a_measured_grid(tmp_path):
     table = effects_of([(a, b) for a in NAMES for b in [*NAMES]], both=True)
     table = table.assign(**{name: pd.NA for name in EFFECTS if name not in table})
