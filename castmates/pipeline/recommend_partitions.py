@@ -56,7 +56,7 @@ def of_limit(plan: Plan, pareto: pd.DataFrame, limit_pct: float | None) -> pd.Da
     """What is recommended for a limit; nothing without one, and nothing where no partition was asked for."""
     if limit_pct is None or not any(mix.partitions for mix in plan.mixes):
         return frame([], RECOMMENDATIONS)
-    advice = recommendations(pareto, limit_pct, None)
+    advice = recommendations(pareto, limit_pct)
     ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in advice["mix"]]
     return advice.assign(cache_ways=pd.array(ways, dtype="Int64"))
 
