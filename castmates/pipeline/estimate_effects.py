@@ -19,7 +19,7 @@ from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
-from castmates.analysis.effects.pooling import pooled, with_hosts, without_hosts
+from castmates.analysis.effects.pooling import joined, pooled, with_hosts, without_hosts
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
@@ -87,7 +87,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     ]
 
     def over(make: Callable[[Plan], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
-        return lambda: _joined([make(part.plan) for part in parts])
+        return lambda: joined([make(part.plan) for part in parts])
 
     added = plugins.added("metrics", _wrong, taken=METRICS)
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
@@ -132,11 +132,6 @@ def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None 
     return as_held(plan, found), states(plan, found)
 
 
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One table of those of all parts; a part without rows must not change a column's type."""
-    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
-
-
 def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFrame:
     return blocks_table((records.read(folder.record_file(block)) for block in plan.blocks), plan.ignored_hosts)
 
@@ -144,7 +139,7 @@ def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFr
 def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, folder: Path) -> None:
     """Write the effects, and what is made of them."""
     made = [_verdicts(part, windows) for part in parts]
-    tables = {name: _joined([each[name] for each in made]) for name in made[0]}
+    tables = {name: joined([each[name] for each in made]) for name in made[0]}
     more = nodes_stamps(plan, [part.plan for part in parts], tables["nodes"], left_out)
     platforms = set(windows["platform"])
     machine = as_one([part.terms.machine for part in parts])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from castmates.analysis.effects.pooling import pooled, without_left_out
+from castmates.analysis.effects.pooling import joined, pooled, without_left_out
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
@@ -31,9 +31,7 @@ def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, outpu
         for part in pooled(kept, windows)
     ]
     for name, columns in PARTITION_TABLES.items():
-        tables_of_parts = [part[name] for part in parts]
-        table = pd.concat([each for each in tables_of_parts if len(each)] or tables_of_parts[:1], ignore_index=True)
-        write_table(table.astype(dict(columns)), output / name)
+        write_table(joined([part[name] for part in parts]).astype(dict(columns)), output / name)
 
 
 def _of_part(

@@ -1,6 +1,6 @@
 """Which blocks of a study may be estimated together: those of one class of nodes, of one model of processor."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import pandas as pd
 
@@ -75,3 +75,8 @@ def without_left_out(plan: Plan, blocks: pd.DataFrame) -> Plan:
 def _without(plan: Plan, gone: Collection[tuple[str, int]]) -> Plan:
     blocks = tuple(block for block in plan.blocks if (block.company.id, block.number) not in gone)
     return plan.model_copy(update={"blocks": blocks})
+
+
+def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table of those of all parts; a part without rows must not change a column's type."""
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
