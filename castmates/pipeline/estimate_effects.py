@@ -19,7 +19,7 @@ from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
-from castmates.analysis.effects.pooling import joined, pooled, with_hosts, without_hosts
+from castmates.analysis.effects.pooling import joined, pooled, without_hosts
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
@@ -38,7 +38,7 @@ from castmates.parallel import side_by_side
 from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.results.columns.block import SLICES
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
@@ -79,7 +79,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     """
     plan, records = analysed(plan, folder), RecordReader(folder)
     measured = StudyBlocks(folder, folder.places(plan))
-    every = with_hosts(measured.read("windows", list(WINDOWS)), records.host_of)
+    every = measured.windows()
     kept = without_hosts(plan, every, plan.ignored_hosts)
     windows = planned(every, kept)
     parts = [
