@@ -160,6 +160,16 @@ class StudyFolder:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"
 
+    @property
+    def replay(self) -> Path:
+        """What `castmates replay` wrote, in the folder of a replay: its study, and how it compares."""
+        return self.path / "replay"
+
+    @property
+    def replay_study_file(self) -> Path:
+        """The study of a replay; its workloads lie beside it."""
+        return self.replay / "study.yaml"
+
     def _named(self, name: str) -> str:
         """Check a name that results bring along: one with a slash would lead out of their folder."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:
