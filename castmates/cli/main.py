@@ -22,6 +22,7 @@ from castmates.cli.paper import paper
 from castmates.cli.pilot import pilot
 from castmates.cli.plan import plan
 from castmates.cli.recommend import recommend
+from castmates.cli.replay import replay
 from castmates.cli.restore import restore
 from castmates.cli.retry import retry
 from castmates.cli.run import run
@@ -57,6 +58,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),
         ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
+        ("replay", replay, ("castmates replay first-look.zip", "castmates replay results/first-look --blocks 3")),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

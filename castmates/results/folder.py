@@ -170,6 +170,16 @@ class StudyFolder:
         """The study of a replay; its workloads lie beside it."""
         return self.replay / "study.yaml"
 
+    @property
+    def replay_origin_file(self) -> Path:
+        """What a replay measures again."""
+        return self.replay / "published.json"
+
+    @property
+    def replay_workloads_file(self) -> Path:
+        """The published workloads, as the catalogue beside the study of a replay."""
+        return self.replay / "workloads" / "published.yaml"
+
     def _named(self, name: str) -> str:
         """Check a name that results bring along: one with a slash would lead out of their folder."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:

@@ -12,7 +12,9 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from castmates.errors import CastmatesError
+from castmates.results.columns.block import RECORD
 from castmates.results.crate import DATA, METADATA, PLAN
+from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 
 LARGEST = 4 * 2**30  # bytes of a zip when it is unpacked
@@ -68,7 +70,10 @@ class Published:
 @contextmanager
 def opened(named: Path) -> Iterator[Published]:
     """The published study that is named; a zip is unpacked for as long as it is read."""
-    place = named.parent if named.name == "block.json" else named
+    place = named.parent if named.name == RECORD else named
+    if named.suffix in (".yaml", ".yml") and named.is_file():
+        yield _published(named, find(named)[0].path, "")
+        return
     for root in (place, *place.parents):
         block = _block(named, place.relative_to(root))
         if root.is_file():
@@ -94,9 +99,7 @@ def _published(named: Path, root: Path, block: str) -> Published:
         there = ", ".join(known[:12]) or "none"
         raise CastmatesError(f"{named}: there is no block '{block}' (companies: {there}).")
     if digests is None and not StudyFolder(root).record_files(company or "*"):
-        raise CastmatesError(
-            f"{named}: {root} has a plan, and no launch that was measured; there is nothing to replay."
-        )
+        raise CastmatesError(f"{named}: {root} has no launch that was measured; there is nothing to replay.")
     return Published(str(named), root, block, digests)
 
 
@@ -158,9 +161,7 @@ def _top(archive: zipfile.ZipFile, file: Path) -> PurePosixPath:
 def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, top: PurePosixPath, folder: Path, file: Path) -> None:
     path = PurePosixPath(entry.filename)
     if path.is_absolute() or ".." in path.parts:
-        raise CastmatesError(
-            f"{file}: it has the file {entry.filename!r}, which would lie outside of it; do not use it."
-        )
+        raise CastmatesError(f"{file}: it has the file {entry.filename!r}, which would lie elsewhere; do not use it.")
     if entry.is_dir() or not path.is_relative_to(top):
         return
     target = folder / path.relative_to(top)

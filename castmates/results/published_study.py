@@ -1,12 +1,12 @@
 """Reads what a published study measured, as a comparison takes it, and the study that it came from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.block import RECORD
-from castmates.results.crate import DATA, MACHINE, PLAN, STUDY, WORKLOADS
+from castmates.results.crate import DATA, MACHINE, PLAN, STUDY, TABLES, WORKLOADS
 from castmates.results.find import NEEDED, Measured, read_measured
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
@@ -36,9 +36,7 @@ def read_published(published: Published) -> Measured:
     published.checked(PLAN)
     plan = folder.measured(read_plan(folder.plan_file))
     if not plan.blocks:
-        raise CastmatesError(
-            f"{published.named}: it has a plan, and no record of a launch; there is nothing to replay."
-        )
+        raise CastmatesError(f"{published.named}: no launch of its plan has a record; there is nothing to replay.")
     records = tuple(read_record(published.checked(f"blocks/{block.path}/{RECORD}")) for block in plan.blocks)
     return Measured(
         folder=folder,
@@ -48,6 +46,21 @@ def read_published(published: Published) -> Measured:
         machine=read_json(published.checked(MACHINE)) if published.has(MACHINE) else {},
         study=None,
     )
+
+
+def published_effects(published: Published) -> "pd.DataFrame | None":
+    """The published table of effects; None where there is none that can be read."""
+    import pandas as pd
+
+    path = f"{DATA}/effects.parquet" if published.is_crate else f"{TABLES}/effects.parquet"
+    if not published.has(path):
+        return None
+    try:
+        table = pd.read_parquet(published.checked(path))
+    except (OSError, ValueError) as problem:
+        why = str(problem).splitlines()[0].rstrip(".")
+        raise CastmatesError(f"{published.named}: {path} is no table ({why}).") from None
+    return table if {"mix", "member", "baseline", "partition", "slowdown"} <= {*table} else None
 
 
 def read_source(published: Published, plan: Plan) -> Source:
@@ -63,11 +76,6 @@ def read_source(published: Published, plan: Plan) -> Source:
         f"{published.named}: this crate has neither {STUDY} nor {older}, so what to measure is not known; publish it "
         "again with `castmates paper` and the study's file."
     )
-
-
-def with_study(measured: Measured, study: Study) -> Measured:
-    """What was measured, with the study whose margin judges it."""
-    return replace(measured, study=study)
 
 
 def _study(published: Published, path: str) -> Study:
@@ -86,7 +94,8 @@ def _windows(published: Published, plan: Plan) -> "pd.DataFrame":
         raise CastmatesError(f"{published.named}: {DATA}/{file.name} is no table ({why}).") from None
     if lacking := [name for name in NEEDED if name not in windows]:
         raise CastmatesError(
-            f"{published.named}: {DATA}/{file.name} lacks the columns {', '.join(lacking)}; an earlier version wrote it."
+            f"{published.named}: {DATA}/{file.name} lacks the columns {', '.join(lacking)}; an earlier "
+            "version wrote it."
         )
     ours = pd.MultiIndex.from_tuples([(block.company.id, block.number) for block in plan.blocks])
     return windows.loc[pd.MultiIndex.from_frame(windows[["company", "block"]]).isin(ours), NEEDED]
