@@ -90,13 +90,14 @@ def _beforehand(prepared: "Replay") -> "Iterator[str]":
 
 
 def _compared(source: "Published", prepared: "Replay", margin: float | None) -> "Replayed":
+    from castmates.pipeline.replay import without_controls
     from castmates.report.comparison.replay import replay_of
     from castmates.results.find import read_measured
     from castmates.results.folder import StudyFolder
     from castmates.results.published_study import published_effects
 
-    here = read_measured(StudyFolder.of(prepared.plan.study).path)
-    return replay_of(prepared.published, here, margin, prepared.notes, published_effects(source))
+    here = without_controls(read_measured(StudyFolder.of(prepared.plan.study).path))
+    return replay_of(prepared.published, here, margin, source.named, prepared.notes, published_effects(source))
 
 
 def _write(found: "Replayed", prepared: "Replay") -> list[Path]:

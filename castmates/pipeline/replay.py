@@ -63,8 +63,7 @@ def prepare(published: Published, asked: Asked, facts_here: Callable[[], NodeFac
     measured = read_published(published)
     source = _source(published, measured)
     part = _part(published, measured.plan, asked)
-    ours = replace(measured, plan=part_of(measured.plan, part), study=source.study)
-    ours = replace(ours, records=_records(measured, ours.plan))
+    ours = replace(_of_part(measured, part), study=source.study)
     keeps, notes = _keeps_cpus(source.study, measured, facts_here)
     study = replaying(source.study, measured.plan, part, asked.blocks, keeps)
     if asked.name:
@@ -137,12 +136,17 @@ def _has_results(plan: Plan, company: str) -> bool:
     )
 
 
-def _records(measured: Measured, plan: Plan) -> tuple[Mapping[str, object], ...]:
-    """The records of these launches."""
+def without_controls(measured: Measured) -> Measured:
+    """The same without launches of controls alone."""
+    return _of_part(measured, Part())
+
+
+def _of_part(measured: Measured, part: Part) -> Measured:
+    """What was measured of this part of the study."""
+    plan = part_of(measured.plan, part)
     paths = {block.path for block in plan.blocks}
-    return tuple(
-        record for record, block in zip(measured.records, measured.plan.blocks, strict=True) if block.path in paths
-    )
+    both = zip(measured.records, measured.plan.blocks, strict=True)
+    return replace(measured, plan=plan, records=tuple(record for record, block in both if block.path in paths))
 
 
 def _keeps_cpus(study: Study, measured: Measured, facts_here: Callable[[], NodeFacts]) -> tuple[bool, tuple[str, ...]]:

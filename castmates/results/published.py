@@ -75,13 +75,12 @@ def opened(named: Path) -> Iterator[Published]:
         yield _published(named, find(named)[0].path, "")
         return
     for root in (place, *place.parents):
-        block = _block(named, place.relative_to(root))
         if root.is_file():
             with _unpacked(root) as folder:
-                yield _published(named, folder, block)
+                yield _published(named, folder, _block(named, place.relative_to(root)))
             return
         if (root / PLAN).is_file():
-            yield _published(named, root, block)
+            yield _published(named, root, _block(named, place.relative_to(root)))
             return
     what = "no published study" if named.exists() else "nothing"
     raise CastmatesError(

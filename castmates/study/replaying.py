@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -16,7 +16,7 @@ from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Attribution, Study, Workload
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.spec import Block, Company, Plan
-from castmates.study.wanted import SAME_CPUS, Quota, Wanted, unmanaged, wanted
+from castmates.study.wanted import SAME_CPUS, Wanted, unmanaged, wanted
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches, and no effect can agree
 LONGEST_NAME = 64
@@ -149,15 +149,14 @@ def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
 
 def _rules(each: Wanted) -> Iterable[ArrangedMix]:
     """A mix as a study writes it, once for each period of its quotas."""
-    cpus: Any = "lead" if each.place == SAME_CPUS else None
-    distance: list[Any] = [] if each.place in ("", SAME_CPUS) else [each.place]
-    by_period: dict[int, list[Quota]] = {}
+    place: dict[str, Any] = {} if each.place in ("", SAME_CPUS) else {"distance": [each.place]}
+    cpus: Literal["lead"] | None = "lead" if each.place == SAME_CPUS else None
+    by_period: dict[int, tuple[int, ...]] = {}
     for quota in each.quotas:
-        by_period.setdefault(quota.period, []).append(quota)
-    for period, quotas in (by_period or {PERIOD: []}).items():
-        percents = tuple(quota.percent for quota in quotas)
+        by_period[quota.period] = (*by_period.get(quota.period, ()), quota.percent)
+    for period, percents in (by_period or {PERIOD: ()}).items():
         share = CpuShare.model_construct(cpus=cpus, quota=percents, period=period) if cpus or percents else CpuShare()
-        yield ArrangedMix(lead=each.lead, antagonists=list(each.antagonists), distance=distance, share=share)
+        yield ArrangedMix(lead=each.lead, antagonists=list(each.antagonists), share=share, **place)
 
 
 def _launches(plan: Plan) -> int:

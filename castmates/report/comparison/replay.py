@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
@@ -60,15 +60,22 @@ def replay_of(
     published: Measured,
     here: Measured,
     margin: float | None,
+    named: str = "",
     notes: Sequence[str] = (),
     effects: pd.DataFrame | None = None,
 ) -> Replayed:
-    """Compare both; `effects` is the published table of effects, where there is one."""
-    several = compare_measured([published, here], margin)
-    (pair,) = several.pairs
+    """Compare both; `effects` is the published table of effects, where there is one.
+
+    `named` is how the published study was named: where it lies may be a folder that will be gone.
+    """
+    (pair,) = compare_measured([published, here], margin).pairs
+    table = replayed(pair.table, pair.margin)
+    # Figure and table show one verdict: that of the replay.
+    judged = pair.table.assign(verdict=table["verdict"], p_holm=table["p_holm"])
+    pair = replace(pair, a=replace(pair.a, folder=named or pair.a.folder), table=judged)
     return Replayed(
         pair=pair,
-        table=replayed(pair.table, pair.margin),
+        table=table,
         another_class=other_class(published.machine, here.machine),
         differences=machine_sentences(published.machine, here.machine, [*pair.differences, *pair.work]),
         notes=notes,
