@@ -37,7 +37,7 @@ class Replayed:
 
     pair: Compared  # A is what was published, B what was measured here
     table: pd.DataFrame  # the columns of REPLAY
-    another_class: str  # in what the machine is of another class, as a clause; "" where it is of the same
+    another_class: str | None  # in what the machine is of another class, a clause; "" for the same, None: not known
     differences: Sequence[str]  # in machine, versions, design and programs, each a sentence
     notes: Sequence[str]  # what the replay changed, and why
     contradictions: Sequence[Contradiction]

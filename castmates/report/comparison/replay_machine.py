@@ -20,16 +20,16 @@ MITIGATIONS = "Mitigations of vulnerabilities"
 LEFT_OUT = ("Host", "Host of the blocks")
 
 
-def other_class(published: Machine, here: Machine) -> str:
+def other_class(published: Machine, here: Machine) -> str | None:
     """In what the machine is of another class than the published one, as a clause; "" where it is of the same.
 
-    Modelled machines are of one class where they have the same model.
+    None where the topology of one of them was not recorded. Modelled machines are of one class if they have one model.
     """
     if published.get("model") or here.get("model"):
         return "" if published.get("model") == here.get("model") else "its model has other parameters"
     there, ours = recorded(published), recorded(here)
     if there is None or ours is None:
-        return "the topology of one of them was not recorded"
+        return None
     return difference(there, ours)
 
 

@@ -22,6 +22,10 @@ from castmates.report.comparison.rows import with_ends
 from castmates.report.results import records
 from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
 
+UNKNOWN_CLASS = (
+    "Whether this machine is of the class of the published one is not known: the topology of one of them was not "
+    "recorded."
+)
 SHOWN = 8  # of a kind; the table has them all
 IN_ORDER = (AGREES, DIFFERS, UNCLEAR, TOO_FEW, NO_DATA, NOT_HERE, PLATFORMS_DIFFER)
 
@@ -51,6 +55,7 @@ def sentences(replay: Replayed) -> list[str]:
     return [
         *([f"This machine is of another class than the published one: {replay.another_class}."] * bool(stamp(replay))),
         headline(replay),
+        *([UNKNOWN_CLASS] * (replay.another_class is None)),
         *_effects(replay),
         *(_contradiction(each) for each in replay.contradictions[:SHOWN]),
         *_one_sided(replay),
@@ -118,10 +123,11 @@ def _effect(row: Row, margin: float) -> str:
     if row["verdict"] in (NOT_HERE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW):
         return f"{losses} ({many}): {row['verdict']}."
     change = f"slowdown here over the published one {with_ends(row, 'ratio')}"
-    finding = {
-        AGREES: f"agrees within {percent_of(margin)}; both together give {_loss(row, 'joint_slowdown')} %",
-        DIFFERS: "differs",
-    }.get(row["verdict"], "unclear, more launches decide it")
+    # Shown beside every verdict but one: chosen because an effect agrees, the interval would hold the truth less often.
+    both = f"; both together give {_loss(row, 'joint_slowdown')} %"
+    finding = {AGREES: f"agrees within {percent_of(margin)}{both}", DIFFERS: "differs"}.get(
+        row["verdict"], f"unclear, more launches decide it{both}"
+    )
     return f"{losses} ({many}; {change}): {finding}."
 
 

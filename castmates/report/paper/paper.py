@@ -53,7 +53,7 @@ def write_paper(named: Path, output: Path | None, licence: str, authors: Sequenc
     about = _about(results, licence, authors)
     folder.begin(crate.begun(about))
     inputs = _inputs(folder, results, study_file)
-    no_replay = write_for_replay(folder, results, study_file)
+    no_replay = write_for_replay(folder, results.plan, study_file)
     figures = _figures(folder, results)
     tables = _tables(folder, results)
     paragraphs = methods.paragraphs(results)
