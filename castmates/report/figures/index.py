@@ -106,7 +106,7 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
     there: dict[Need, bool] = {
         "": True,
         "mitigations": study is not None and bool(study.mitigations),
-        "distances": study is not None and any(rule.is_arranged for rule in study.mixes),
+        "distances": study is not None and any(rule.is_arranged for rule in study.listed_mixes),
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,
