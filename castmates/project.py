@@ -46,6 +46,7 @@ from castmates.workloads.native import build as native
 
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
+NOTHING_MADE = MadeMixes()
 Made = TypeVar("Made")
 
 
@@ -71,7 +72,7 @@ class Project:
     fingerprint: str  # of the study's text: the report shows it
     elsewhere: Elsewhere | None = None  # instead of this machine
     machine: str = ""  # the class of nodes, in a project of one class
-    made: MadeMixes = MadeMixes()  # of the mixes, those that are not written out
+    made: MadeMixes = NOTHING_MADE  # of the mixes, those that are not written out
 
     @property
     def results(self) -> StudyFolder:

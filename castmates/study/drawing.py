@@ -2,7 +2,7 @@
 
 A mix depends on the seed, the terms and the mixes before it, and on nothing else. So the first mixes of a longer list
 are those of a shorter one, and a list goes on where it ended, also after the terms have changed. Each mix takes those
-who have met least; ties are broken by the seed. Every workload so leads, plays and meets each other about equally often.
+who have met least, and the seed breaks ties: every workload leads, and meets each other, about equally often.
 """
 
 import hashlib

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from castmates.errors import CastmatesError
 from castmates.study.catalogue import Workloads
@@ -15,7 +16,7 @@ from castmates.study.spec import Drawn, DrawnMix, MixSet
 from castmates.study.wanted import Wanted
 
 SHOWN = 3  # mixes that a remark names
-Pair = tuple[str, str]
+_OF_NONE = Terms(0, (), (), range(0))
 
 
 @dataclass(frozen=True)
@@ -34,28 +35,27 @@ def made(study: Study, workloads: Workloads, before: Drawn | None, study_file: s
     if not isinstance(keys, MixSets):
         return Made(drawn=before)
     pool = _Pool(study, workloads, study_file)
-    parts: list[tuple[SetName, Sequence[DrawnMix], dict[int, int]]] = []
-    notes: tuple[str, ...] = ()
+    parts: dict[SetName, Sequence[DrawnMix]] = {}
+    of_random, notes = _OF_NONE, tuple[str, ...]()
     if keys.random:
         terms = _terms(keys.random, pool)
         _refuse(keys.random, terms, before, study_file, plan_file)
         drawn = drawn_on(terms, before.mixes if before else (), keys.random.count)
         before = Drawn(seed=keys.random.seed, mixes=tuple(drawn))
-        chosen = [mix for mix in drawn if terms.allow(mix)][: keys.random.count]
-        parts.append(("random", chosen, {size: terms.possible(size) for size in terms.sizes}))
-        notes = tuple(_notes(drawn, chosen, terms))
+        chosen = parts["random"] = [mix for mix in drawn if terms.allow(mix)][: keys.random.count]
+        of_random, notes = terms, tuple(_notes(drawn, chosen, terms))
     if keys.pairs:
-        parts.append(("pairs", _pairs(pool.own * (2 if keys.pairs == "all" else 1)), {}))
+        parts["pairs"] = _pairs(pool.own * (2 if keys.pairs == "all" else 1))
     if keys.groups:
         groups = [_pairs(pool.named(group, f"mixes.groups.{at}")) for at, group in enumerate(keys.groups, start=1)]
-        parts.append(("groups", list(dict.fromkeys(pair for group in groups for pair in group)), {}))
-    for name, mixes, _ in parts:
+        parts["groups"] = list(dict.fromkeys(pair for group in groups for pair in group))
+    for name, mixes in parts.items():
         if not mixes:
             raise CastmatesError(f"{study_file}: 'mixes.{name}' makes no mix: it needs two workloads or more.")
     return Made(
-        [rule for name, mixes, _ in parts for rule in _rules(name, mixes, keys.random)],
+        [rule for name, mixes in parts.items() for rule in _rules(name, mixes, keys.random)],
         before,
-        tuple(_set(name, mixes, possible) for name, mixes, possible in parts),
+        tuple(_set(name, mixes, of_random if name == "random" else _OF_NONE) for name, mixes in parts.items()),
         notes,
     )
 
@@ -135,10 +135,14 @@ def _refuse(keys: RandomMixes, terms: Terms, before: Drawn | None, study_file: s
 def _notes(drawn: Sequence[DrawnMix], chosen: Sequence[DrawnMix], terms: Terms) -> Iterator[str]:
     """How even the draw is, and which of the list are set aside."""
     tally, names = Tally.of(chosen), list(dict.fromkeys((*terms.leads, *terms.pool)))
-    beside = [tally.beside[lead, name] for lead in terms.leads for name in terms.beside(lead)]
+    if set(terms.leads) == set(names):
+        met, words = [tally.met[frozenset(pair)] for pair in combinations(names, 2)], "meets each other one"
+    else:
+        met = [tally.beside[lead, name] for lead in terms.leads for name in terms.beside(lead)]
+        words = "has each other one beside it"
     yield (
-        f"{MIXES}{len(chosen)} are drawn at random from {len(names)} workloads (seed {terms.seed}): each leads "
-        f"{_span([tally.leads[lead] for lead in terms.leads])}, and has each other beside it {_span(beside)}."
+        f"{MIXES}{len(chosen)} are drawn at random from {len(names)} workloads (seed {terms.seed}): each lead leads "
+        f"{_span([tally.leads[lead] for lead in terms.leads])} and {words} {_span(met)}."
     )
     aside = [mix for mix in drawn if not terms.allow(mix)]
     if aside:
@@ -174,9 +178,8 @@ def _rules(name: SetName, mixes: Sequence[DrawnMix], keys: RandomMixes | None) -
         yield MadeMix(lead=mix.lead, antagonists=list(mix.antagonists), made_by=name, insists=insists)
 
 
-def _set(name: str, mixes: Sequence[DrawnMix], possible: dict[int, int]) -> MixSet:
-    sizes = Counter(len(mix.antagonists) for mix in mixes)
-    return MixSet(name=name, mixes=tuple(map(_name, mixes)), possible=possible or dict(sizes))
+def _set(name: str, mixes: Sequence[DrawnMix], terms: Terms) -> MixSet:
+    return MixSet(name=name, mixes=tuple(map(_name, mixes)), leads=tuple(terms.leads), pool=tuple(terms.pool))
 
 
 def _name(mix: DrawnMix) -> str:

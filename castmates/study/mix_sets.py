@@ -17,8 +17,9 @@ LIST, SETS = "[list]", "[sets]"
 
 def _range(value: object) -> tuple[int, int]:
     """Take `2` for from 2 to 2."""
-    ends = value if isinstance(value, list | tuple) else [value, value]
-    if len(ends) != 2 or any(type(end) is not int for end in ends) or not 1 <= ends[0] <= ends[1] <= MOST_BESIDE:
+    written = value if isinstance(value, list | tuple) else [value, value]
+    ends = [end for end in written if type(end) is int]
+    if len(ends) != 2 or len(written) != 2 or not 1 <= ends[0] <= ends[1] <= MOST_BESIDE:
         raise ValueError(RANGE_EXPECTED)
     return ends[0], ends[1]
 

@@ -259,7 +259,8 @@ class MixSet(Frozen):
 
     name: str  # random, pairs, groups
     mixes: tuple[str, ...]  # their names, without a class of nodes
-    possible: dict[int, int]  # number of antagonists -> different mixes of so many that there are
+    leads: tuple[str, ...] = ()  # of random mixes: from which leads and antagonists are drawn
+    pool: tuple[str, ...] = ()
 
 
 class Plan(Frozen):
