@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _Draw:
+class Draw:
     """Of what a set of random mixes is a sample."""
 
     leads: Sequence[str]
@@ -139,7 +139,7 @@ def _estimates(each: MixSet, own: pd.DataFrame, members: Mapping[str, tuple[str,
     known = Launches(mix, launch, company, values)
     these, everything, how, possible = of_these(known), NOTHING, "", None
     if each.pool:
-        draw = _Draw(each.leads, each.pool)
+        draw = Draw(each.leads, each.pool)
         there = [members[name] for name in mixes]
         population = draw.population(there, by_members=True)
         how = BY_MEMBERS if population.estimable else BY_SIZE
