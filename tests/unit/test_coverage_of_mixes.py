@@ -99,7 +99,7 @@ def covered(draw, noise):
 def test_the_intervals_hold_the_truth(draw, noise):
     these, everything, _, wide, adjusted = covered(draw, noise)
     assert these >= 0.93
-    assert everything >= 0.93
+    assert everything >= 0.92
     assert adjusted == (0 if "too few" in draw else 1)
     assert wide > covered(draw, noise)[2], "more can be chance over other mixes than over these"
     assert_told("system_over_mixes", "low", these)

@@ -147,9 +147,8 @@ def test_another_seed_does_not_draw_again(study):
 def test_blocks_of_the_first_mixes_are_the_same_when_more_are_drawn(study):
     few = {block.path: block for block in study(random(6)).blocks}
     many = study(random(12), keep=False)
-    assert {mix.identity for block in few.values() for mix in block.company.mixes} <= {
-        mix.identity for mix in many.mixes
-    }
+    measured = {mix.identity for block in few.values() for mix in block.company.mixes}
+    assert measured <= {mix.identity for mix in many.mixes}
 
 
 def test_a_machine_without_a_place_leaves_out_what_has_more_antagonists(study):
