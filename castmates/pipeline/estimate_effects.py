@@ -22,6 +22,7 @@ from castmates.analysis.effects.nodes_stamp import nodes_stamps
 from castmates.analysis.effects.pooling import joined, pooled, without_hosts
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
+from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
@@ -97,6 +98,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "windows": lambda: windows,
         "carryover": over(lambda part: estimate_carryover(part, measured.parts("slices", list(SLICES)))),
         "system": over(lambda part: system_metrics(part, windows, added)),
+        "system_over_mixes": over(lambda part: system_over_mixes(part, windows, added)),
         "margins": over(lambda part: margins(part, windows)),
         "mitigations": over(lambda part: estimate_mitigations(part, windows, terms.margin)),
     }

@@ -28,6 +28,7 @@ from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
+from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.study import (
@@ -116,6 +117,8 @@ class Results:
     """A lead's loss by the number and the nearness of its antagonists."""
     nodes: StudyTable = StudyTable("nodes", NODES, later=True)
     """What each node came to: its effects, whether nodes differ, its own controls."""
+    system_over_mixes: StudyTable = StudyTable("system_over_mixes", SYSTEM_OVER_MIXES, later=True)
+    """The combined throughput over random mixes, pairs or groups."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:

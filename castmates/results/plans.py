@@ -13,7 +13,7 @@ from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
 from castmates.study.decisions import with_decisions, with_rounds
 from castmates.study.plan_text import Launch, launch_of, plan_of
-from castmates.study.spec import Plan
+from castmates.study.spec import Drawn, Plan
 
 Made = TypeVar("Made")
 
@@ -84,5 +84,13 @@ def remembered_cache(plan_file: Path) -> Cache | None:
     """What could be shared out when a study was planned last; None where that is not known."""
     try:
         return Cache.model_validate(json.loads(plan_file.read_bytes())["cache"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def remembered_draw(plan_file: Path) -> Drawn | None:
+    """The random mixes that were drawn when a study was planned last; None where none were."""
+    try:
+        return Drawn.model_validate(json.loads(plan_file.read_bytes())["drawn"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

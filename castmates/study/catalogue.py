@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.study.mix_sets import MixSets
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
@@ -79,7 +80,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
     for ancestor in reversed(chain):
         own = {key: value for key, value in written[ancestor].model_dump(exclude_unset=True).items() if key != "like"}
         if "command" in own:  # another program: what was written for the one before does not hold for it
-            keys = {key: value for key, value in keys.items() if key not in ("options", "package", "phases")}
+            keys = {key: value for key, value in keys.items() if key not in ("options", "package", "phases", "tags")}
         options = {**keys.get("options", {}), **own.get("options", {})}
         keys |= own | ({"options": options} if options else {})
     whole = Workload.model_validate(keys)
@@ -124,7 +125,8 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
                     "(`castmates workloads` lists what there is)."
                 )
     sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
-    if not study.mix_rules and not (study.leads and (study.antagonists or sensitivity)):
+    sets = study.mixes if isinstance(study.mixes, MixSets) else None  # these make mixes, of names that are checked then
+    if not study.mix_rules and sets is None and not (study.leads and (study.antagonists or sensitivity)):
         raise CastmatesError(
             f"{study_file}: nothing to measure: give at least one of 'leads' and one of 'antagonists', or 'mixes'."
         )

@@ -21,7 +21,7 @@ SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
-LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts")
+LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts", "drawn", "sets")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -240,6 +240,29 @@ class NodeClass(Frozen):
     memory: dict[str, int] = Field(default_factory=dict)  # as in a plan, whose own is empty then
 
 
+class DrawnMix(Frozen):
+    """A mix that was drawn at random, wherever its members sit."""
+
+    lead: str  # workloads
+    antagonists: tuple[str, ...]
+
+
+class Drawn(Frozen):
+    """The list of random mixes: it is appended to, and never drawn again."""
+
+    seed: int
+    mixes: tuple[DrawnMix, ...]  # in the order in which they were drawn
+
+
+class MixSet(Frozen):
+    """Mixes that one key of a study asks for together, and that have a mean."""
+
+    name: str  # random, pairs, groups
+    mixes: tuple[str, ...]  # their names, without a class of nodes
+    leads: tuple[str, ...] = ()  # of random mixes: from which leads and antagonists are drawn
+    pool: tuple[str, ...] = ()
+
+
 class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
@@ -257,6 +280,8 @@ class Plan(Frozen):
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
     machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
     ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed
+    drawn: Drawn | None = None  # all random mixes that were ever drawn; the study may use only the first of them
+    sets: tuple[MixSet, ...] = ()
 
     @property
     def machine(self) -> str:

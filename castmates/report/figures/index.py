@@ -31,6 +31,7 @@ Need = Literal[
     "phases",
     "topdown of phases",
     "programs",
+    "sets",
 ]
 
 
@@ -73,6 +74,7 @@ FIGURES = {
         Figure("mitigations", "What helps, and what it costs", "losses", needs="mitigations"),
         Figure("distances", "Number and nearness of neighbours", "losses", needs="distances"),
         Figure("heatmap", "Loss of each pair", "losses"),
+        Figure("system_mixes", "Combined throughput of many mixes", "losses", needs="sets"),
         Figure("steptimes", "How long steps take", "losses"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
@@ -106,7 +108,8 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
     there: dict[Need, bool] = {
         "": True,
         "mitigations": study is not None and bool(study.mitigations),
-        "distances": study is not None and any(rule.is_arranged for rule in study.mixes),
+        "distances": study is not None and any(rule.is_arranged for rule in study.listed_mixes),
+        "sets": study is not None and study.makes_mixes,
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.block import WINDOWS, Columns
+from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
 
 if TYPE_CHECKING:
@@ -355,6 +356,7 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "carryover": CARRYOVER,
     "margins": MARGINS,
     "system": SYSTEM,
+    "system_over_mixes": SYSTEM_OVER_MIXES,
     "latency": LATENCY,
     "resources": RESOURCES,
     "mitigations": MITIGATIONS,
