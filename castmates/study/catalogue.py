@@ -9,6 +9,7 @@ from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
 
 Workloads = Mapping[str, Workload]
+OF_THE_PROGRAM = ("options", "package", "phases", "requests")  # keys that hold for one command alone
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
     "command": "",
@@ -81,9 +82,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
     for ancestor in reversed(chain):
         own = {key: value for key, value in written[ancestor].model_dump(exclude_unset=True).items() if key != "like"}
         if "command" in own:  # another program: what was written for the one before does not hold for it
-            keys = {
-                key: value for key, value in keys.items() if key not in ("options", "package", "phases", "requests")
-            }
+            keys = {key: value for key, value in keys.items() if key not in OF_THE_PROGRAM}
         options = {**keys.get("options", {}), **own.get("options", {})}
         keys |= own | ({"options": options} if options else {})
     whole = Workload.model_validate(keys)

@@ -1,4 +1,4 @@
-"""The requests file: a ring of records in shared memory, in which an open-loop service leaves what became of each request.
+"""The requests file: a ring of records in shared memory. An open-loop service leaves there what became of each request.
 
 The layout and the rules are described, for any language, in docs/services.md.
 """

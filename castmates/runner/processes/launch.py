@@ -140,8 +140,8 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
     phases = _phase_log(start, scratch) if start.phases else None
     channels = {heartbeat.VARIABLE: str(beats)} | (restarts.variables if restarts else {})
     requests = RequestLog.create(scratch / f"{start.name}.requests") if start.requests else None
-    for more in filter(None, (phases, requests)):
-        channels |= more.variables
+    channels |= phases.variables if phases else {}
+    channels |= requests.variables if requests else {}
     log = logs / f"{start.name}.log"
     with _opened(log) as output, memory_bound_to(start.nodes):
         try:

@@ -65,7 +65,8 @@ class RequestLog:
         possible = (unsent & unanswered) | (~unsent & (sent >= due) & (unanswered | (answered >= sent)))
         possible &= unanswered | (answered - due < LONGEST_NS)
         self.lost += int((~possible).sum())
-        return every[possible]
+        kept: Records = every[possible]
+        return kept
 
     def about(self) -> dict[str, object]:
         """Return what is missing."""
