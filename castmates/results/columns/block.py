@@ -51,7 +51,8 @@ WINDOWS: Columns = {
     "processor": "str",  # its model; "" where nothing was measured
     "machine": "str",  # the class of nodes; "" in a study without classes
     # Of an open-loop service, in its slices that count; NaN for all other members.
-    "offered": "float64",  # requests per second that were due
+    "requests": "float64",  # that were due
+    "offered": "float64",  # of these, per second
     "answered": "float64",  # answers per second in the same time
     "unanswered": "float64",  # share of the requests that were not answered when their slice ended
     "p50_s": "float64",  # latency from when a request was due; those not answered count as longer (Kaplan and Meier)
@@ -59,7 +60,8 @@ WINDOWS: Columns = {
     "p99_s": "float64",  # what the member is judged by
 }
 # Columns of windows that blocks lack which were measured before: empty there.
-LATER_WINDOWS = ("host", "processor", "machine", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")
+OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")
+LATER_WINDOWS = ("host", "processor", "machine", *OF_SERVICES)
 
 # blocks/<company>/<n>/slices.parquet: a row per slice and active member.
 SLICES: Columns = {

@@ -86,8 +86,8 @@ def first_settle(design: Design, steps: Steps, lead: str, open_loop: bool = Fals
     """How long is left out before anything was seen: the study's time, or a few steps of the lead.
 
     A training job beside a streaming one took tens of milliseconds to become as slow as it was to stay: too little to
-    be seen in one launch, and some points of its loss. The rate of an open-loop service does not show when its queue has
-    become steady.
+    be seen in one launch, and some points of its loss. The rate of an open-loop service does not show when its queue
+    has become steady.
     """
     of_steps = min(SETTLE_STEPS * _longest_of(lead, steps), LONGEST_FIRST, design.longest_settle)
     return max(design.settle, of_steps, min(SERVICE_SETTLE, design.longest_settle) if open_loop else 0.0)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.analysis.statistics.censored import Quantile, quantile
+from castmates.results.columns.block import OF_SERVICES
 from castmates.runner.processes.launch import Running
 from castmates.runner.processes.request_log import Records
 from castmates.runner.rounds.slices import Slice
@@ -21,7 +22,7 @@ from castmates.runner.rounds.window import Window
 Whole = npt.NDArray[np.int64]
 SHARES = {"p50_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
 JUDGED = "p99_s"  # by this quantile a service is judged: its speed is one over it
-NOT_A_SERVICE = dict.fromkeys(("offered", "answered", "unanswered", *SHARES), math.nan)
+NOT_A_SERVICE = dict.fromkeys(OF_SERVICES, math.nan)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Requests:
         """What a window has of them."""
         if not self.seconds:
             return NOT_A_SERVICE
-        per_second = {"offered": len(self.due) / self.seconds, "answered": self.answers / self.seconds}
+        due = float(len(self.due))
+        per_second = {"requests": due, "offered": due / self.seconds, "answered": self.answers / self.seconds}
         unanswered = float((~self.is_answered).mean()) if len(self.due) else math.nan
         return per_second | {"unanswered": unanswered} | {name: self.quantile(q).value for name, q in SHARES.items()}
 
