@@ -30,6 +30,7 @@ from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
+from castmates.results.columns.services import LOADS, SERVICES
 from castmates.results.columns.study import (
     ATTRIBUTION,
     BLOCKS,
@@ -57,6 +58,7 @@ from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
 from castmates.study.reading import read
+from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
 NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), blocks=())
@@ -116,6 +118,10 @@ class Results:
     """A lead's loss by the number and the nearness of its antagonists."""
     nodes: StudyTable = StudyTable("nodes", NODES, later=True)
     """What each node came to: its effects, whether nodes differ, its own controls."""
+    services: StudyTable = StudyTable("services", SERVICES, later=True)
+    """How much open-loop services answer of their load, and how late."""
+    loads: StudyTable = StudyTable("loads", LOADS, later=True)
+    """The highest load of a service that keeps the study's limit on its latency."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
@@ -273,6 +279,11 @@ class Results:
     def phases(self) -> bool:
         """Whether some lead is to report the phases of its steps."""
         return any(company.lead.phases for company in self.plan.companies)
+
+    @cached_property
+    def service_workloads(self) -> set[str]:
+        """Workloads that are open-loop services."""
+        return service_workloads(self.plan)
 
     @property
     def watched(self) -> bool:

@@ -52,7 +52,7 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
             load_of(members[name]) or offered for name, offered in zip(table["member"], table["offered"], strict=True)
         ],
         service=table["member"].map(_names(members)),
-        antagonists=[_beside(*row) for row in zip(table["kind"], table["mix"], strict=True)],
+        antagonists=[_beside(str(kind), str(mix)) for kind, mix in zip(table["kind"], table["mix"], strict=True)],
         saturated=table["answered_share"] < KEEPS_UP,
         blocks=table["blocks"].fillna(0),
     )
@@ -65,7 +65,7 @@ def _wide(latency: pd.DataFrame) -> pd.DataFrame:
     """The quantiles of a member and scene in one row."""
     place, values = ["member", "scene", "platform"], ["ms", "ms_low", "ms_high", "ratio", "ratio_low", "ratio_high"]
     wide = latency.drop_duplicates([*place, "quantile"]).pivot(index=place, columns="quantile", values=values)
-    wide.columns = [f"{quantile}_{value}" for value, quantile in wide.columns]
+    wide.columns = wide.columns.map(lambda name: f"{name[1]}_{name[0]}")
     return wide.reindex(columns=[f"{quantile}_{value}" for quantile in QUANTILES for value in values]).reset_index()
 
 
