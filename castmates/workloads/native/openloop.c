@@ -132,10 +132,11 @@ static void give_up(service *s, uint64_t until)
         cm_request_done(s->requests, cm_due(&s->arrivals), 0, 0);
 }
 
-/* Send what is due, as far as connections are free. */
+/* Send what is due, as far as connections are free. Frozen amid this, it goes on with none of it. */
 static void send_due(service *s, uint64_t now)
 {
-    while (s->free_count > 0 && cm_due(&s->arrivals) <= now && s->status == 0) {
+    while (s->free_count > 0 && cm_due(&s->arrivals) <= now && s->status == 0 &&
+           cm_requests_scene(s->requests) == s->scene) {
         unsigned key = cm_next_key(&s->keys);
         int write = s->options->writes > 0 && cm_random(&s->write_seed) % 100 < s->options->writes;
         begin(s, &s->connections[s->free[--s->free_count]], cm_due(&s->arrivals), key, write);
