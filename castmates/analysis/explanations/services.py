@@ -70,17 +70,22 @@ def _wide(latency: pd.DataFrame) -> pd.DataFrame:
 
 
 def _names(members: dict[str, Member]) -> dict[str, str]:
-    """What the service of each member is called: what the names of its workloads begin with."""
+    """What each member's service is called: what the names of its workloads begin with, where that is its alone."""
     groups: dict[object, list[str]] = {}
     for name, member in members.items():
         groups.setdefault(same_service(member), []).append(name)
-    return {name: _common([workload_of(each) for each in group]) for group in groups.values() for name in group}
+    common = [_common([workload_of(each) for each in group]) for group in groups.values()]
+    names: dict[str, str] = {}
+    for group, short in zip(groups.values(), common, strict=True):
+        names |= dict.fromkeys(group, short if common.count(short) == 1 else workload_of(group[0]))
+    return names
 
 
 def _common(names: Sequence[str]) -> str:
+    if len(set(names)) == 1:
+        return names[0]
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    common = "".join(letters[0] for letters in same) if len(set(names)) > 1 else names[0]
-    return common.rstrip("-_0123456789") or common or names[0]
+    return "".join(letters[0] for letters in same).rstrip("-_.0123456789") or names[0]
 
 
 def _beside(kind: str, mix: str) -> str:
