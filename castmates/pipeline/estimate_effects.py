@@ -29,6 +29,7 @@ from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
 from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
+from castmates.analysis.explanations.services import services
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import States, as_held, held_by, states
@@ -94,6 +95,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
         "resources": over(lambda part: resources(part, windows, _readings(part, folder, measured, records))),
         "latency": over(lambda part: latencies(part, windows, measured.parts("steps", COLUMNS, categories=NAMES))),
+        "services": over(lambda part: services(part, windows)),
         "blocks": lambda: _blocks(plan, folder, records),
         "windows": lambda: windows,
         "carryover": over(lambda part: estimate_carryover(part, measured.parts("slices", list(SLICES)))),

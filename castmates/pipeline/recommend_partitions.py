@@ -1,10 +1,13 @@
 """The tables of a study, and the fresh blocks of those that confirm it -> what each partition gives."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
 from castmates.analysis.effects.pooling import joined, pooled, without_left_out
+from castmates.analysis.explanations.loads import loads
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
@@ -14,6 +17,7 @@ from castmates.pipeline.estimate_effects import what_was_held
 from castmates.project import Project
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.partitions import PARETO, PARTITION_TABLES, RECOMMENDATIONS
+from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, write_table
@@ -21,8 +25,14 @@ from castmates.study.class_caches import cache_of
 from castmates.study.spec import Plan
 
 
-def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, output: Path) -> None:
-    """Write sensitivity, knees, Pareto and, where there is a limit, recommendations."""
+def write_tables(
+    plan: Plan,
+    folder: StudyFolder,
+    limit_pct: float | None,
+    output: Path,
+    latency: Mapping[str, float] = MappingProxyType({}),
+) -> None:
+    """Write sensitivity, knees, Pareto and, where there is a limit, recommendations; `latency` are limits in ms."""
     tables = Tables(folder)
     effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
     kept = without_left_out(plan, tables.needed("blocks", BLOCKS))
@@ -30,7 +40,10 @@ def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, outpu
         _of_part(part, folder, windows, effects[effects["machine"] == part.machine], limit_pct)
         for part in pooled(kept, windows)
     ]
+    write_table(loads(tables.later("services", SERVICES), latency), output / "loads")
     for name, columns in PARTITION_TABLES.items():
+        if name == "loads":
+            continue
         write_table(joined([part[name] for part in parts]).astype(dict(columns)), output / name)
 
 

@@ -31,6 +31,7 @@ from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
+from castmates.results.columns.services import LOADS, SERVICES
 from castmates.results.columns.study import (
     ATTRIBUTION,
     BLOCKS,
@@ -58,6 +59,7 @@ from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
 from castmates.study.reading import read
+from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
 NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), blocks=())
@@ -119,6 +121,10 @@ class Results:
     """What each node came to: its effects, whether nodes differ, its own controls."""
     system_over_mixes: StudyTable = StudyTable("system_over_mixes", SYSTEM_OVER_MIXES, later=True)
     """The combined throughput over random mixes, pairs or groups."""
+    services: StudyTable = StudyTable("services", SERVICES, later=True)
+    """How much open-loop services answer of their load, and how late."""
+    loads: StudyTable = StudyTable("loads", LOADS, later=True)
+    """The highest load of a service that keeps the study's limit on its latency."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
@@ -276,6 +282,16 @@ class Results:
     def phases(self) -> bool:
         """Whether some lead is to report the phases of its steps."""
         return any(company.lead.phases for company in self.plan.companies)
+
+    @cached_property
+    def step_latency(self) -> pd.DataFrame:
+        """The rows of `latency` that are of steps, and not of requests to services."""
+        return self.latency[self.latency["what"] != "request"]
+
+    @cached_property
+    def service_workloads(self) -> set[str]:
+        """Workloads that are open-loop services."""
+        return service_workloads(self.plan)
 
     @property
     def watched(self) -> bool:

@@ -173,7 +173,7 @@ def _frame(
         series = values.to_pandas(
             types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
         )
-        if column in LATER_WINDOWS and values.null_count:
+        if column in LATER_WINDOWS and types.get(column) == "str" and values.null_count:
             series = series.astype("object").fillna("")
         read[column] = series.astype(types[column]) if column in types else series
     return pd.DataFrame(read)

@@ -34,6 +34,7 @@ from castmates.runner.rounds import eviction, lead_in
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
+from castmates.runner.rounds.requests import recorded, slice_columns, window_columns
 from castmates.runner.rounds.window import Window
 from castmates.workloads import programs
 
@@ -90,7 +91,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
         "processor": _processor(outcome) or "",
         "machine": outcome.block.company.machine,
     }
-    members = {member.name: member for member in outcome.block.company.members}
+    members, services = {member.name: member for member in outcome.block.company.members}, recorded(outcome.cast)
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
@@ -132,18 +133,19 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                     "lead_in_passes": window.lead_in.passes,
                     "not_steady": window.lead_in.not_steady,
                 }
+                | window_columns(services, window, name)
             )
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    members = {member.name: member for member in outcome.block.company.members}
+    members, services = {member.name: member for member in outcome.block.company.members}, recorded(outcome.cast)
     numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
     every = [(each, number, window) for number, window in numbered for each in window.all_slices]
     for each, number, window in sorted(every, key=lambda row: row[0].number):
         for name in window.scene.active:
             progress = each.progress(name)
             records = progress.records
-            yield _key(outcome) | {
+            row = {
                 "round": window.round,
                 "stretch": each.stretch,
                 "cycle": each.cycle,
@@ -167,6 +169,7 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "length_s": each.length_s,
                 "steady_s": (each.begin_ns(name) - each.switch_ns) / 1e9,
             }
+            yield _key(outcome) | row | slice_columns(services, each, name)
 
 
 def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:
@@ -294,7 +297,9 @@ def _member(process: Running) -> dict[str, Any]:
         "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
         "pages": process.pages,
         "last_lines": process.last_lines(),
-    } | ({"phases": process.phases.about()} if process.phases else {})
+        **({"phases": process.phases.about()} if process.phases else {}),
+        **({"requests": process.requests.about()} if process.requests else {}),
+    }
 
 
 def _program(process: Running) -> str | None:

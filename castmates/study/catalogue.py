@@ -10,6 +10,7 @@ from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
 
 Workloads = Mapping[str, Workload]
+OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags")  # keys that hold for one command alone
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
     "command": "",
@@ -71,6 +72,8 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
         return "has 'progress: output' but no 'step_line'; give the regular expression of a line that is a step"
     if workload.progress != "output" and (workload.step_line or workload.ready_line):
         return f"has a 'step_line' or 'ready_line', but its progress is '{workload.progress}'; make it 'output'"
+    if workload.requests and workload.progress != "heartbeat":
+        return f"has 'requests: true', but its progress is '{workload.progress}'; make it 'heartbeat'"
     return misread(workload)
 
 
@@ -80,7 +83,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
     for ancestor in reversed(chain):
         own = {key: value for key, value in written[ancestor].model_dump(exclude_unset=True).items() if key != "like"}
         if "command" in own:  # another program: what was written for the one before does not hold for it
-            keys = {key: value for key, value in keys.items() if key not in ("options", "package", "phases", "tags")}
+            keys = {key: value for key, value in keys.items() if key not in OF_THE_PROGRAM}
         options = {**keys.get("options", {}), **own.get("options", {})}
         keys |= own | ({"options": options} if options else {})
     whole = Workload.model_validate(keys)

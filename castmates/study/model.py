@@ -75,6 +75,11 @@ class Workload(Written):
         default=False,
         description="it reports the phases of its steps (docs/phases.md); a Model Garden job then marks them by itself",
     )
+    requests: bool = Field(
+        default=False,
+        description="it is an open-loop service, which records its requests (docs/services.md): it is judged by the "
+        "99th percentile of their latency, and not by its rate",
+    )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
     saturate: bool = Field(
         default=False,

@@ -20,7 +20,7 @@ Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
-LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
+LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "requests")
 LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts", "drawn", "sets")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
@@ -58,6 +58,7 @@ class Member(Frozen):
     ready_line: str = ""
     package: str | None = None  # that has its program
     phases: bool = False  # it reports the phases of its steps
+    requests: bool = False  # it is an open-loop service, and records its requests
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

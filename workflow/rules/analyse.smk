@@ -76,7 +76,7 @@ rule recommend_partitions:
         plan="results/{study}/plan.json",
         bundles=lambda wildcards: bundle_files(),
         tables=expand(
-            "results/{{study}}/tables/{table}.parquet", table=["effects", "windows"]
+            "results/{{study}}/tables/{table}.parquet", table=["effects", "windows", "services"]
         ),
         confirming=confirming.block_files(FOLDER),
     output:
@@ -91,5 +91,6 @@ rule recommend_partitions:
         "../../envs/castmates.yaml"
     params:
         lead_loss=TERMS.lead_loss or 0,
+        latency=latency_option(),
     shell:
-        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} {params.latency} --output results/{wildcards.study}/tables 2> {log:q}"

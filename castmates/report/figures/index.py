@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast, get_args
 from castmates import plugins
 from castmates.study.class_caches import is_watched
 from castmates.study.model import Study
+from castmates.study.services import service_workloads
 
 if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is drawn does not
     import pandas as pd
@@ -32,6 +33,7 @@ Need = Literal[
     "topdown of phases",
     "programs",
     "sets",
+    "services",
 ]
 
 
@@ -76,6 +78,7 @@ FIGURES = {
         Figure("heatmap", "Loss of each pair", "losses"),
         Figure("system_mixes", "Combined throughput of many mixes", "losses", needs="sets"),
         Figure("steptimes", "How long steps take", "losses"),
+        Figure("services", "How long requests take", "losses", needs="services"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
@@ -98,11 +101,13 @@ FIGURES = {
 }
 
 
-def figure_names(study: Study | None, partitioned: bool, phases: bool = False, watched: bool = False) -> list[str]:
+def figure_names(
+    study: Study | None, partitioned: bool, phases: bool = False, watched: bool = False, services: bool = False
+) -> list[str]:
     """The figures that a study has, in the order of the page: known before anything is measured.
 
     Those that a study asks for are left out where the study is not known. `phases`: a lead reports those of its steps;
-    `watched`: the machine can read what its caches hold.
+    `watched`: the machine can read what its caches hold; `services`: a lead is an open-loop service.
     """
     programs = study if study is not None and study.platform != "modelled" else None
     there: dict[Need, bool] = {
@@ -117,6 +122,7 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
         "events": programs is not None and bool(programs.counters.events),
         "topdown": programs is not None and bool(programs.counters.topdown),
         "topdown of phases": programs is not None and phases and bool(programs.counters.topdown),
+        "services": services,
         "profile": programs is not None and bool(programs.counters.profile),
     }
     return [name for name, row in all_figures().items() if there[row.needs]]
@@ -129,6 +135,7 @@ def figures_of(study: Study, plan: "Plan") -> list[str]:
         partitioned=any(mix.partitions for mix in plan.mixes),
         phases=any(block.company.lead.phases for block in plan.blocks),
         watched=is_watched(plan),
+        services=bool(service_workloads(plan)),
     )
 
 

@@ -17,7 +17,7 @@ TOO_FEW, LEFT_OUT = "too few steps", "left out"
 def rows(results: Results) -> list[Row]:
     """A row per member, scene and platform, with a cell for each quantile."""
     lines: dict[tuple[str, str, str], Row] = {}
-    for quantile in records(results.latency):
+    for quantile in records(results.step_latency):
         row = lines.setdefault(
             (quantile["member"], quantile["scene"], quantile["platform"]),
             quantile | {"cells": {}, "launches": quantile["blocks"] + quantile["blocks_few"]},
@@ -37,7 +37,7 @@ def needed() -> str:
 def refusals(results: Results) -> list[str]:
     """For each member and quantile, in how many scenes it is left out, and why in the first of them."""
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in records(results.latency):
+    for row in records(results.step_latency):
         groups.setdefault((row["member"], row["quantile"]), []).append(row)
     sentences = []
     for (member, quantile), scenes in groups.items():

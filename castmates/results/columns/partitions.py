@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.services import LOADS
 
 # tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per partition
 # that gives the lead separate ways.
@@ -133,4 +134,5 @@ PARTITION_TABLES: Mapping[str, Columns] = {
     "knees": KNEES,
     "pareto": PARETO,
     "recommendations": RECOMMENDATIONS,
+    "loads": LOADS,
 }

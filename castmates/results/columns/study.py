@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from castmates.results.columns.block import WINDOWS, Columns
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
+from castmates.results.columns.services import SERVICES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,6 +252,7 @@ LATENCY: Columns = {
     # Added later.
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline, as in effects
     "machine": "str",  # the class of nodes; "" in a study without classes
+    "what": "str",  # step, request: a request to an open-loop service counts from when it was due
 }
 
 # tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
@@ -365,6 +367,7 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "blocks": BLOCKS,
     "stamps": STAMPS,
     "windows": WINDOWS,
+    "services": SERVICES,
 }
 
 

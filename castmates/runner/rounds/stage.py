@@ -56,6 +56,7 @@ class Stage:
 
     def switch(self, names: Sequence[str]) -> None:
         """Freeze and thaw until exactly these processes run."""
+        self._announce(names)
         for name in sorted(self._moving - set(names)):
             self.freezer.freeze(name)
         for name in names:
@@ -65,12 +66,25 @@ class Stage:
 
     def exchange(self, names: Sequence[str]) -> None:
         """Pause and let go until exactly these run, as quickly as can be; who escaped is found by `switch`."""
+        self._announce(names)
         wanted = set(names)
         if leaving := sorted(self._moving - wanted):
             self.freezer.pause(leaving)
         if coming := [name for name in names if name not in self._moving]:
             self.freezer.let_go(coming)
         self._moving = wanted
+
+    def _announce(self, names: Sequence[str]) -> None:
+        """Let services know of the change, before anyone is frozen or thawed: it ends their schedule of requests.
+
+        Else what was due while they were frozen would flood them, or the queue of one scene be served in the next.
+        """
+        for name in self._moving:
+            if (requests := self.cast[name].requests) is not None:
+                requests.scene_ends(self.now_ns())
+        for name in set(names) - self._moving:
+            if (requests := self.cast[name].requests) is not None:
+                requests.scene_begins()
 
     def rest_until(self, t_ns: int) -> None:
         """Sleep and read nothing, as long as that is short."""
@@ -131,6 +145,8 @@ class Stage:
         for process in self.cast.values():
             if process.reader.state is State.FAILED:
                 raise WorkloadFailed.of(process, "found its own result to be wrong")
+        for process in self.cast.values():
+            process.read_requests()
         return [name for name, process in self.cast.items() if not _all_ended([process])]
 
 
