@@ -36,11 +36,11 @@ class Groups:
         found = [group for members in self._fitting() if (group := self.of(members)) is not None]
         return sorted(found, key=lambda group: group.members)
 
-    def unknown_pairs(self) -> list[tuple[str, str]]:
-        """Of which job it is not known what it loses beside which other."""
+    def pairs(self) -> dict[tuple[str, str], Loss | None]:
+        """What each job loses beside each other, without masks; None where that is not known well enough."""
         names = [(job.name, job.count) for job in self.problem.jobs]
         pairs = [(a, b) for a, many in names for b, _ in names if a != b or many > 1]
-        return [(a, b) for a, b in pairs if not self._usable(a, self.losses.of(a, [b]))]
+        return {(a, b): self._loss((a, b), a, None) for a, b in pairs}
 
     def _fitting(self) -> Iterator[tuple[str, ...]]:
         """Every collection of jobs that finds cores around one cache."""
@@ -119,5 +119,3 @@ class Groups:
             return None
         _, _, ways, losses = best[whole]
         return self._group(members, losses, ways)
-
-

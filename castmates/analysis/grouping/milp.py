@@ -44,9 +44,7 @@ class Programme:
     def _each_job(self, chosen: Sequence[Group]) -> LinearConstraint:
         """Every job is in one group."""
         rows = {job.name: row for row, job in enumerate(self.problem.jobs)}
-        cells = [
-            (rows[name], place, many) for place, group in enumerate(chosen) for name, many in group.counts.items()
-        ]
+        cells = [(rows[name], place, many) for place, group in enumerate(chosen) for name, many in group.counts.items()]
         at, places, values = zip(*cells, strict=True)
         matrix = sparse.csr_array((values, (at, places)), shape=(len(rows), len(chosen)))
         counts = [job.count for job in self.problem.jobs]
@@ -76,7 +74,7 @@ class Programme:
             solved = milp(
                 costs,
                 constraints=[*self._fixed, *bounds],
-                integrality=np.ones(len(self.of)),
+                integrality=np.ones(len(self.of), dtype=int),
                 bounds=Bounds(0, 1),
                 options={"time_limit": max(1.0, until - time.monotonic()), "mip_rel_gap": 0.0},
             )

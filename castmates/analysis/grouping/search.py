@@ -25,8 +25,8 @@ def search(
             return Found(tuple(found), "exhaustive", len(every), seen, seconds=time.monotonic() - begun)
         if solver == "exhaustive":
             raise CastmatesError(
-                f"these jobs can be grouped in more than {most_seen or MOST_SEEN} ways, too many to try all of them; use "
-                "the solver 'milp'."
+                f"these jobs can be grouped in more than {most_seen or MOST_SEEN} ways, too many to try all of them; "
+                "use the solver 'milp'."
             )
     solved, gap = solve(problem, every, best, seconds)
     return Found(tuple(solved), "milp", len(every), gap=gap, seconds=time.monotonic() - begun)

@@ -19,18 +19,23 @@ class Usual:
 
     way: Way
     tried: int
-    groupings: tuple[Grouping, ...]  # those of which every loss is known
+    groupings: tuple[Grouping, ...]  # those in which all jobs found cores, and of which every loss is known
 
 
 def usual(groups: Groups, way: Way, seed: int, tried: int = TRIED) -> Usual:
     """The jobs arrive in random order, and nobody uses way masks."""
     chance = random.Random(f"{seed}/{way}")
     choose = _at_random if way == "random" else _where_most_is_free
-    found = (_placed(groups.problem, chance, choose) for _ in range(tried))
-    made = [[groups.of(members, masks=False) for members in placed if members] for placed in found if placed]
-    known = [[group for group in each if group is not None] for each in made]
-    whole = [Grouping(tuple(some), groups.problem.aim) for some, each in zip(known, made, strict=True) if some and len(some) == len(each)]
-    return Usual(way, tried, tuple(whole))
+    placed = (_placed(groups.problem, chance, choose) for _ in range(tried))
+    made = (_grouping(groups, members) for members in placed if members is not None)
+    return Usual(way, tried, tuple(each for each in made if each is not None))
+
+
+def _grouping(groups: Groups, placed: Sequence[Sequence[str]]) -> Grouping | None:
+    """The grouping that these jobs by domain are; None where a loss is not known."""
+    known = [groups.of(members, masks=False) for members in placed if members]
+    whole = [group for group in known if group is not None]
+    return Grouping(tuple(whole), groups.problem.aim) if len(whole) == len(known) else None
 
 
 _Choose = Callable[[Sequence[int], random.Random], int]  # among the domains with room, by their free cores

@@ -15,6 +15,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.prediction.losses import Loss
+from castmates.study.class_names import without_class
 from castmates.study.masks import popcount
 from castmates.study.schemata import mask_of, overlap
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
@@ -71,7 +72,8 @@ def _place(row: Mapping[Any, Any], mixes: Mapping[tuple[str, str], tuple[Mix, Pa
     ways = None if partition is None else own_ways(mix, partition).get(row["member"])
     if partition is not None and ways is None:
         return None
-    return workload_of(row["member"]), tuple(sorted(map(workload_of, others))), ways
+    job, *beside = (workload_of(without_class(name)) for name in (row["member"], *others))
+    return job, tuple(sorted(beside)), ways
 
 
 def own_ways(mix: Mix, partition: Partition) -> Mapping[str, int]:
