@@ -20,6 +20,7 @@ from castmates.cli.measure import measure
 from castmates.cli.open import open_report
 from castmates.cli.paper import paper
 from castmates.cli.pilot import pilot
+from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.recommend import recommend
 from castmates.cli.restore import restore
@@ -57,6 +58,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),
         ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
+        ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),
