@@ -18,8 +18,7 @@ from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Losses
 from castmates.analysis.prediction.measured_losses import MeasuredLosses, measured_losses
 from castmates.errors import CastmatesError
-from castmates.project import Project, layout_of
-from castmates.rdt.captured import captured_machine
+from castmates.project import Project, on_captured_machine
 from castmates.results.columns.study import EFFECTS
 from castmates.results.plans import read_plan
 from castmates.results.records import read_json
@@ -67,8 +66,20 @@ def request_of(project: Project, jobs_file: Path | None, capture: Path | None) -
             raise CastmatesError(f"{origin}: '{name}' in 'jobs' is not in the catalogue{known}.")
     plan = read_plan(project.results.plan_file)
     own, part = _of_class(project, plan, keys, origin)
-    layout = layout_of(captured_machine(capture).topology) if capture else own.layout()
-    return Request(own, part, keys, origin, layout)
+    return Request(own, part, keys, origin, _captured(project, capture) if capture else own.layout())
+
+
+def _captured(project: Project, capture: Path) -> Layout:
+    """The captured machine, on which jobs are placed by losses that were measured on its like."""
+    there = on_captured_machine(project, capture)
+    measured = read_json(project.results.machine_file).get("cpu_model")
+    captured = there.elsewhere.processor if there.elsewhere else None
+    if measured and captured and measured != captured:
+        raise CastmatesError(
+            f"{capture}: this machine has the processor {captured}, and the losses of {project.results} were measured "
+            f"on {measured}: they show nothing of it; measure the study there."
+        )
+    return there.layout()
 
 
 def _keys_of(file: Path) -> PlaceKeys:
@@ -110,6 +121,7 @@ def problem_of(request: Request) -> tuple[Problem, tuple[int, ...]]:
         most=keys.most,
         ways=cache.ways if cache and keys.masks else 0,
         least_ways=cache.least_ways if cache else 1,
+        worth=100 * request.project.study.margin,
     )
     if why := problem.misfit():
         raise CastmatesError(f"{request.origin}: {why}; place fewer jobs, or more domains.")

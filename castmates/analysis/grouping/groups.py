@@ -8,6 +8,7 @@ from castmates.analysis.prediction.losses import Loss, Losses
 from castmates.errors import CastmatesError
 
 MOST_GROUPS = 200_000
+SAME = 1e-9  # points
 ALONE = Loss(0.0, 0.0, 0.0, "measured")  # by definition
 _Split = tuple[float, float, tuple[int, ...], tuple[Loss, ...]]  # what is beyond limits, losses, ways
 
@@ -26,14 +27,20 @@ class Groups:
         if not masks:
             return self._sharing(key)
         if key not in self._known:
-            options = [group for group in (self._sharing(key), self._divided(key)) if group is not None]
-            best = min(options, key=lambda group: (group.excess, group.points), default=None)
-            self._known[key] = best
+            sharing, divided = self._sharing(key), self._divided(key)
+            self._known[key] = divided if divided is not None and self._is_worth(divided, sharing) else sharing
         return self._known[key]
 
+    def _is_worth(self, divided: Group, sharing: Group | None) -> bool:
+        """Whether separate ways change enough: the best of many masks is a little better by luck alone."""
+        if sharing is None or divided.excess < sharing.excess - SAME:
+            return True
+        saved = (sharing.points - divided.points) / len(divided.members)
+        return divided.excess <= sharing.excess + SAME and saved > self.problem.worth
+
     def every(self) -> list[Group]:
-        """All groups whose losses are known, of those that fit around the largest cache."""
-        found = [group for members in self._fitting() if (group := self.of(members)) is not None]
+        """All groups whose losses are known, of those that fit around the largest cache; too many are refused first."""
+        found = [group for members in list(self._fitting()) if (group := self.of(members)) is not None]
         return sorted(found, key=lambda group: group.members)
 
     def pairs(self) -> dict[tuple[str, str], Loss | None]:

@@ -31,6 +31,7 @@ class Problem:
     most: int | None = None  # jobs in one domain
     ways: int = 0  # of each cache; 0 where no way masks may be used
     least_ways: int = 1  # that a mask must have
+    worth: float = 0.0  # points that separate ways must save each job on average, where they save no limit
 
     @cached_property
     def by_name(self) -> dict[str, Job]:

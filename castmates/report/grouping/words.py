@@ -50,7 +50,7 @@ def _verdict(shown: Shown) -> str:
     rows = shown.groupings[shown.groupings["rank"] == 1]
     limited, kept = rows[rows["keeps"] != ""], rows[rows["keeps"] == words.KEPT]
     best = shown.advice.found.best[0]
-    total = f"the jobs lose {number(best.mean_loss)} % of their rates on average, and get {_stp(best.stp, rows)} done"
+    total = f"the jobs lose {number(best.mean_loss)} % of their rates on average, and get {_stp(best.stp, rows)}"
     if limited.empty:
         return f"No job has a limit. In the best grouping {total}."
     if len(kept) == len(limited):
@@ -62,7 +62,7 @@ def _verdict(shown: Shown) -> str:
 
 
 def _stp(stp: float, rows: pd.DataFrame) -> str:
-    return f"what {number(stp, 2)} of {len(rows)} would get done alone"
+    return f"as much done as {number(stp, 2)} of the {len(rows)} would alone"
 
 
 def _in_the_way(shown: Shown) -> Iterator[str]:
