@@ -6,12 +6,12 @@ whose members have separate ways are a study each, because the partitions of a s
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import yaml
 
 from castmates.errors import CastmatesError
-from castmates.study.cache_keys import Masks, Sweep
+from castmates.study.cache_keys import Sweep
 from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
 from castmates.study.mix_keys import ArrangedMix
 from castmates.study.model import Placement, Study
@@ -78,10 +78,8 @@ def _sweep(members: Sequence[str], masks: Sequence[int]) -> Sweep:
             "workload, and not to each of several jobs of one workload; write `masks: false`."
         )
     names = ["lead", "antagonists"] if len(others) == 1 else ["lead", *others]
-    written: Mapping[str, Masks] = {
-        name: Masks.model_validate({"data": f"0x{mask:x}"}) for name, mask in zip(names, masks, strict=True)
-    }
-    return Sweep(name=SWEEP, masks=dict(written))
+    written = {name: f"0x{mask:x}" for name, mask in zip(names, masks, strict=True)}
+    return Sweep.model_validate({"name": SWEEP, "masks": written})
 
 
 def text_of(study: Study, parent_file: str) -> str:

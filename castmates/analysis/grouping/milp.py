@@ -39,7 +39,7 @@ class Programme:
         chosen = [self.groups[number] for number in self.of]
         self.excess = np.array([group.excess for group in chosen])
         self.points = np.array([group.points for group in chosen])
-        self._fixed = [self._each_job(chosen), *self._room(chosen)]
+        self._fixed = [self._each_job(chosen), *self._room(chosen), *self._in_turn()]
 
     def _each_job(self, chosen: Sequence[Group]) -> LinearConstraint:
         """Every job is in one group."""
@@ -59,6 +59,15 @@ class Programme:
             for cores in sorted({0, *self.problem.domains})
             if (sizes > cores).any()
         ]
+
+    def _in_turn(self) -> list[LinearConstraint]:
+        """Of a group that can be used several times the first variable is used first: each grouping is one solution."""
+        later = [place for place in range(1, len(self.of)) if self.of[place] == self.of[place - 1]]
+        if not later:
+            return []
+        rows = np.arange(len(later))
+        cells = (np.repeat([1.0, -1.0], len(later)), (np.tile(rows, 2), [place - 1 for place in later] + later))
+        return [LinearConstraint(sparse.csr_array(cells, shape=(len(later), len(self.of))), 0, np.inf)]
 
     def best(self, seconds: float) -> tuple[Grouping, float] | None:
         """The best grouping that is not forbidden, and by how many points a better one could be better; None: none."""
@@ -88,21 +97,8 @@ class Programme:
             gap = max(0.0, least - float(solved.mip_dual_bound)) if solved.status == OUT_OF_TIME else 0.0
             bounds.append(LinearConstraint(costs[None, :], -np.inf, least + CLOSE))
         places = np.flatnonzero(used)
-        self.forbidden.append(self._alike(places))
+        self.forbidden.append([int(place) for place in places])
         return Grouping(tuple(self.groups[self.of[place]] for place in places), self.problem.aim), gap
-
-    def _alike(self, places: np.ndarray) -> list[int]:
-        """The used variables; of a group that can be used several times the first ones, which are used first."""
-        first: dict[int, int] = {}
-        for place, number in enumerate(self.of):
-            first.setdefault(number, place)
-        counts: dict[int, int] = {}
-        alike = []
-        for place in places:
-            number = self.of[place]
-            alike.append(first[number] + counts.get(number, 0))
-            counts[number] = counts.get(number, 0) + 1
-        return alike
 
 
 def _row(places: Sequence[int], length: int) -> np.ndarray:
