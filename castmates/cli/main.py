@@ -20,6 +20,7 @@ from castmates.cli.measure import measure
 from castmates.cli.open import open_report
 from castmates.cli.paper import paper
 from castmates.cli.pilot import pilot
+from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.recommend import recommend
 from castmates.cli.replay import replay
@@ -59,6 +60,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
         ("replay", replay, ("castmates replay first-look.zip", "castmates replay results/first-look --blocks 3")),
+        ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

@@ -156,6 +156,11 @@ class StudyFolder:
         """Which blocks have lost a table since they were measured; `results.torn` writes it."""
         return self.path / ".torn.json"
 
+    @property
+    def place(self) -> Path:
+        """The folder that `castmates place` writes: who should share a cache with whom."""
+        return self.path / "place"
+
     def confirming_file(self, name: str) -> Path:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"

@@ -120,6 +120,7 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
     for place, rule in study.mix_rules:
         places += [(f"{place}.lead", [rule.lead]), (f"{place}.antagonists", rule.antagonists)]
     places += [(f"controls.{kind}", [rule.lead, *rule.antagonists]) for kind, rule in study.control_rules]
+    places.append(("place.jobs", list(study.place.jobs)))
     for key, names in places:
         for name in names:
             if name not in workloads:
@@ -155,4 +156,4 @@ def as_played(study: Study, workloads: Workloads, study_file: str) -> dict[str, 
 def _named(study: Study) -> list[str]:
     rules = [rule for _, rule in (*study.mix_rules, *study.control_rules)]
     of_rules = [name for rule in rules for name in (rule.lead, *rule.antagonists)]
-    return list(dict.fromkeys([*study.leads, *study.antagonists, *of_rules]))
+    return list(dict.fromkeys([*study.leads, *study.antagonists, *of_rules, *study.place.jobs]))

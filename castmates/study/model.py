@@ -24,6 +24,7 @@ from castmates.study.mix_keys import MixRule as MixRule
 from castmates.study.mix_sets import MadeMix, MixesKey, MixSets
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
+from castmates.study.place_keys import PlaceKeys
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.written import Amount, Name, Option, OptionName, Package, Written, bytes_of
@@ -321,6 +322,7 @@ class Study(Written):
         description="a change smaller than this is called equivalent to none (0.02 is 2 %)",
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
+    place: PlaceKeys = PlaceKeys()
 
     @field_validator("attribution")
     @classmethod
