@@ -22,6 +22,7 @@ from castmates.cli.paper import paper
 from castmates.cli.pilot import pilot
 from castmates.cli.place import place
 from castmates.cli.plan import plan
+from castmates.cli.predict import predict
 from castmates.cli.recommend import recommend
 from castmates.cli.replay import replay
 from castmates.cli.restore import restore
@@ -58,6 +59,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("compare", compare, ("castmates compare results/old results/new",)),
         ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),
         ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
+        (
+            "predict",
+            predict,
+            ("castmates predict study.yaml", "castmates predict study.yaml --lead chase --beside stream,gather"),
+        ),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
         ("replay", replay, ("castmates replay first-look.zip", "castmates replay results/first-look --blocks 3")),
         ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),

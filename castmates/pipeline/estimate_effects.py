@@ -34,6 +34,7 @@ from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import States, as_held, held_by, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
+from castmates.analysis.prediction.table import estimate_predictions
 from castmates.analysis.statistics.pairs import planned
 from castmates.files import make_folder
 from castmates.parallel import side_by_side
@@ -162,6 +163,7 @@ def _verdicts(part: _Part, windows: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "attribution": estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held),
         "distances": estimate_distances(plan, windows, effects),
         "nodes": estimate_nodes(plan, windows, terms.margin),
+        **estimate_predictions(plan, effects),
     }
 
 

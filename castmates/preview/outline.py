@@ -8,6 +8,7 @@ from castmates.preview import rounds
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
+from castmates.preview.prediction import prediction_words
 from castmates.preview.words import neighbours, workload_of
 from castmates.project import Project
 from castmates.results.looks import precision_words
@@ -64,6 +65,7 @@ class Outline:
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
     captured: bool = False  # planned for a machine that was captured into a file, which is not this one
+    prediction: str = ""  # what is measured of a grid, and what is left to prediction
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -97,6 +99,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         cautions=plan.cautions,
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         captured=project.elsewhere is not None,
+        prediction=prediction_words(planned),
     )
 
 

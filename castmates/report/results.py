@@ -31,6 +31,7 @@ from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
+from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.services import LOADS, SERVICES
 from castmates.results.columns.study import (
     ATTRIBUTION,
@@ -125,6 +126,10 @@ class Results:
     """How much open-loop services answer of their load, and how late."""
     loads: StudyTable = StudyTable("loads", LOADS, later=True)
     """The highest load of a service that keeps the study's limit on its latency."""
+    predictions: StudyTable = StudyTable("predictions", PREDICTIONS, later=True)
+    """What pairs of a grid lose, measured or predicted, and how far predictions are off."""
+    profiles: StudyTable = StudyTable("profiles", PROFILES, later=True)
+    """The sensitivity and the pressure of each workload, by its bubbles and reporters."""
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:

@@ -117,6 +117,8 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
         for name in names:
             if names.count(name) > 1:
                 raise CastmatesError(f"{study_file}: '{name}' is listed twice in '{key}'; remove one.")
+    if study.predict is not None:
+        places += [(f"predict.{key}", names) for key, names in study.predict.named.items()]
     for place, rule in study.mix_rules:
         places += [(f"{place}.lead", [rule.lead]), (f"{place}.antagonists", rule.antagonists)]
     places += [(f"controls.{kind}", [rule.lead, *rule.antagonists]) for kind, rule in study.control_rules]
@@ -130,7 +132,8 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
                 )
     sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
     sets = study.mixes if isinstance(study.mixes, MixSets) else None  # these make mixes, of names that are checked then
-    if not study.mix_rules and sets is None and not (study.leads and (study.antagonists or sensitivity)):
+    made = study.mix_rules or study.predict or sets is not None
+    if not made and not (study.leads and (study.antagonists or sensitivity)):
         raise CastmatesError(
             f"{study_file}: nothing to measure: give at least one of 'leads' and one of 'antagonists', or 'mixes'."
         )
@@ -156,4 +159,5 @@ def as_played(study: Study, workloads: Workloads, study_file: str) -> dict[str, 
 def _named(study: Study) -> list[str]:
     rules = [rule for _, rule in (*study.mix_rules, *study.control_rules)]
     of_rules = [name for rule in rules for name in (rule.lead, *rule.antagonists)]
-    return list(dict.fromkeys([*study.leads, *study.antagonists, *of_rules, *study.place.jobs]))
+    predicted = [] if study.predict is None else [name for names in study.predict.named.values() for name in names]
+    return list(dict.fromkeys([*study.leads, *study.antagonists, *of_rules, *study.place.jobs, *predicted]))

@@ -25,6 +25,7 @@ from castmates.study.mix_sets import MadeMix, MixesKey, MixSets
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.place_keys import PlaceKeys
+from castmates.study.predict_keys import PredictKeys
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.written import Amount, Name, Option, OptionName, Package, Written, bytes_of
@@ -323,6 +324,10 @@ class Study(Written):
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
     place: PlaceKeys = PlaceKeys()
+    predict: PredictKeys | None = Field(
+        default=None,
+        description="a grid of pairs of which a part is measured, and the rest predicted (docs/prediction.md)",
+    )
 
     @field_validator("attribution")
     @classmethod

@@ -130,6 +130,7 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
             machine.model_copy(update={"cache": plan.cache, "memory": plan.memory}) for machine, plan in parts
         ),
         ignored_hosts=plans[0].ignored_hosts,
+        prediction=plans[0].prediction,
     )
 
 

@@ -12,10 +12,11 @@ from castmates.study.companies import Room, companies
 from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
+from castmates.study.prediction_design import design
 from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, first_rounds
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
-from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, companies_of
+from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, Prediction, companies_of
 
 CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
 
@@ -108,6 +109,24 @@ def extend(
         left_out=placed.left_out,
         memory=_memory(placed, room or Room()),
         ignored_hosts=tuple(study.leave_out),
+        prediction=_prediction(study),
+    )
+
+
+def _prediction(study: Study) -> Prediction | None:
+    """What the analysis has to know of the grid that is predicted."""
+    keys = study.predict
+    if keys is None:
+        return None
+    drawn = design(keys, study.seed)
+    return Prediction(
+        leads=tuple(keys.leads),
+        antagonists=tuple(keys.columns),
+        bubbles=tuple(keys.bubbles),
+        reporters=tuple(keys.reporters),
+        profiles=len(drawn.profiles),
+        pairs=len(drawn.pairs),
+        check=drawn.check,
     )
 
 

@@ -21,7 +21,7 @@ SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "requests")
-LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts", "drawn", "sets")
+LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts", "drawn", "sets", "prediction")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -139,6 +139,18 @@ class LeftOut(Frozen):
     lead: str  # the workload
     antagonists: tuple[str, ...]  # the workloads
     reason: str  # what it needs, and what there is
+
+
+class Prediction(Frozen):
+    """A grid of pairs of which a part is measured, and the rest predicted; all names are those of workloads."""
+
+    leads: tuple[str, ...]
+    antagonists: tuple[str, ...]
+    bubbles: tuple[str, ...] = ()  # dials beside which every lead is measured
+    reporters: tuple[str, ...] = ()  # leads that are measured beside every antagonist
+    profiles: int = 0  # mixes with a bubble or a reporter
+    pairs: int = 0  # further mixes that the model is fitted to
+    check: tuple[tuple[str, str], ...] = ()  # lead and antagonist, measured and kept from the fit
 
 
 class Scene(Frozen):
@@ -283,6 +295,7 @@ class Plan(Frozen):
     ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed
     drawn: Drawn | None = None  # all random mixes that were ever drawn; the study may use only the first of them
     sets: tuple[MixSet, ...] = ()
+    prediction: Prediction | None = None
 
     @property
     def machine(self) -> str:

@@ -9,6 +9,7 @@ from castmates.study.class_names import without_class
 from castmates.study.mix_keys import PERIOD, ArrangedMix, Mitigated
 from castmates.study.mix_sets import MadeMix
 from castmates.study.model import Study
+from castmates.study.prediction_design import design
 
 # Where antagonists sit, nearest first: on the lead's own CPUs, then the distances as a study writes them.
 SAME_CPUS = "cpu"
@@ -63,16 +64,24 @@ class Wanted:
 
 
 def wanted(study: Study) -> list[Wanted]:
-    """Every lead beside every antagonist, then the mixes written out in all their arrangements; each once."""
+    """Every lead beside every antagonist, then what is written out or drawn, in all its arrangements; each once."""
     crossed = [Wanted(lead, (name,)) for lead in study.leads for name in study.antagonists]
     written = [each for rule in study.listed_mixes for each in _arranged(rule)]
     against = [each for rule in study.mitigations for each in (unmanaged(rule), *elsewhere(rule))]
     unique: dict[str, Wanted] = {}
-    for each in [*crossed, *written, *against]:
+    for each in [*crossed, *written, *against, *_for_prediction(study)]:
         known = unique.setdefault(each.name, each)
         if known != each:
             unique[each.name] = _both(known, each)
     return list(unique.values())
+
+
+def _for_prediction(study: Study) -> list[Wanted]:
+    """What the study measures to predict the rest of a grid."""
+    if study.predict is None:
+        return []
+    drawn = design(study.predict, study.seed)
+    return [Wanted(lead, (name,)) for lead, name in (*drawn.fitted, *drawn.check)]
 
 
 def unmanaged(rule: Mitigated) -> Wanted:

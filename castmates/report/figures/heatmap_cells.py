@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex
 from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
 
-from castmates.report.figures.style import INK, PALE, SHADES, SMALL
+from castmates.report.figures.style import INK, NOT_MEASURED_HATCH, PALE, SHADES, SMALL
 from castmates.report.figures.values import with_value
 from castmates.report.text.words import counted, interval, number, percent_of, plain, within
 
@@ -21,6 +22,7 @@ KEYS = {
     "unclear": "grey: not clear",
     "too few blocks": "dashed [ ]: within launch only",
     "no data": "hatched: no data",
+    "predicted": "colour and hatches: predicted, not measured",
 }
 IN_WORDS = {
     "slower": "a loss",
@@ -28,7 +30,9 @@ IN_WORDS = {
     "equivalent": "within the margin",
     "unclear": "not clear",
     "too few blocks": "within launch only",
+    "predicted": "predicted, not measured",
 }
+PREDICTED = "predicted"
 SURE = ("slower", "faster")
 GREY_INK = "#555555"
 DARK, LIGHT = "#111111", "#fefefe"  # on a colour that is the same on every page, so the page's own ink will not do
@@ -69,14 +73,23 @@ def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: floa
         return
     fill, ink = (PALE, GREY_INK) if verdict == "unclear" else colours(row["degradation_pct"], limit)
     axes.add_patch(with_value(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0), _value(row)))
+    if verdict == PREDICTED:
+        axes.add_patch(
+            Rectangle((x, y), 1, 1, fill=False, edgecolor=ink, hatch=NOT_MEASURED_HATCH, alpha=0.6, linewidth=0)
+        )
     _frame(axes, x, y, "white", dashed=False)
     if verdict == "too few blocks" and not close:
         _frame(axes, x, y, ink, dashed=True)
     first, second = (_close_words if close else _words)(row)
     first += " †" if row.get("possibly_biased") else ""
     size, weight = (SMALL if close else 8), "bold" if verdict in SURE else "normal"
-    axes.text(x + 0.5, y + 0.32, first, ha="center", va="center", fontsize=size, color=ink, fontweight=weight)
-    axes.text(x + 0.5, y + 0.72, second, ha="center", va="center", fontsize=SMALL, color=ink)
+    texts = [
+        axes.text(x + 0.5, y + 0.32, first, ha="center", va="center", fontsize=size, color=ink, fontweight=weight),
+        axes.text(x + 0.5, y + 0.72, second, ha="center", va="center", fontsize=SMALL, color=ink),
+    ]
+    if verdict == PREDICTED:  # no hatch runs through a number
+        for text in texts:
+            text.set_path_effects([withStroke(linewidth=2.5, foreground=fill)])
 
 
 def colours(value: float, limit: float) -> tuple[str, str]:
@@ -120,7 +133,8 @@ def _value(row: dict[str, Any]) -> str:
     who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
     parts = [f"{number(row['degradation_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
     parts += [IN_WORDS[row["verdict"]]] if row["verdict"] in IN_WORDS else []
-    return f"{who}: {', '.join([*parts, counted(int(row['blocks']), 'launch')])}"
+    parts += [counted(int(row["blocks"]), "launch")] if row["verdict"] != PREDICTED else []
+    return f"{who}: {', '.join(parts)}"
 
 
 def _words(row: dict[str, Any]) -> tuple[str, str]:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.report.results import Results
     from castmates.study.spec import Plan
 
-Part = Literal["losses", "recommendation", "why", "health"]  # of the page; castmates/report/page/contents.py
+Part = Literal[
+    "losses", "recommendation", "why", "health", "prediction"
+]  # of the page; castmates/report/page/contents.py
 Need = Literal[
     "",
     "mitigations",
@@ -34,6 +36,7 @@ Need = Literal[
     "programs",
     "sets",
     "services",
+    "prediction",
 ]
 
 
@@ -97,6 +100,8 @@ FIGURES = {
         Figure("health", "Health", "health"),
         Figure("control", "Controls", "health"),
         Figure("windows", "The study over time", "health"),
+        Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
+        Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
     )
 }
 
@@ -118,6 +123,7 @@ def figure_names(
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,
+        "prediction": study is not None and study.predict is not None,
         "phases": programs is not None and phases,
         "events": programs is not None and bool(programs.counters.events),
         "topdown": programs is not None and bool(programs.counters.topdown),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from castmates.results.columns.block import WINDOWS, Columns
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
+from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.services import SERVICES
 
 if TYPE_CHECKING:
@@ -368,6 +369,8 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "stamps": STAMPS,
     "windows": WINDOWS,
     "services": SERVICES,
+    "predictions": PREDICTIONS,
+    "profiles": PROFILES,
 }
 
 

@@ -1,0 +1,103 @@
+"""Effects -> what was measured of each job beside others: as the lead of a mix, or as an antagonist in it."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.statistics.intervals import quantile
+from castmates.study.class_names import without_class
+from castmates.study.spec import UNMANAGED
+from castmates.study.wanted import place_of
+
+LEAD, ANTAGONIST = "as lead", "as antagonist"
+USUAL_ERROR = 0.01  # of a logarithm, where no interval of the study says more
+Cell = tuple[str, tuple[str, ...]]  # a job, and those beside it in the order of their names
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A loss that was measured: of a job beside others, against running alone."""
+
+    job: str
+    beside: tuple[str, ...]
+    log: float  # of the slowdown
+    error: float  # standard error of `log` over launches
+    pct: float  # of the rate
+    low: float  # 95 % between launches; NaN below three
+    high: float
+    blocks: int
+    how: str  # LEAD or ANTAGONIST
+
+    @property
+    def cell(self) -> Cell:
+        """What it is a loss of."""
+        return self.job, self.beside
+
+
+def seen_in(effects: pd.DataFrame) -> list[Seen]:
+    """What the rows of one platform and class show, without partitions; mixes of a given distance are left out."""
+    known = effects[
+        (effects["partition"] == UNMANAGED)
+        & effects["baseline"].isin(["solo", "alone"])
+        & np.isfinite(effects["slowdown"])
+        & ~effects["mix"].map(lambda mix: bool(place_of(mix)))
+    ]
+    rows = [{str(key): value for key, value in row.items()} for row in known.to_dict("records")]
+    errors = [_error(row) for row in rows]
+    usual = _usual(errors)
+    return [_seen(row, usual if math.isnan(error) else error) for row, error in zip(rows, errors, strict=True)]
+
+
+def best(seen: Iterable[Seen]) -> dict[Cell, Seen]:
+    """One for each cell: what it lost as a lead, where that was measured."""
+    found: dict[Cell, Seen] = {}
+    for each in sorted(seen, key=lambda one: (one.how != LEAD, one.error)):
+        found.setdefault(each.cell, each)
+    return found
+
+
+def mixes_of(cell: Cell) -> tuple[str, ...]:
+    """Everybody in it, whoever is the lead."""
+    job, beside = cell
+    return tuple(sorted([job, *beside]))
+
+
+def _seen(row: dict[str, Any], error: float) -> Seen:
+    lead = without_class(row["lead"])
+    members = [lead, *without_class(row["antagonists"]).split("+")]
+    job = lead if row["role"] == "lead" else without_class(workload_of(row["member"]))
+    return Seen(
+        job=job,
+        beside=tuple(sorted(_without(members, job))),
+        log=math.log(row["slowdown"]),
+        error=error,
+        pct=row["degradation_pct"],
+        low=row["degradation_low"],
+        high=row["degradation_high"],
+        blocks=int(row["blocks"]),
+        how=LEAD if row["role"] == "lead" else ANTAGONIST,
+    )
+
+
+def _without(members: Sequence[str], job: str) -> Iterator[str]:
+    """All but one of that name."""
+    place = list(members).index(job)
+    yield from (name for number, name in enumerate(members) if number != place)
+
+
+def _error(row: dict[str, Any]) -> float:
+    """The standard error behind an interval; NaN where there is none."""
+    low, high, blocks = row["slowdown_low"], row["slowdown_high"], row["blocks"]
+    if not (low > 0 and high > low and blocks > 1):
+        return math.nan
+    return float(math.log(high / low) / 2 / quantile(np.array([blocks - 1.0]))[0])
+
+
+def _usual(errors: Sequence[float]) -> float:
+    known = [error for error in errors if math.isfinite(error)]
+    return float(np.median(known)) if known else USUAL_ERROR

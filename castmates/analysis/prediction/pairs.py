@@ -1,0 +1,130 @@
+"""The model of pairs: fitted to what was measured, in the shape that predicts best what it has not seen."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from castmates.analysis.prediction.conformal import Errors
+from castmates.analysis.prediction.factors import SHAPES, Shape, fitted
+from castmates.analysis.prediction.observed import Cell, Seen, mixes_of
+from castmates.analysis.statistics.intervals import Floats
+
+Flags = npt.NDArray[np.bool_]
+FEWEST_PAIRS = 6  # mixes of two, below which nothing is fitted
+MOST_FITS = 150  # each without a mix; of larger studies each leaves out several
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What is predicted of a cell without the mixes of its two workloads."""
+
+    predicted: float  # logarithm of the slowdown
+    measured: float
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """What pairs lose, by what was measured of some."""
+
+    jobs: Sequence[str]
+    neighbours: Sequence[str]
+    shape: Shape
+    logs: Floats  # predicted, by job and neighbour
+    left_out: Mapping[Cell, LeftOut] = field(default_factory=dict)
+    targets: Collection[str] = ()  # neighbours that predictions are asked of, dials left out
+
+    def predicted(self, job: str, neighbour: str) -> float | None:
+        """The logarithm of a slowdown; None for a workload of which nothing was measured in this place."""
+        if job not in self._row or neighbour not in self._column:
+            return None
+        return float(self.logs[self._row[job], self._column[neighbour]])
+
+    @cached_property
+    def errors(self) -> Errors:
+        """Of the predictions of measured pairs without their mixes; what is lost beside dials shows nothing of these."""
+        ours = [each for (_, (name,)), each in self.left_out.items() if name in self.targets]
+        return Errors.of(np.array([each.predicted for each in ours]), np.array([each.measured for each in ours]))
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.jobs)}
+
+    @cached_property
+    def _column(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.neighbours)}
+
+
+def pair_model(seen: Iterable[Seen], targets: Collection[str] = ()) -> PairModel | None:
+    """Fit it; None where too few mixes of two were measured. `targets`: neighbours that are asked of; none for all."""
+    pairs = [each for each in seen if len(each.beside) == 1]
+    groups = sorted({mixes_of(each.cell) for each in pairs})
+    if len(groups) < FEWEST_PAIRS:
+        return None
+    jobs, neighbours = sorted({each.job for each in pairs}), sorted({each.beside[0] for each in pairs})
+    table = _Table.of(pairs, jobs, neighbours)
+    parts = [groups[place::MOST_FITS] for place in range(min(MOST_FITS, len(groups)))]
+    without = np.stack([table.without(part, jobs, neighbours) for part in parts])
+    comparable = table.comparable(without)
+    fits = [(shape, *_tried(table, without, shape)) for shape in SHAPES]
+    shape, whole, apart = min(fits, key=lambda fit: table.off(fit[2], comparable))
+    left_out: dict[Cell, LeftOut] = {
+        (jobs[row], (neighbours[column],)): LeftOut(float(apart[row, column]), float(table.logs[row, column]))
+        for row, column in np.argwhere(comparable)
+    }
+    return PairModel(jobs, neighbours, shape, whole, left_out, targets or neighbours)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The measured pairs by job and neighbour; what was measured twice is averaged by its precision."""
+
+    logs: Floats
+    variances: Floats  # infinite where nothing is known
+
+    @classmethod
+    def of(cls, pairs: Iterable[Seen], jobs: Sequence[str], neighbours: Sequence[str]) -> "_Table":
+        sums, precision = (np.zeros((len(jobs), len(neighbours))) for _ in range(2))
+        for each in pairs:
+            place = jobs.index(each.job), neighbours.index(each.beside[0])
+            weight = 1 / max(each.error, 1e-4) ** 2
+            sums[place] += weight * each.log
+            precision[place] += weight
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return cls(np.where(precision > 0, sums / precision, 0.0), 1 / precision)
+
+    @property
+    def known(self) -> Flags:
+        return np.isfinite(self.variances)
+
+    def weights(self, shape: Shape) -> Floats:
+        return np.asarray(1 / (self.variances + shape.scatter**2))
+
+    def without(self, mixes: Iterable[tuple[str, ...]], jobs: Sequence[str], neighbours: Sequence[str]) -> Floats:
+        """0 where a cell has exactly the workloads of one of these mixes, 1 elsewhere."""
+        kept = np.ones(self.logs.shape)
+        for mix in mixes:
+            for job, name in {mix, mix[::-1]}:
+                if job in jobs and name in neighbours:
+                    kept[jobs.index(job), neighbours.index(name)] = 0.0
+        return kept
+
+    def comparable(self, without: Floats) -> Flags:
+        """Cells that are predicted, when left out, as others are: of a job and a neighbour that are still known."""
+        kept = self.known & (without > 0)
+        supported = kept.any(axis=2)[:, :, None] & kept.any(axis=1)[:, None, :]
+        return np.asarray((self.known & (without == 0) & supported).any(axis=0))
+
+    def off(self, apart: Floats, comparable: Flags) -> float:
+        """How far a shape is off: the mean error of the losses."""
+        compared = comparable if comparable.any() else self.known
+        return float(np.abs(np.exp(-apart) - np.exp(-self.logs))[compared].mean())
+
+
+def _tried(table: _Table, without: Floats, shape: Shape) -> tuple[Floats, Floats]:
+    """The fit to everything, and each known cell by the fit without its mixes."""
+    weights = table.weights(shape)
+    every = fitted(table.logs, np.concatenate([weights[None], weights * without]), shape)
+    return every[0], ((1 - without) * every[1:]).sum(axis=0)

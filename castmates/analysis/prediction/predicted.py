@@ -1,0 +1,114 @@
+"""All that is known of losses on one machine: measured where there is a measurement, else predicted."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from castmates.analysis.prediction.losses import Loss, Losses
+from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
+from castmates.analysis.prediction.pairs import PairModel, pair_model
+from castmates.analysis.prediction.several import Combined, together
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A prediction: the logarithm of a slowdown, and half of its 95 % interval (NaN where there is none)."""
+
+    log: float
+    half: float
+
+    @property
+    def loss(self) -> Loss:
+        """The same in per cent of the rate."""
+        low, high = self.log - self.half, self.log + self.half
+        return Loss(_percent(self.log), _percent(low), _percent(high), "predicted")
+
+
+@dataclass(frozen=True)
+class PredictedLosses:
+    """The losses of the jobs of a study on one platform and class of nodes."""
+
+    seen: Mapping[Cell, Seen]
+    model: PairModel | None  # None where too few pairs were measured
+    combined: Combined
+    first: Losses | None = None  # that is asked before: it may know losses with ways of a job's own
+
+    @classmethod
+    def from_effects(
+        cls,
+        effects: pd.DataFrame,
+        targets: Collection[str] = (),
+        hidden: Iterable[tuple[str, str]] = (),
+        first: Losses | None = None,
+    ) -> "PredictedLosses":
+        """From the effects of one platform and class; `hidden` are pairs that are kept from the fit, both ways.
+
+        `targets`: the antagonists that losses are asked of, where others are dials.
+        """
+        kept = {frozenset(pair) for pair in hidden}
+        seen = [each for each in seen_in(effects) if frozenset((each.job, *each.beside)) not in kept]
+        known, model = best(seen), pair_model(seen, targets)
+        several = [
+            (logs, each.log)
+            for each in known.values()
+            if len(each.beside) > 1 and (logs := _each(each.job, each.beside, known, model)) is not None
+        ]
+        return cls(known, model, Combined.of(several), first)
+
+    def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
+        """What the job loses beside these; None where nothing is known. With `ways` nothing is predicted."""
+        if self.first is not None and (known := self.first.of(job, beside, ways)) is not None:
+            return known
+        others = tuple(sorted(beside))
+        if ways is not None:
+            return None
+        if not others:
+            return Loss(0.0, 0.0, 0.0, "measured")  # alone, by definition
+        if (seen := self.seen.get((job, others))) is not None:
+            return Loss(seen.pct, seen.low, seen.high, "measured")
+        guess = self.guess(job, others)
+        return None if guess is None else guess.loss
+
+    def guess(self, job: str, beside: Sequence[str]) -> Guess | None:
+        """The prediction of what was not measured; None where the model does not know one of them."""
+        if self.model is None:
+            return None
+        if len(beside) == 1:
+            log = self.model.predicted(job, beside[0])
+            return None if log is None else Guess(log, self.model.errors.half_width(log))
+        return self._several(job, beside)
+
+    def without(self, cell: Cell) -> Guess | None:
+        """What was predicted of a measured cell before its mix was known."""
+        job, beside = cell
+        if len(beside) > 1:
+            return self._several(job, beside)
+        if self.model is None or cell not in self.model.left_out:
+            return None
+        log = self.model.left_out[cell].predicted
+        return Guess(log, self.model.errors.half_width(log))
+
+    def _several(self, job: str, beside: Sequence[str]) -> Guess | None:
+        logs = _each(job, beside, self.seen, self.model)
+        if logs is None:
+            return None
+        log = together(logs, self.combined.power)
+        return Guess(log, math.nan if self.combined.errors is None else self.combined.errors.half_width(log))
+
+
+def _each(job: str, beside: Sequence[str], seen: Mapping[Cell, Seen], model: PairModel | None) -> list[float] | None:
+    """The job's logarithm beside each alone, measured or predicted; None where one is not known."""
+    logs = []
+    for name in beside:
+        known = seen.get((job, (name,)))
+        log = known.log if known is not None else model.predicted(job, name) if model is not None else None
+        if log is None:
+            return None
+        logs.append(log)
+    return logs
+
+
+def _percent(log: float) -> float:
+    return 100 * (1 - math.exp(-log)) if math.isfinite(log) else math.nan

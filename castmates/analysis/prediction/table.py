@@ -1,0 +1,103 @@
+"""Effects of a study with a grid -> the tables of predictions and of profiles."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.prediction.losses import Loss
+from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
+from castmates.analysis.prediction.predicted import Guess, PredictedLosses
+from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
+from castmates.results.columns.prediction import PREDICTIONS, PROFILES
+from castmates.results.columns.study import frame
+from castmates.study.class_names import named
+from castmates.study.spec import UNMANAGED, Plan, Prediction
+
+PAIRS, TOGETHER = "from pairs", "from pairs together"
+
+NOTHING = (math.nan, math.nan, math.nan)
+
+
+def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Both tables; empty where the study has no grid."""
+    cells, profiles = list[dict[str, Any]](), list[dict[str, Any]]()
+    for platform, own in effects.groupby("platform"):
+        if (grid := plan.prediction) is None:
+            break
+        about = {"study": plan.study, "platform": str(platform), "machine": plan.machine}
+        known = Known(own, grid)
+        cells += [row | about | {"lead": named(row["lead"], plan.machine)} for row in known.rows()]
+        profiles += [row | about for row in known.profiles()]
+    return {"predictions": frame(cells, PREDICTIONS), "profiles": frame(profiles, PROFILES)}
+
+
+class Known:
+    """What is known of a grid on one platform."""
+
+    def __init__(self, effects: pd.DataFrame, grid: Prediction) -> None:
+        self.grid = grid
+        self.losses = PredictedLosses.from_effects(effects, targets=grid.antagonists, hidden=grid.check)
+        self._every = best(seen_in(effects))  # those that check the fit included
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every cell of the grid, then everything else that was measured and can be predicted too."""
+        cells: dict[Cell, str] = {}
+        for lead in self.grid.leads:
+            cells |= {(lead, (name,)): GRID for name in self.grid.antagonists}
+        for cell, seen in self._every.items():
+            cells.setdefault(cell, SEVERAL if len(seen.beside) > 1 else PROFILE)
+        hidden = {frozenset(pair) for pair in self.grid.check}
+        for cell, part in cells.items():
+            checks = cell in self._every and frozenset((cell[0], *cell[1])) in hidden
+            yield self._row(cell, CHECK if checks else part)
+
+    def profiles(self) -> Iterator[dict[str, Any]]:
+        """The sensitivity of each lead, then the pressure of each antagonist."""
+        for lead in dict.fromkeys([*self.grid.leads, *self.grid.reporters]):
+            for bubble in self.grid.bubbles:
+                yield {"workload": lead, "profile": "sensitivity", "other": bubble, **self._loss((lead, (bubble,)))}
+        for name in dict.fromkeys([*self.grid.antagonists, *self.grid.bubbles]):
+            for reporter in self.grid.reporters:
+                yield {"workload": name, "profile": "pressure", "other": reporter, **self._loss((reporter, (name,)))}
+
+    def _row(self, cell: Cell, part: str) -> dict[str, Any]:
+        job, beside = cell
+        seen = self._every.get(cell)
+        guess = self.losses.guess(*cell) if part == CHECK or seen is None else self.losses.without(cell)
+        without = NOTHING if guess is None or seen is None else _ends(guess.loss)
+        return {
+            "lead": job,
+            "antagonists": "+".join(beside),
+            "partition": UNMANAGED,
+            "part": part,
+            **self._loss(cell),
+            "how": seen.how if seen is not None else _how(cell, guess),
+            **dict(zip(("without_pct", "without_low", "without_high"), without, strict=True)),
+            "error": without[0] - seen.pct if seen is not None else math.nan,
+        }
+
+    def _loss(self, cell: Cell) -> dict[str, Any]:
+        seen = self._every.get(cell)
+        loss = _measured(seen) if seen is not None else self.losses.of(*cell)
+        ends = NOTHING if loss is None else _ends(loss)
+        return {
+            **dict(zip(("loss_pct", "loss_low", "loss_high"), ends, strict=True)),
+            "blocks": 0 if seen is None else seen.blocks,
+            "source": "" if loss is None else loss.source,
+        }
+
+
+def _measured(seen: Seen) -> Loss:
+    return Loss(seen.pct, seen.low, seen.high, "measured")
+
+
+def _ends(loss: Loss) -> tuple[float, float, float]:
+    return loss.pct, loss.low, loss.high
+
+
+def _how(cell: Cell, guess: Guess | None) -> str:
+    if guess is None:
+        return ""
+    return PAIRS if len(cell[1]) == 1 else TOGETHER

@@ -1,0 +1,106 @@
+"""A measured study -> what its pairs lose that were not measured."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from castmates.analysis.prediction.pairs import FEWEST_PAIRS
+from castmates.analysis.prediction.quality import GRID
+from castmates.analysis.prediction.table import PAIRS, TOGETHER, Known, estimate_predictions
+from castmates.errors import CastmatesError
+from castmates.project import Project
+from castmates.results.columns.prediction import PREDICTIONS
+from castmates.results.columns.study import EFFECTS, frame
+from castmates.results.plans import read_plan
+from castmates.results.tables import Tables
+from castmates.study.class_names import named, without_class
+from castmates.study.node_classes import parts_of
+from castmates.study.spec import UNMANAGED, Plan, Prediction
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A combination that somebody wants to know: a job and all that runs beside it."""
+
+    lead: str
+    beside: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Predicting:
+    """A study with its effects and the grid that is predicted."""
+
+    project: Project
+    plan: Plan
+    effects: pd.DataFrame
+
+    @classmethod
+    def of(cls, project: Project) -> "Predicting":
+        """Of a study with tables. Without the key `predict` its grid is all that has been a lead or an antagonist."""
+        plan = read_plan(project.results.plan_file)
+        effects = Tables(project.results, project.study_file).needed("effects", EFFECTS)
+        if plan.prediction is None:
+            plan = plan.model_copy(update={"prediction": _everything(effects)})
+        return cls(project, plan, effects)
+
+    def predictions(self) -> pd.DataFrame:
+        """The table of the whole grid."""
+        tables = [
+            estimate_predictions(part, self.effects[self.effects["machine"] == part.machine])["predictions"]
+            for part in parts_of(self.plan)
+        ]
+        table = pd.concat(tables, ignore_index=True)
+        if table["without_pct"].isna().all():
+            mixes = self.effects.loc[_pairs(self.effects), "mix"].nunique()
+            raise CastmatesError(
+                f"{self.project.study_file}: {mixes} mixes of two programs were measured, and {FEWEST_PAIRS} are the "
+                "fewest from which others are predicted; add pairs, or the key `predict` (docs/prediction.md)."
+            )
+        return table
+
+    def one(self, asked: Asked) -> pd.DataFrame:
+        """The rows of one combination: of each class of nodes and platform."""
+        rows = []
+        for part in parts_of(self.plan):
+            grid = part.prediction or self.plan.prediction
+            own = self.effects[self.effects["machine"] == part.machine]
+            for platform, effects in own.groupby("platform"):
+                if grid is None or (loss := Known(effects, grid).losses.of(asked.lead, asked.beside)) is None:
+                    continue
+                how = PAIRS if len(asked.beside) == 1 else TOGETHER
+                rows.append(
+                    {
+                        "study": self.plan.study,
+                        "lead": named(asked.lead, part.machine),
+                        "antagonists": "+".join(sorted(asked.beside)),
+                        "partition": UNMANAGED,
+                        "part": GRID,
+                        "loss_pct": loss.pct,
+                        "loss_low": loss.low,
+                        "loss_high": loss.high,
+                        "how": how if loss.source == "predicted" else "",
+                        "blocks": 0,
+                        "platform": str(platform),
+                        "machine": part.machine,
+                        "source": loss.source,
+                    }
+                )
+        if not rows:
+            known = sorted({without_class(name) for name in self.effects["lead"]})
+            raise CastmatesError(
+                f"{self.project.study_file}: nothing was measured from which the loss of {asked.lead} beside "
+                f"{' and '.join(asked.beside)} follows; leads of this study are {', '.join(known)}."
+            )
+        return frame(rows, PREDICTIONS)
+
+
+def _pairs(effects: pd.DataFrame) -> "pd.Series[bool]":
+    plain = (effects["partition"] == UNMANAGED) & (effects["role"] == "lead") & effects["slowdown"].notna()
+    return plain & (effects["antagonists"] != "") & ~effects["antagonists"].str.contains(r"[+:]")
+
+
+def _everything(effects: pd.DataFrame) -> Prediction:
+    pairs = effects[_pairs(effects)]
+    leads = dict.fromkeys(map(without_class, pairs["lead"]))
+    return Prediction(leads=tuple(leads), antagonists=tuple(dict.fromkeys(pairs["antagonists"])))

@@ -1,0 +1,25 @@
+"""What a plan measures of a grid, and what it leaves to prediction, in words."""
+
+from collections.abc import Iterator
+
+from castmates.english import counted
+from castmates.study.spec import Plan
+
+
+def prediction_words(plan: Plan) -> str:
+    """A sentence or two; "" where nothing is predicted."""
+    return " ".join(_sentences(plan))
+
+
+def _sentences(plan: Plan) -> Iterator[str]:
+    grid = plan.prediction
+    if grid is None:
+        return
+    whole, fitted = len(grid.leads) * len(grid.antagonists), grid.profiles + grid.pairs
+    profiles = f", {grid.profiles} of them with bubbles and reporters" if grid.profiles else ""
+    yield (
+        f"{fitted} mixes{profiles}, which are {100 * fitted / whole:.0f} % of the grid's {whole} pairs, are measured; "
+        "what the other pairs lose is predicted from them, in both roles."
+    )
+    if grid.check:
+        yield f"{counted(len(grid.check), 'further pair')} {'shows' if len(grid.check) == 1 else 'show'} the error."

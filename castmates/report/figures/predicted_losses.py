@@ -1,0 +1,74 @@
+"""The figure `predicted_losses`: the whole grid of a study, measured cells plain and predicted ones hatched."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from castmates.analysis.prediction.quality import CHECK, GRID
+from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
+from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
+from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
+from castmates.report.figures.panels import SmallPrint, small_print
+from castmates.report.figures.style import empty_figure, styled
+from castmates.report.results import Results, records
+from castmates.report.text.prediction import loss_of, pair_of, source_of
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import READ_ALOUD, counted, units
+
+SHOWN = "measured"
+
+
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
+    """The figure and its source data."""
+    source = _cells(results)
+    with styled():
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        rows = panelled(_as_effects(source), "title")
+        cells = grid(rows, list(dict.fromkeys(rows["panel"])), means=False)
+        panels = [Panel(name, cells_of(rows[rows["panel"] == name])) for name in cells.panels]
+        return sheet(cells, panels, _notes(cells, rows, results), results), source
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if _cells(results)["loss_pct"].notna().any():
+        return ""
+    return f"No loss of the grid of {results.name} was measured, so none can be predicted."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure."""
+    cells = _cells(results)
+    return (
+        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone. Measured, with "
+        f"95 % t intervals between launches ({units(cells['blocks'])}), as the lead of a mix or as the antagonist in "
+        "one; hatched: predicted from the measured ones, with 95 % intervals of a further measurement. "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    rows = records(_cells(results))
+    parts = [f"{pair_of(row)} {loss_of(row)}, {source_of(row)}" for row in rows[:READ_ALOUD]]
+    more = f"; and {len(rows) - READ_ALOUD} more in the table of predictions" if len(rows) > READ_ALOUD else ""
+    return f"Losses of the whole grid: {'; '.join(parts)}{more}."
+
+
+def _cells(results: Results) -> pd.DataFrame:
+    table = results.predictions
+    return table[table["part"].isin([GRID, CHECK])]
+
+
+def _as_effects(cells: pd.DataFrame) -> pd.DataFrame:
+    """As the cells of every heatmap are."""
+    verdicts = cells["source"].map({"measured": SHOWN, "predicted": PREDICTED}).fillna("no data")
+    names = {f"loss_{end}": f"degradation_{end}" for end in ("pct", "low", "high")}
+    return cells.rename(columns=names).assign(verdict=verdicts, title="measured and predicted")
+
+
+def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
+    parts = ["\N{PLUS-MINUS SIGN} half of the 95 % interval"]
+    parts += [KEYS[verdict] for verdict in (PREDICTED, "no data") if (rows["verdict"] == verdict).any()]
+    left_out = sum(cells.left_out)
+    parts += [f"{counted(left_out, 'row or column')} more in the CSV"] if left_out else []
+    return small_print(width_of(cells), "; ".join(parts), results)

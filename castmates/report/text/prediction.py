@@ -1,0 +1,150 @@
+"""Predictions in words: how much was measured, how far off they are, and which pairs are worth measuring."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.prediction.conformal import FEWEST
+from castmates.analysis.prediction.quality import CHECK, GRID, SEVERAL, Quality, quality
+from castmates.english import counted, number
+from castmates.report.results import Results, records
+from castmates.report.text.words import interval, plain
+from castmates.study.spec import Prediction
+
+PUBLISHED = "1 to 2 %"  # Bubble-Up's error, of pairs on its machine
+WORTH = 5  # pairs that are named
+Row = Mapping[str, Any]
+
+
+def context(results: Results) -> dict[str, Any]:
+    """What the section of the page is made of."""
+    table = results.predictions
+    limit = results.study.recommend.lead_loss if results.study else None
+    return {
+        "sentences": list(sentences(table, results.plan.prediction, len(results.windows))),
+        "worth": worth_measuring(table, limit) if len(table) else [],
+        "rows": [_row(row) for row in records(table)],
+        "profiles": [
+            {**row, "source": source_of(row), "interval": _ends(row, "loss")} for row in records(results.profiles)
+        ],
+    }
+
+
+def _row(row: Row) -> Row:
+    return {
+        **row,
+        "source": source_of(row),
+        "how": row["how"] or "\N{EN DASH}",
+        "guessed": row["source"] == "predicted",
+        "interval": _ends(row, "loss"),
+        "without_interval": _ends(row, "without"),
+    }
+
+
+def _ends(row: Row, name: str) -> str:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return "" if math.isnan(low) or math.isnan(high) else interval(low, high)
+
+
+def sentences(predictions: pd.DataFrame, grid: Prediction | None, windows: int) -> Iterator[str]:
+    """What was measured, what is predicted, and how good that is."""
+    if predictions.empty:
+        return
+    yield from measured_words(predictions, grid, windows)
+    yield from quality_words(predictions)
+    if (lacking := predictions["source"] == "").any():
+        count = int(lacking.sum())
+        yield (
+            f"{counted(count, 'pair')} can be neither shown nor predicted: nothing was measured of "
+            f"{'its' if count == 1 else 'their'} lead, or of {'its' if count == 1 else 'their'} antagonist."
+        )
+
+
+def measured_words(predictions: pd.DataFrame, grid: Prediction | None, windows: int) -> Iterator[str]:
+    """How many losses of the grid were measured, in how many mixes, and how many are predicted."""
+    own = predictions[predictions["part"].isin([GRID, CHECK])]
+    lead, other, guessed = ((own["how"] == "as lead").sum(), (own["how"] == "as antagonist").sum(), _guessed(own).sum())
+    if grid is not None:
+        whole, fitted = len(grid.leads) * len(grid.antagonists), grid.profiles + grid.pairs
+        profiles = f", {grid.profiles} of them with bubbles or reporters," if grid.profiles else ""
+        check = f" {counted(len(grid.check), 'further mix')} checked it." if grid.check else ""
+        yield (
+            f"The model is fitted to {fitted} mixes{profiles} which are {100 * fitted / whole:.0f} % of the grid's "
+            f"{whole} pairs.{check} The whole study has {windows} windows."
+        )
+    yield (
+        f"Of {len(own)} losses {lead} were measured of the lead of a mix and {other} of the antagonist in one; "
+        f"{guessed} are predicted."
+    )
+
+
+def quality_words(predictions: pd.DataFrame) -> Iterator[str]:
+    """How far off predictions were: left out one by one, on fresh mixes, of several antagonists."""
+    yield _off(quality(predictions, GRID), "Left out one mix after the other, predicted losses of measured pairs")
+    fresh, several = quality(predictions, CHECK), quality(predictions, SEVERAL)
+    if fresh.count:
+        # Only these are no part of what the intervals were made from.
+        inside = f" {found_inside(fresh)}" if fresh.with_interval else ""
+        yield _off(fresh, "On fresh measured mixes, which the model never saw, predicted losses") + inside
+    if several.count:
+        yield _off(several, "Beside several antagonists, predicted losses")
+    yield f"Bubble-Up reports an error of {PUBLISHED} on its machine (Mars and others, MICRO 2011)."
+    known = predictions[_guessed(predictions)]
+    if len(known) and known["loss_low"].isna().any():
+        yield f"Predictions without an interval: 95 % need {FEWEST} measured losses of their kind."
+
+
+def _off(found: Quality, what: str) -> str:
+    if not found.count:
+        return f"{what} cannot be compared: none was measured."
+    return (
+        f"{what} are off by {number(found.mean)} points on average and {number(found.largest)} at most "
+        f"({counted(found.count, 'loss')})."
+    )
+
+
+def found_inside(found: Quality) -> str:
+    """How many intervals contain what was measured."""
+    return f"{found.inside} of {found.with_interval} lie in the predicted 95 % interval."
+
+
+def worth_measuring(predictions: pd.DataFrame, limit: float | None) -> list[str]:
+    """The predicted pairs that are worth measuring: those that may be on either side of a limit, the widest first."""
+    rows: list[dict[Any, Any]] = predictions[_guessed(predictions)].to_dict("records")
+    open_ = [row for row in rows if limit is not None and row["loss_low"] < limit < row["loss_high"]]
+    chosen = sorted(open_ or rows, key=_width, reverse=True)[:WORTH]
+    why = f"which may lose more or less than {number(limit)} %" if open_ and limit is not None else "the least certain"
+    return [f"{pair_of(row)} {loss_of(row)}, {why}" for row in chosen]
+
+
+def pair_of(row: Row) -> str:
+    """chase beside stream."""
+    return f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
+
+
+def loss_of(row: Row) -> str:
+    """12.3 % [10.1, 14.0]."""
+    if math.isnan(row["loss_pct"]):
+        return "unknown"
+    known = not math.isnan(row["loss_low"])
+    return f"{number(row['loss_pct'])} %" + (f" {interval(row['loss_low'], row['loss_high'])}" if known else "")
+
+
+def source_of(row: Row) -> str:
+    """Where a loss comes from: measured, modelled, predicted; predicted from a model of a machine."""
+    if row["source"] == "measured":
+        return str(row["platform"])
+    if row["source"] == "predicted":
+        return "predicted" if row["platform"] == "measured" else f"predicted ({row['platform']})"
+    return "not known"
+
+
+def _width(row: Row) -> float:
+    width = row["loss_high"] - row["loss_low"]
+    return math.inf if math.isnan(width) else float(width)
+
+
+def _guessed(table: pd.DataFrame) -> "pd.Series[bool]":
+    return table["source"] == "predicted"
