@@ -8,6 +8,7 @@ from castmates.project import Project
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
 from castmates.study import after_rounds
+from castmates.study.adaptive import as_launched
 from castmates.study.companies import launch_guess, round_guess
 from castmates.study.looks import company_of, needed
 from castmates.study.schedule import turns_of
@@ -64,7 +65,7 @@ def seconds_of_block(
 
     `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
     """
-    design, company = block.design, block.company
+    design, company = block.design, as_launched(block).company
     rounds = design.rounds + spare * design.spare_rounds
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * rounds * turns_of(company.scenes, company.members)

@@ -21,7 +21,8 @@ SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
-LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts")
+LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts", "later")
+LATER_IN_DESIGNS = ("decided", "adaptive")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -181,11 +182,12 @@ class Design(Frozen):
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
     decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
+    adaptive: bool = False  # looks on the way decide which mixes a launch measures
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "decided" or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_DESIGNS or value}
 
 
 class Company(Frozen):
@@ -218,6 +220,12 @@ class Block(Frozen):
     number: int
     seed: int
     design: Design
+    skipped: tuple[str, ...] = ()  # identities of mixes that looks left out of this launch: a decision, as of rounds
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: blocks from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "skipped" or value}
 
     @property
     def path(self) -> str:
@@ -257,6 +265,7 @@ class Plan(Frozen):
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
     machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
     ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed
+    later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
 
     @property
     def machine(self) -> str:
