@@ -18,7 +18,7 @@ BEST, WORSE, ALIKE = "best", "worse", "alike"  # in an order
 NOTHING = "nothing"  # no launch gave anything: more of the same will not either
 ENOUGH_LEFT = 4  # launches that a further cell can still get, or its own interval would be of no use
 FEW_BETWEEN = 2  # cells between two that have different answers: so few are measured at once
-WIDE = 2.0  # margins between two neighbours, beyond which the cells between are measured and not interpolated
+WIDE = 2.0  # margins between two neighbours, up to which nothing between them can be far from what is interpolated
 
 
 @dataclass(frozen=True)
@@ -116,27 +116,39 @@ def _place(now: Known, rivals: Sequence[Known], margin: float) -> str:
 def _wanted(
     curve: Curve, look: Look, known: Mapping[str, Known], there: Mapping[str, Asked]
 ) -> Iterator[tuple[Cell, str]]:
-    """Cells of a curve that may change an answer, or lie between neighbours too far apart; each with the reason."""
+    """Cells of a curve that may change an answer, or where it bends between neighbours far apart; with the reason."""
     places = [place for place, cell in enumerate(curve.cells) if cell.identity in there]
     seen = [place for place in places if known.get(curve.cells[place].identity, Known(0, 0, math.inf)).launches]
     if falls(curve, [known.get(cell.identity) for cell in curve.cells]):
         yield from ((cell, f"{curve.family} does not only rise, or only fall: all of it is measured")
                     for cell in curve.cells)  # fmt: skip
         return
+    bend = _bends(curve, known, seen)
     for left, right in zip(places, places[1:], strict=False):
         between = curve.cells[left + 1 : right]
         if not between or left not in seen or right not in seen:
             continue
         ends = curve.cells[left], curve.cells[right]
-        slow, quick = (known[end.identity] for end in ends)
+        slow, quick = known[ends[0].identity], known[ends[1].identity]
         edges = {look.questions[cell.identity].edge for cell in between}
         middle = between[(len(between) - 1) // 2 : len(between) // 2 + 1][:1]
         names = f"{ends[0].partition} and {ends[1].partition}"
         if any(slow.log > edge >= quick.log for edge in edges):
             few = between if len(between) <= FEW_BETWEEN else middle
             yield from ((cell, f"the answer changes between {names}") for cell in few)
-        elif slow.log - quick.log > WIDE * look.margin:
-            yield from ((cell, f"{names} lie too far apart") for cell in middle)
+        elif slow.log - quick.log > WIDE * look.margin and bend.get(left, 0.0) + bend.get(right, 0.0) > look.margin:
+            yield from ((cell, f"the curve bends near {names}") for cell in middle)
+
+
+def _bends(curve: Curve, known: Mapping[str, Known], seen: Sequence[int]) -> dict[int, float]:
+    """By place: how far a measured cell lies from the straight line between its measured neighbours."""
+    found: dict[int, float] = {}
+    for before, place, after in zip(seen, seen[1:], seen[2:], strict=False):
+        cells = [curve.cells[each] for each in (before, place, after)]
+        first, own, last = (known[cell.identity].log for cell in cells)
+        share = (cells[1].amount - cells[0].amount) / (cells[2].amount - cells[0].amount)
+        found[place] = abs(own - (first + share * (last - first)))
+    return found
 
 
 def falls(curve: Curve, known: Collection[Known | None]) -> bool:
