@@ -66,6 +66,7 @@ class PlannedSweep:
             lead_loss=study.recommend.lead_loss,
             trials=self.project.trials(self.cache),
             protocol=PROTOCOL,
+            adaptive=study.budget.adaptive,
         )
 
     @cached_property

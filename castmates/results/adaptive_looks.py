@@ -48,7 +48,7 @@ def going_on(look: Look) -> list[str]:
 
 
 def as_decided(plan: Plan, folder: StudyFolder) -> Plan:
-    """The plan with the mixes that its launches leave out, as far as looks decided that; a measured launch keeps its own."""
+    """The plan with the mixes that launches leave out, as far as looks decided that; a measured one keeps its own."""
     if not plan.later and not any(block.design.adaptive for block in plan.blocks):
         return plan
     looks = [frozenset(going_on(look)) for look in read_adaptive_looks(plan, folder)]

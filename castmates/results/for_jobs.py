@@ -34,6 +34,7 @@ class Terms:
     lead_loss: float | None
     protocol: int
     trials: Mapping[str, str]  # short names of the records that results are shown with
+    adaptive: bool = False
 
     @property
     def folder(self) -> StudyFolder:

@@ -18,7 +18,7 @@ def skipped_at(company: Company, measured: Collection[str] | None, later: Collec
 
 
 def as_launched(block: Block) -> Block:
-    """The block with what its launch measures alone: mixes that are left out take their scenes and members with them."""
+    """The block with only what its launch measures: mixes that are left out take their scenes and members along."""
     if not block.skipped:
         return block
     company = block.company

@@ -1,4 +1,4 @@
-"""Curves of a mix: partitions that give more and more of one thing, over which the lead's rate only rises or only falls.
+"""Curves of a mix: partitions that give more and more of one thing, over which a rate only rises or only falls.
 
 A curve is what an adaptive study need not measure in full: what lies between two measured cells is bounded by them.
 """

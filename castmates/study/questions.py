@@ -48,8 +48,3 @@ def questions(mixes: Sequence[Mix], limit_pct: float | None, margin: float) -> d
         else:
             found[mix.identity] = of_knee if on_ways[mix.identity] else of_margin
     return found
-
-
-def words_of(question: Question) -> str:
-    """The edge in words: `loses more than 3 %`."""
-    return f"{100 * -math.expm1(-question.edge):.3g} %"

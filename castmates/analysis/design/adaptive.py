@@ -8,8 +8,9 @@ is made so, and the simulated coverage of the intervals that are printed afterwa
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from castmates.study.budget_keys import FRESH
+from castmates.study.budget_keys import FEWEST_AT_A_LOOK, FRESH
 from castmates.study.curves import Cell, Curve
 from castmates.study.questions import ORDER, Question
 
@@ -18,6 +19,7 @@ BEST, WORSE, ALIKE = "best", "worse", "alike"  # in an order
 NOTHING = "nothing"  # no launch gave anything: more of the same will not either
 ENOUGH_LEFT = 4  # launches that a further cell can still get, or its own interval would be of no use
 FEW_BETWEEN = 2  # cells between two that have different answers: so few are measured at once
+CLEARLY = 2.0  # times as far from the edge as is certain: then it stops at once, as nearly every study would stop there
 WIDE = 2.0  # margins between two neighbours, up to which nothing between them can be far from what is interpolated
 
 
@@ -48,6 +50,7 @@ class Asked:
     launches: int = 0
     answer: str = ""
     answered_after: int = 0  # launches; 0 without an answer
+    clear: bool = False  # the answer, beyond what further launches could change
     goes_on: bool = True
     why: str = ""  # it was added; "" for those of the first grid
 
@@ -77,17 +80,22 @@ def decide(look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> l
 
 def _judged(asked: Asked, look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> Asked:
     now = known.get(asked.identity, Known(0, math.nan, math.inf))
-    answer, after = asked.answer, asked.answered_after
+    answer, after, clear = asked.answer, asked.answered_after, asked.clear
     if not answer:
-        answer = _answer(asked.identity, look.questions[asked.identity], known, look, before)
+        question = look.questions[asked.identity]
+        answer = _answer(asked.identity, question, known, look, before)
         after = now.launches if answer else 0
-    stops = answer == NOTHING or bool(answer and now.launches >= after + FRESH)
-    return Asked(asked.identity, now.launches, answer, after, look.left > 0 and not stops, asked.why)
+        clear = answer == NOTHING or _is_clear(now, question)
+    stops = clear or bool(answer and now.launches >= after + FRESH)
+    return Asked(asked.identity, now.launches, answer, after, clear, look.left > 0 and not stops, asked.why)
 
 
-def _answer(
-    identity: str, question: Question, known: Mapping[str, Known], look: Look, before: Sequence[Asked]
-) -> str:
+def _is_clear(now: Known, question: Question) -> bool:
+    """Whether it lies far beyond the edge, after so many launches that it has an interval to be printed."""
+    return now.launches >= FEWEST_AT_A_LOOK and abs(now.log - question.edge) > CLEARLY * now.half
+
+
+def _answer(identity: str, question: Question, known: Mapping[str, Known], look: Look, before: Sequence[Asked]) -> str:
     now = known.get(identity)
     if now is None or not now.launches:
         return NOTHING
@@ -119,12 +127,12 @@ def _wanted(
     """Cells of a curve that may change an answer, or where it bends between neighbours far apart; with the reason."""
     places = [place for place, cell in enumerate(curve.cells) if cell.identity in there]
     seen = [place for place in places if known.get(curve.cells[place].identity, Known(0, 0, math.inf)).launches]
-    if falls(curve, [known.get(cell.identity) for cell in curve.cells]):
+    if contradicted([known.get(cell.identity) for cell in curve.cells]):
         yield from ((cell, f"{curve.family} does not only rise, or only fall: all of it is measured")
                     for cell in curve.cells)  # fmt: skip
         return
     bend = _bends(curve, known, seen)
-    for left, right in zip(places, places[1:], strict=False):
+    for left, right in pairwise(places):
         between = curve.cells[left + 1 : right]
         if not between or left not in seen or right not in seen:
             continue
@@ -151,8 +159,8 @@ def _bends(curve: Curve, known: Mapping[str, Known], seen: Sequence[int]) -> dic
     return found
 
 
-def falls(curve: Curve, known: Collection[Known | None]) -> bool:
-    """Whether the lead is, for certain, slower in a cell of the curve than in one before it."""
+def contradicted(known: Collection[Known | None]) -> bool:
+    """Whether the lead is, for certain, slower in a cell of a curve than in one before it."""
     before: list[Known] = []
     for each in known:
         if each is None or not each.launches or math.isinf(each.half):

@@ -1,7 +1,7 @@
 """Windows -> what an adaptive study knows of each of its mixes at a look.
 
-A mix is judged by how all mixes of its lead scatter together: by its own scatter alone, those would stop first whose few
-launches agree by luck, and their printed intervals, which are made of the same scatter, would be too narrow.
+A mix is judged by how all mixes of its lead scatter together: by its own scatter alone, those would stop first whose
+few launches agree by luck, and their printed intervals, which are made of the same scatter, would be too narrow.
 """
 
 import math
@@ -35,8 +35,8 @@ def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
     own, contrasts = planned(windows, plan), against_solo(plan)
     values = per_launch(pair(own, contrasts), BY)
     table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY)
-    spread = values.groupby(list(BY), observed=True)["value"].std()
-    spread = spread.reindex(pd.MultiIndex.from_frame(table[list(BY)])).to_numpy(dtype=float)
+    spreads = values.groupby(list(BY), observed=True)["value"].std()
+    spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[list(BY)])), dtype=float)
     launches = table["blocks"].to_numpy(dtype=float)
     groups = pd.factorize(table["lead"].astype(str) + " " + table["platform"].astype(str))[0]
     half = halves(launches, spread, groups)

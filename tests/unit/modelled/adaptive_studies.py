@@ -1,7 +1,7 @@
-"""Adaptive studies on the modelled machine, many at once: their scatter is the machine's, their looks are the real ones.
+"""Adaptive studies on the modelled machine, many at once: they scatter as the machine does, their looks are real.
 
-What a launch gives is drawn as `test_oracle.py` draws it (a test there compares that with the machine itself). Looks are
-taken by the code that takes them in a sweep, and intervals are made by the code that makes the printed ones.
+What a launch gives is drawn as `test_oracle.py` draws it (a test there compares that with the machine itself). Looks
+are taken by the code that takes them in a sweep, and intervals are made by the code that makes the printed ones.
 """
 
 import math

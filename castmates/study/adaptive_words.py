@@ -1,0 +1,76 @@
+"""What the looks of an adaptive study decided, in words."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from castmates.study.questions import Question
+from castmates.study.spec import UNMANAGED
+
+FEW = 6  # sentences of one look
+OPEN = "is still open"
+PLACES = {
+    "best": "loses least of all partitions",
+    "worse": "loses more than the best partition",
+    "alike": "loses as much as the best partition",
+    "nothing": "no launch gave anything",
+}
+
+
+class _Asked(Protocol):
+    """A mix that is measured, at a look."""
+
+    @property
+    def answer(self) -> str: ...
+    @property
+    def goes_on(self) -> bool: ...
+    @property
+    def launches(self) -> int: ...
+    @property
+    def why(self) -> str: ...
+
+
+def reason(asked: _Asked, question: Question) -> str:
+    """Why a mix goes on, or stops."""
+    if asked.answer:
+        found = PLACES.get(asked.answer) or f"loses {asked.answer} than {edge_of(question)} for certain"
+        return f"{found}; a few more launches keep its interval honest" if asked.goes_on else found
+    if not asked.launches:
+        return f"is added, because {asked.why}"
+    if math.isnan(question.edge):
+        return f"whether it loses least {OPEN}"
+    return f"whether it loses more than {edge_of(question)} {OPEN}"
+
+
+def edge_of(question: Question) -> str:
+    """The edge as a loss."""
+    return f"{-100 * math.expm1(-question.edge):.3g} %"
+
+
+def sentences(look: Mapping[str, Any]) -> list[str]:
+    """What one look decided: a line for the whole, then one for each mix that stopped or was added, as far as few."""
+    cells = look["cells"]
+    going = [cell for cell in cells if cell["goes_on"]]
+    head = f"Look {look['look']}: {len(going)} of {len(cells)} measured mixes and partitions go on."
+    told = [cell for cell in cells if not cell["goes_on"] or not cell["launches"]]
+    lines = [f"{name_of(cell)} {'stops' if not cell['goes_on'] else 'begins'}: {cell['why']}" for cell in told[:FEW]]
+    return [head, *lines, *([f"… and {len(told) - FEW} more"] if len(told) > FEW else [])]
+
+
+def summary(looks: Sequence[Mapping[str, Any]]) -> str:
+    """What the looks of a study came to; "" before the first one."""
+    if not looks:
+        return ""
+    cells = looks[-1]["cells"]
+    counts = Counter("open" if not cell["answer"] else "answered" for cell in cells)
+    still = sum(cell["goes_on"] for cell in cells)
+    parts = [f"{counts['answered']} of {len(cells)} measured mixes and partitions have their answer"]
+    parts += [f"{still} go on"] if still else []
+    parts += [f"{counts['open']} stay open"] if counts["open"] and not still else []
+    return f"{', '.join(parts)}, after {len(looks)} look{'s' * (len(looks) != 1)}."
+
+
+def name_of(cell: Mapping[str, Any]) -> str:
+    """`ranking+stream under split-4`."""
+    return cell["mix"] if cell["partition"] == UNMANAGED else f"{cell['mix']} under {cell['partition']}"
