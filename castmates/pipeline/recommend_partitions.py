@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from castmates.analysis.effects.pooling import pooled, without_left_out
+from castmates.analysis.partitions.curve_table import curves_table
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
@@ -49,6 +50,7 @@ def _of_part(
         "knees": knees(curves, plan.cache.ways if plan.cache else None),
         "pareto": pareto,
         "recommendations": of_limit(plan, pareto, limit_pct),
+        "curves": curves_table(held, effects),
     }
 
 

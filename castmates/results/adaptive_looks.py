@@ -17,6 +17,14 @@ OF_CELL = ("identity", "mix", "partition", "launches", "answer", "answered_after
 Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that was asked for what is known and decided
 
 
+def is_adaptive(file: Path) -> bool:
+    """Whether this is a look of an adaptive study."""
+    try:
+        return CELLS in json.loads(file.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False  # whoever reads it as the other kind reports what is wrong with it
+
+
 def read_adaptive_look(file: Path) -> Look:
     """What one look decided."""
     try:
@@ -35,6 +43,8 @@ def read_adaptive_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
     looks: list[Look] = []
     for number in range(1, len(plan.looks) + 1):
         if not (file := folder.look_file(number)).is_file():
+            break
+        if not is_adaptive(file):
             break
         looks.append(read_adaptive_look(file))
         if not looks[-1]["companies"]:

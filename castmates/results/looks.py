@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.results.adaptive_looks import CELLS, read_adaptive_look
+from castmates.results.adaptive_looks import is_adaptive, read_adaptive_look
 from castmates.results.folder import StudyFolder
 from castmates.study.looks import reached_words, until_nobody_goes_on
 from castmates.study.spec import Plan
@@ -25,14 +25,6 @@ def went_on(file: Path) -> list[str]:
     if is_adaptive(file):
         return list(read_adaptive_look(file)["companies"])
     return [reached["company"] for reached in read_look(file)["reached"] if reached["goes_on"]]
-
-
-def is_adaptive(file: Path) -> bool:
-    """Whether this is a look of an adaptive study."""
-    try:
-        return CELLS in json.loads(file.read_bytes())
-    except (OSError, ValueError, TypeError):
-        return False  # whoever reads it as the other kind reports what is wrong with it
 
 
 def precision_words(plan: Plan, folder: StudyFolder, wanted: float | None) -> str:
