@@ -10,7 +10,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_hex
 from matplotlib.patches import Rectangle
 
-from castmates.report.figures.style import INK, PALE, SHADES, SMALL
+from castmates.analysis.partitions.curve_table import INTERPOLATED
+from castmates.report.figures.style import INK, NOT_MEASURED_HATCH, PALE, SHADES, SMALL
 from castmates.report.figures.values import with_value
 from castmates.report.text.words import counted, interval, number, percent_of, plain, within
 
@@ -21,6 +22,7 @@ KEYS = {
     "unclear": "grey: not clear",
     "too few blocks": "dashed [ ]: within launch only",
     "no data": "hatched: no data",
+    INTERPOLATED: "dotted ≈: interpolated, with its bound; not measured",
 }
 IN_WORDS = {
     "slower": "a loss",
@@ -28,6 +30,7 @@ IN_WORDS = {
     "equivalent": "within the margin",
     "unclear": "not clear",
     "too few blocks": "within launch only",
+    INTERPOLATED: "interpolated",
 }
 SURE = ("slower", "faster")
 GREY_INK = "#555555"
@@ -69,6 +72,10 @@ def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: floa
         return
     fill, ink = (PALE, GREY_INK) if verdict == "unclear" else colours(row["degradation_pct"], limit)
     axes.add_patch(with_value(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0), _value(row)))
+    if verdict == INTERPOLATED:
+        axes.add_patch(
+            Rectangle((x, y), 1, 1, fill=False, edgecolor=ink, alpha=0.25, hatch=NOT_MEASURED_HATCH, linewidth=0)
+        )
     _frame(axes, x, y, "white", dashed=False)
     if verdict == "too few blocks" and not close:
         _frame(axes, x, y, ink, dashed=True)
@@ -129,6 +136,8 @@ def _words(row: dict[str, Any]) -> tuple[str, str]:
         return value, interval(*within(row))
     half = (row["degradation_high"] - row["degradation_low"]) / 2
     spread = "" if math.isnan(half) else f"± {number(half)}"
+    if verdict == INTERPOLATED:
+        return f"≈ {value}", "" if math.isnan(half) else interval(row["degradation_low"], row["degradation_high"])
     if verdict == "equivalent":
         return "≈ 0", f"{value} {spread}"
     return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, spread

@@ -27,6 +27,7 @@ INK, GREY, PALE, ALARM = "#1a1a1a", "#5f5f5f", "#ececec", "#8c1d18"
 # Okabe and Ito's colours without the yellow, which is lost on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4fb5")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+NOT_MEASURED_HATCH = "...."  # of cells whose number no launch measured
 SHADES = "RdBu_r"  # red: slower, blue: faster; distinct with any common colour blindness
 
 STYLE_FILE = files("castmates.report.figures") / "castmates.mplstyle"
