@@ -44,7 +44,13 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
         for company in plan.companies
         if company.id in later and any(mix.identity in going for mix in company.mixes)
     ]
-    return {"look": number, "companies": companies, CELLS: _cells(plan, asked, asks, found)}
+    full = sum(len(block.company.scenes) * block.design.rounds for block in plan.blocks)
+    return {
+        "look": number,
+        "full_windows": full,
+        "companies": companies,
+        CELLS: _cells(plan, asked, asks, found),
+    }
 
 
 def text_of(look: Mapping[str, Any]) -> str:

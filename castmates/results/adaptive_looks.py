@@ -30,7 +30,8 @@ def read_adaptive_look(file: Path) -> Look:
     try:
         look = json.loads(file.read_bytes())
         cells = [{key: cell[key] for key in OF_CELL} | cell for cell in look[CELLS]]
-        return {"look": int(look["look"]), "companies": list(look["companies"]), CELLS: cells}
+        numbers = {key: int(look[key]) for key in ("look", "full_windows")}
+        return {**numbers, "companies": list(look["companies"]), CELLS: cells}
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise CastmatesError(
             f"{file}: this is not what a look leaves ({type(problem).__name__}); remove it and run the same "

@@ -58,6 +58,17 @@ def sentences(look: Mapping[str, Any]) -> list[str]:
     return [head, *lines, *([f"… and {len(told) - FEW} more"] if len(told) > FEW else [])]
 
 
+def saved(look: Mapping[str, Any], windows: int) -> str:
+    """How much less than the full grid was measured."""
+    full = look["full_windows"]
+    if not full or windows >= full:
+        return ""
+    return (
+        f"{windows:,} windows were measured; the full grid with the most launches has {full:,}: "
+        f"{100 * (1 - windows / full):.0f} % fewer."
+    )
+
+
 def summary(looks: Sequence[Mapping[str, Any]]) -> str:
     """What the looks of a study came to; "" before the first one."""
     if not looks:
