@@ -36,7 +36,9 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
     found = known(part_of(plan, paths), windows)
     asks = questions(plan.mixes, terms.limit_pct, terms.margin)
     look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
-    asked = decide(look, found, _before(plan, folder, number, found))
+    before = _before(plan, folder, number, found)
+    asked = decide(look, found, before)
+    went_on_before = {each.identity for each in before if each.goes_on}
     going = {each.identity for each in asked if each.goes_on}
     later = {path.rpartition("/")[0] for added in plan.looks[number:] for path in added}
     companies = [
@@ -49,7 +51,10 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
         "look": number,
         "full_windows": full,
         "companies": companies,
-        CELLS: _cells(plan, asked, asks, found),
+        CELLS: [
+            cell | {"is_news": (cell["identity"] in went_on_before) != cell["goes_on"]}
+            for cell in _cells(plan, asked, asks, found)
+        ],
     }
 
 

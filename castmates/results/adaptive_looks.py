@@ -13,7 +13,7 @@ from castmates.study.plan_text import Launch
 from castmates.study.spec import Block, Plan
 
 CELLS = "cells"  # what a look at mixes has, and one at the precision has not
-OF_CELL = ("identity", "mix", "partition", "launches", "answer", "answered_after", "goes_on", "why")
+OF_CELL = ("identity", "mix", "partition", "launches", "answer", "answered_after", "goes_on", "why", "is_news")
 Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that was asked for what is known and decided
 
 

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from castmates.english import listed
 from castmates.study.questions import Question
-from castmates.study.spec import UNMANAGED
 
-FEW = 6  # sentences of one look
+FEW = 12  # lines of one look
 OPEN = "is still open"
 PLACES = {
     "best": "loses least of all partitions",
@@ -37,7 +37,7 @@ def reason(asked: _Asked, question: Question) -> str:
         found = PLACES.get(asked.answer) or f"loses {asked.answer} than {edge_of(question)} for certain"
         return f"{found}; a few more launches keep its interval honest" if asked.goes_on else found
     if not asked.launches:
-        return f"is added, because {asked.why}"
+        return f"because {asked.why}"
     if math.isnan(question.edge):
         return f"whether it loses least {OPEN}"
     return f"whether it loses more than {edge_of(question)} {OPEN}"
@@ -49,13 +49,24 @@ def edge_of(question: Question) -> str:
 
 
 def sentences(look: Mapping[str, Any]) -> list[str]:
-    """What one look decided: a line for the whole, then one for each mix that stopped or was added, as far as few."""
+    """What one look decided: a line for the whole, then one for all of a mix that stop or begin for one reason."""
     cells = look["cells"]
-    going = [cell for cell in cells if cell["goes_on"]]
-    head = f"Look {look['look']}: {len(going)} of {len(cells)} measured mixes and partitions go on."
-    told = [cell for cell in cells if not cell["goes_on"] or not cell["launches"]]
-    lines = [f"{name_of(cell)} {'stops' if not cell['goes_on'] else 'begins'}: {cell['why']}" for cell in told[:FEW]]
-    return [head, *lines, *([f"… and {len(told) - FEW} more"] if len(told) > FEW else [])]
+    going = sum(cell["goes_on"] for cell in cells)
+    head = f"Look {look['look']}: {going} of {len(cells)} measured mixes and partitions go on."
+    alike: dict[tuple[str, bool, str], list[str]] = {}
+    for cell in (cell for cell in cells if cell["is_news"]):
+        alike.setdefault((cell["mix"], cell["goes_on"], cell["why"]), []).append(cell["partition"])
+    lines = [_line(mix, goes_on, why, names) for (mix, goes_on, why), names in alike.items()]
+    return [head, *lines[:FEW], *([f"… and {len(lines) - FEW} more reasons"] if len(lines) > FEW else [])]
+
+
+def _line(mix: str, goes_on: bool, why: str, names: Sequence[str]) -> str:
+    who = f"{mix}, {listed(list(names))}"
+    return (
+        f"{who}: {'begins' if goes_on else 'stops'}, {why}"
+        if len(names) == 1
+        else f"{who}: {'begin' if goes_on else 'stop'}, each {why}"
+    )
 
 
 def saved(look: Mapping[str, Any], windows: int) -> str:
@@ -80,8 +91,3 @@ def summary(looks: Sequence[Mapping[str, Any]]) -> str:
     parts += [f"{still} go on"] if still else []
     parts += [f"{counts['open']} stay open"] if counts["open"] and not still else []
     return f"{', '.join(parts)}, after {len(looks)} look{'s' * (len(looks) != 1)}."
-
-
-def name_of(cell: Mapping[str, Any]) -> str:
-    """`ranking+stream under split-4`."""
-    return cell["mix"] if cell["partition"] == UNMANAGED else f"{cell['mix']} under {cell['partition']}"
