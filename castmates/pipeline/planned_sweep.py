@@ -67,6 +67,7 @@ class PlannedSweep:
             latency=study.recommend.limits_ms,
             trials=self.project.trials(self.cache),
             protocol=PROTOCOL,
+            adaptive=study.budget.adaptive,
         )
 
     @cached_property

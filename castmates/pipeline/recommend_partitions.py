@@ -8,6 +8,7 @@ import pandas as pd
 
 from castmates.analysis.effects.pooling import joined, pooled, without_left_out
 from castmates.analysis.explanations.loads import loads
+from castmates.analysis.partitions.curve_table import curves_table
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
@@ -60,6 +61,7 @@ def _of_part(
         "knees": knees(curves, plan.cache.ways if plan.cache else None),
         "pareto": pareto,
         "recommendations": of_limit(plan, pareto, limit_pct),
+        "curves": curves_table(held, effects),
     }
 
 

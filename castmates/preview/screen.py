@@ -101,6 +101,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
     if outline.controls:
         pairs = [f"{program} beside {others} {MUST[kind]}" for kind, program, others in outline.controls]
         yield "Controls", ", ".join(pairs)
+    if outline.adaptive:
+        yield "Adaptive", outline.adaptive
     if outline.chances.pairs:
         yield "Will it find anything?", "\n".join(chances_words(outline.chances))
     if mixes := on_mixes(outline.notes):

@@ -23,6 +23,8 @@ from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
 from castmates.results import block_tables
+from castmates.results.adaptive_looks import Look as AdaptiveLook
+from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
@@ -30,7 +32,7 @@ from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
-from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
+from castmates.results.columns.partitions import CURVES, KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.services import LOADS, SERVICES
 from castmates.results.columns.study import (
@@ -130,6 +132,9 @@ class Results:
     """What pairs of a grid lose, measured or predicted, and how far predictions are off."""
     profiles: StudyTable = StudyTable("profiles", PROFILES, later=True)
     """The sensitivity and the pressure of each workload, by its bubbles and reporters."""
+    curves: StudyTable = StudyTable("curves", CURVES, later=True)
+    """Of an adaptive study, what was measured of each curve, and what is interpolated between."""
+    adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
@@ -345,6 +350,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
         plan=plan,
         recorded=_recorded(here, plan),
         looks=tuple(read_looks(plan, here)),
+        adaptive_looks=tuple(read_adaptive_looks(plan, here)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
         folder=here,

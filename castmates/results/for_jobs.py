@@ -35,6 +35,7 @@ class Terms:
     latency: Mapping[str, float]  # limits in ms, by quantile
     protocol: int
     trials: Mapping[str, str]  # short names of the records that results are shown with
+    adaptive: bool = False
 
     @property
     def folder(self) -> StudyFolder:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from castmates.errors import CastmatesError
+from castmates.results.adaptive_looks import as_decided, decided_launch
 from castmates.results.folder import StudyFolder
 from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
@@ -19,9 +20,9 @@ Made = TypeVar("Made")
 
 
 def read_plan(file: Path) -> Plan:
-    """The plan as a rule wrote it, with the rounds that were decided since then."""
-    plan = _written(file, plan_of)
-    return with_decisions(plan, decided_rounds(StudyFolder(file.parent)))
+    """The plan as a rule wrote it, with what was decided since then: rounds, and mixes that launches leave out."""
+    plan, folder = _written(file, plan_of), StudyFolder(file.parent)
+    return as_decided(with_decisions(plan, decided_rounds(folder)), folder)
 
 
 def read_launch(file: Path, path: str) -> Launch | None:
@@ -30,6 +31,8 @@ def read_launch(file: Path, path: str) -> Launch | None:
     Every launch comes here: the others, which may be thousands, are not made.
     """
     launch = _written(file, lambda text: launch_of(text, path))
+    if launch is not None and launch.block.design.adaptive:
+        launch = decided_launch(launch, StudyFolder(file.parent))
     if launch is None or not launch.block.design.decided:
         return launch
     block = launch.block

@@ -36,6 +36,7 @@ from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
 from castmates.runner.rounds.requests import recorded, slice_columns, window_columns
 from castmates.runner.rounds.window import Window
+from castmates.study.adaptive import scenes_measured
 from castmates.workloads import programs
 
 # As castmates.files names them.
@@ -270,7 +271,14 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "versions": _versions(),
         "platform": outcome.platform,
         "members": {process.name: _member(process) for process in outcome.cast},
-    } | {name: facts for name, facts in (("truth", outcome.truth), ("processor", outcome.processor)) if facts}
+    } | {name: facts for name, facts in _sometimes(outcome).items() if facts}
+
+
+def _sometimes(outcome: Outcome) -> dict[str, Any]:
+    """What only some records have; `scenes` are those that were measured, where looks left some out."""
+    block = outcome.block
+    scenes = [scene.name for scene in scenes_measured(block)] if block.skipped else []
+    return {"truth": outcome.truth, "processor": outcome.processor, "scenes": scenes}
 
 
 def _processor(outcome: Outcome) -> str | None:

@@ -54,6 +54,8 @@ class Launch(NamedTuple):
     block: Block
     needs: Mapping[str, int]  # the bytes that each workload takes, where they matter
     machines: Sequence[NodeClass] = ()  # the classes of nodes
+    looks: Sequence[Sequence[str]] = ()  # as in the plan
+    later: Sequence[str] = ()
 
 
 def launch_of(text: str | bytes, path: str) -> Launch | None:
@@ -71,13 +73,16 @@ def launch_of(text: str | bytes, path: str) -> Launch | None:
     if found is None:
         return None
     machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
-    return _launch(Block.model_validate(found), content.get("memory", {}), machines)
+    launch = _launch(Block.model_validate(found), content.get("memory", {}), machines)
+    return launch._replace(looks=content.get("looks", ()), later=content.get("later", ()))
 
 
 def launch_in(plan: Plan, path: str) -> Launch | None:
     """One block of a plan."""
     found = next((block for block in plan.blocks if block.path == path), None)
-    return None if found is None else _launch(found, plan.memory, plan.machines)
+    if found is None:
+        return None
+    return _launch(found, plan.memory, plan.machines)._replace(looks=plan.looks, later=plan.later)
 
 
 def _launch(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Launch:

@@ -21,7 +21,18 @@ SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
 LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "requests")
-LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts", "drawn", "sets", "prediction")
+LATER_IN_PLANS = (
+    "mitigations",
+    "left_out",
+    "memory",
+    "machines",
+    "ignored_hosts",
+    "drawn",
+    "sets",
+    "prediction",
+    "later",
+)
+LATER_IN_DESIGNS = ("decided", "adaptive")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -194,11 +205,12 @@ class Design(Frozen):
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
     decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
+    adaptive: bool = False  # looks on the way decide which mixes a launch measures
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "decided" or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_DESIGNS or value}
 
 
 class Company(Frozen):
@@ -231,6 +243,12 @@ class Block(Frozen):
     number: int
     seed: int
     design: Design
+    skipped: tuple[str, ...] = ()  # identities of mixes that looks left out of this launch: a decision, as of rounds
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: blocks from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "skipped" or value}
 
     @property
     def path(self) -> str:
@@ -296,6 +314,7 @@ class Plan(Frozen):
     drawn: Drawn | None = None  # all random mixes that were ever drawn; the study may use only the first of them
     sets: tuple[MixSet, ...] = ()
     prediction: Prediction | None = None
+    later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
 
     @property
     def machine(self) -> str:

@@ -2,7 +2,7 @@ localrules:
     take_look,
 
 
-# Only where a precision is wanted: shows which companies need more blocks. One step for the whole study.
+# Where a precision is wanted, or a study is adaptive: decides what goes on. One step for the whole study.
 checkpoint take_look:
     input:
         plan="results/{study}/plan.json",
@@ -16,9 +16,9 @@ checkpoint take_look:
     conda:
         "../../envs/castmates.yaml"
     params:
-        precision=TERMS.precision,
+        wanted=wanted_of_looks(),
     shell:
-        "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} {params.wanted} --output {output:q} 2> {log:q}"
 
 
 # Thousands of small files are slow: while the study is measured, the tables of some blocks at a time are gathered.

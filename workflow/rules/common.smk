@@ -147,6 +147,14 @@ def earlier_looks(wildcards):
     return [FOLDER.look_file(number) for number in earlier]
 
 
+def wanted_of_looks():
+    """What looks judge by, for the script."""
+    if not TERMS.adaptive:
+        return f"--precision {TERMS.precision}"
+    limit = f" --lead-loss {TERMS.lead_loss}" if TERMS.lead_loss else ""
+    return f"--adaptive --margin {TERMS.margin}{limit}"
+
+
 def decisions_of_study():
     """The companies that went on after each look, up to the last one; none without looks."""
     decisions = []
