@@ -8,10 +8,8 @@ from typing import Any
 
 from castmates.analysis.design.adaptive import Asked, Known, Look, decide
 from castmates.analysis.design.adaptive_known import known
-from castmates.analysis.effects.pooling import with_hosts
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
 from castmates.results.block_tables import read_windows
-from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
 from castmates.study.adaptive_words import reason
@@ -32,7 +30,7 @@ class Terms:
 def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Terms) -> dict[str, Any]:
     """What a look leaves: judged by the windows on disk of the blocks that it and the looks before it need."""
     paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
-    windows = with_hosts(read_windows([folder.block(path) for path in paths]), RecordReader(folder).host_of)
+    windows = read_windows([folder.block(path) for path in paths])
     found = known(part_of(plan, paths), windows)
     asks = questions(plan.mixes, terms.limit_pct, terms.margin)
     look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
