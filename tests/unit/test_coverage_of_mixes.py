@@ -24,7 +24,9 @@ DRAWS = {
     "40 of 1 to 3 beside 8": (8, 8, 1, 3, 40, 5),
     "40 of 1 to 3 beside 3 of 12": (12, 3, 1, 3, 40, 5),
     "12 of 1 to 3 beside 8, too few": (8, 8, 1, 3, 12, 5),
+    "of 40 of 1 to 3 beside 8 those of 2": (8, 8, 1, 3, 40, 5),
 }
+ONLY = {"of 40 of 1 to 3 beside 8 those of 2": 2}  # antagonists: the row of one size
 NOISES = {  # sd, in log units: of a member in one mix alone; of a mix in a launch, and of a launch as a whole
     "workloads decide": (0.0, 0.01),
     "each mix differs": (0.05, 0.01),
@@ -58,8 +60,9 @@ def study(draw, noise, seed):
     world, names = World(count, specific, dice), [str(number) for number in range(count)]
     terms = Terms(seed, names[:leads], names, range(least, most + 1))
     members = [(mix.lead, *mix.antagonists) for mix in drawn_on(terms, (), mixes)]
-    true = np.array([world.stp([int(name) for name in each]) for each in members])
+    members = [each for each in members if len(each) - 1 == ONLY.get(draw, len(each) - 1)]
     sizes = [len(each) - 1 for each in members]
+    true = np.array([world.stp([int(name) for name in each]) for each in members])
     of_size = {
         size: np.mean([world.stp([int(lead), *map(int, others)])
                        for lead in terms.leads for others in combinations(terms.beside(lead), size)])

@@ -40,6 +40,7 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
         "controls",
         "carryover",
         "system",
+        "system_over_mixes",
         "latency",
         "resources",
         "margins",

@@ -93,13 +93,13 @@ def exact(_block, _number, scene, who):
     return 100.0 / (1 + int(own[1]) / 3 + sum(int(name[1]) for name in members if name != own) / 10)
 
 
-def drawn_study(count, sizes):
+def drawn_study(count, sizes, blocks=3):
     mixes = [
         mix(f"{each.lead}@0", *(f"{name}@{place}" for place, name in enumerate(each.antagonists, start=1)))
         for each in drawn_on(Terms(1, NAMES, NAMES, sizes), (), count)
     ]
     of_lead = [[one for one in mixes if one.lead == f"{lead}@0"] for lead in NAMES]
-    made = plan([company(f"c-{own[0].lead}", *own) for own in of_lead if own], blocks=3)
+    made = plan([company(f"c-{own[0].lead}", *own) for own in of_lead if own], blocks)
     sets = (MixSet(name="random", mixes=tuple(one.name for one in mixes), leads=tuple(NAMES), pool=tuple(NAMES)),)
     return made.model_copy(update={"sets": sets})
 

@@ -58,11 +58,14 @@ def caption(results: Results) -> str:
     source = sorted_mixes(results)
     means = results.system_over_mixes
     drawn = bool(means["all_value"].notna().any())
-    band = "line and band: the mean over all mixes that could have been drawn, and its 95 % interval. " if drawn else ""
-    return (
-        "Every mix, sorted among those with as many neighbours. Marks: 95 % t intervals between launches "
-        f"({units(source['blocks'])}); {band or 'line and band: the mean over these mixes, and its 95 % interval. '}"
+    of = units(source["blocks"])
+    known = source["low"].notna().any()
+    marks = (
+        f"Marks: 95 % t intervals between launches ({of}). " if known else f"Too few launches for intervals ({of}). "
     )
+    whose = "all mixes that could have been drawn" if drawn else "these mixes"
+    band = f"Lines: the mean over {whose}; bands: its 95 % intervals. " if means["low"].notna().any() else ""
+    return f"Every mix, sorted among those with as many neighbours. {marks} ({of}). {band}"
 
 
 def alternative(results: Results) -> str:
