@@ -111,6 +111,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Do they do it here?", "\n".join(outline.cautions)
     if outline.mitigations:
         yield "Mitigations", "\n".join(_mitigations(outline))
+    if outline.placing:
+        yield "Placing jobs", outline.placing
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
