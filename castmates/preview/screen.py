@@ -115,6 +115,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Mitigations", "\n".join(_mitigations(outline))
     if outline.prediction:
         yield "Prediction", outline.prediction
+    if outline.placing:
+        yield "Placing jobs", outline.placing
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
