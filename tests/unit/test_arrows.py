@@ -61,6 +61,15 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "tfmodels.__main__",
     "tfmodels.marks",
     "stressng.__main__",
+    "jobs.asked",
+    "jobs.data",
+    "jobs.loop",
+    "torchjobs.__main__",
+    "torchjobs.job",
+    "torchjobs.models",
+    "jaxjobs.__main__",
+    "jaxjobs.job",
+    "jaxjobs.models",
 ]
 
 

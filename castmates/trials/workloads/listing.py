@@ -15,6 +15,8 @@ TITLES = {
     "spec-like": "Mixes after published figures of SPEC CPU2017",
     "stress-ng": "Stressors of stress-ng",
     "suites": "Suites",
+    "torch": "PyTorch: training and inference",
+    "jax": "JAX: training and inference",
 }
 OTHERS = "others"
 Row = Mapping[str, Any]
