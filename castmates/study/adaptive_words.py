@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from castmates.english import listed
-from castmates.study.questions import Question
+from castmates.study.questions import MARGIN, Question
 
 FEW = 12  # lines of one look
 OPEN = "is still open"
@@ -44,8 +44,9 @@ def reason(asked: _Asked, question: Question) -> str:
 
 
 def edge_of(question: Question) -> str:
-    """The edge as a loss."""
-    return f"{-100 * math.expm1(-question.edge):.3g} %"
+    """The edge in per cent: of the solo rate; a margin, as the study has it, of the solo time."""
+    share = math.expm1(question.edge) if question.kind == MARGIN else -math.expm1(-question.edge)
+    return f"{100 * share:.3g} %"
 
 
 def sentences(look: Mapping[str, Any]) -> list[str]:
@@ -61,12 +62,9 @@ def sentences(look: Mapping[str, Any]) -> list[str]:
 
 
 def _line(mix: str, goes_on: bool, why: str, names: Sequence[str]) -> str:
-    who = f"{mix}, {listed(list(names))}"
-    return (
-        f"{who}: {'begins' if goes_on else 'stops'}, {why}"
-        if len(names) == 1
-        else f"{who}: {'begin' if goes_on else 'stop'}, each {why}"
-    )
+    ending, each = ("s", "") if len(names) == 1 else ("", "each ")
+    ends = f"begin{ending}, {why}" if goes_on else f"stop{ending}: {each}{why}"
+    return f"{mix}, {listed(list(names))} {ends}"
 
 
 def saved(look: Mapping[str, Any], windows: int) -> str:

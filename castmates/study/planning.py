@@ -169,13 +169,22 @@ def _continued(request: _Request) -> list[_Growth]:
     """The companies that were begun and whose mixes are all still wanted; a mix goes on in one company only."""
     growths: list[_Growth] = []
     covered: set[str] = set()
-    for company in companies_of(request.kept):
+    begun = companies_of(request.kept)
+    if any(block.skipped for block in request.kept):
+        # The company of an adaptive study first: those that completed some of its mixes have fewer.
+        begun.sort(key=lambda company: -len(company.mixes))
+    for company in begun:
         identities = [mix.identity for mix in company.mixes]
         if not all(identity in request.mixes for identity in identities) or covered & set(identities):
             continue
         own = sum(block.company.id == company.id for block in request.kept)
         now = request.company([request.mixes[identity] for identity in identities])
-        elsewhere = min(request.launched[identity] for identity in identities) - own + request.before(now)
+        left_out = Counter(
+            identity for block in request.kept if block.company.id == company.id for identity in block.skipped
+        )
+        # Blocks elsewhere that make up for what launches of this company left out do not stand for further ones.
+        others = (request.launched[identity] - own - left_out[identity] for identity in identities)
+        elsewhere = max(0, min(others)) + request.before(now)
         growths.append(_Growth(now, elsewhere, request.most(identities) - own - elsewhere))
         covered |= set(identities)
     return growths
@@ -187,20 +196,39 @@ def _founded(request: _Request, covered: Mapping[str, int], room: Room) -> list[
     Mixes that companies go on with (`covered`, with the blocks that they get there) are among them where launches of
     an adaptive study left them out, and it is no longer adaptive.
     """
-    groups: dict[tuple[str, int], list[Mix]] = {}
+    lacking: dict[str, int] = {}
     for identity in sorted(request.mixes, key=lambda each: each in request.later):  # those of the first look together
-        if identity in covered and request.study.budget.adaptive:
-            continue
-        mix = request.mixes[identity]
         missing = request.most([identity]) - request.measured[identity] - covered.get(identity, 0)
-        if missing > 0:
+        if missing > 0 and not (identity in covered and request.study.budget.adaptive):
+            lacking[identity] = missing
+    growths = _begun(request, lacking)
+    going_on = {mix.identity for growth in growths for mix in growth.company.mixes}
+    groups: dict[tuple[str, int], list[Mix]] = {}
+    for identity, missing in lacking.items():
+        if identity not in going_on:
+            mix = request.mixes[identity]
             groups.setdefault((mix.lead, missing), []).append(mix)
-    study, growths = request.study, []
+    study = request.study
     for (_, missing), group in groups.items():
         for mixes in companies(group, request.members, study.budget, _rounds(study), room):
             company, elsewhere = request.company(mixes), request.most([mixes[0].identity]) - missing
             before = request.before(company)
             growths.append(_Growth(company, elsewhere + before, missing - before))
+    return growths
+
+
+def _begun(request: _Request, lacking: Mapping[str, int]) -> list[_Growth]:
+    """Companies that complete what an adaptive study left out, and were begun: all their mixes lack as many blocks."""
+    growths: list[_Growth] = []
+    taken: set[str] = set()
+    for company in companies_of(request.kept):
+        identities = {mix.identity for mix in company.mixes}
+        missing = {lacking.get(identity, 0) for identity in identities}
+        if len(missing) == 1 and 0 not in missing and not taken & identities:
+            now = request.company([request.mixes[mix.identity] for mix in company.mixes])
+            most = request.most(identities)
+            growths.append(_Growth(now, most - min(missing), min(missing)))
+            taken |= identities
     return growths
 
 

@@ -65,7 +65,8 @@ def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...]
     of_group = np.bincount(groups, weights=freedom, minlength=count)
     with np.errstate(divide="ignore", invalid="ignore"):
         common = (np.bincount(groups, weights=freedom * own, minlength=count) / of_group)[groups]
-    alone = own > UNLIKE * common
+        others = (of_group[groups] * common - freedom * own) / (of_group[groups] - freedom)
+    alone = own > UNLIKE * others
     variance, degrees = np.where(alone, own, common), np.where(alone, freedom, of_group[groups])
     factor = special.stdtrit(np.where(degrees > 0, degrees, np.nan), (1 + SURELY) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
