@@ -13,6 +13,7 @@ TABLES = {
     "test_coverage_of_rounds": "methodology.md",
     "test_system_coverage": "methodology.md",
     "test_coverage_of_shapes": "methodology.md",
+    "test_coverage_of_mixes": "methodology.md",
     "modelled.test_cache": "modelled-machine.md",
 }
 

@@ -1,5 +1,7 @@
 """The figure of many mixes and their sentences: every mix once, sorted, with the mean that the table has."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -16,11 +18,12 @@ from tests.unit.test_over_mixes import drawn_study
 from tests.unit.windows_maker import written
 
 
-def results(blocks, count=40, sizes=range(1, 4), rate=None):
+@cache
+def results(blocks, count=40, sizes=range(1, 4)):
     """Results of random mixes that were measured in so many launches."""
     design = drawn_study(count, sizes, blocks)
     dice = np.random.default_rng(1)
-    windows = written(design, rate or (lambda *about: noisy(dice, *about)), rounds=2)
+    windows = written(design, lambda *about: noisy(dice, *about), rounds=2)
     tables = {"system": system_metrics(design, windows), "system_over_mixes": system_over_mixes(design, windows)}
     return Results(name="example", plan=design, windows=windows, **tables)
 
