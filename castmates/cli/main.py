@@ -58,7 +58,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),
         ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
-        ("replay", replay, ("castmates replay first-look.zip", "castmates replay results/first-look --blocks 3")),
+        ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

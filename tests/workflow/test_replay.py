@@ -76,8 +76,8 @@ def elsewhere(tmp_path):
 
 
 def test_a_published_study_that_was_interrupted_agrees_and_a_doctored_one_differs(crate, elsewhere, tmp_path):
-    zipped = Path(shutil.make_archive(str(tmp_path / "small"), "zip", crate))
-    working = replay(elsewhere, zipped, *MARGIN)
+    copied = Path(shutil.copytree(crate, tmp_path / "copied"))
+    working = replay(elsewhere, copied, *MARGIN)
     try:
         wait_for(lambda: blocks(elsewhere, "small-replay"), "a block is measured")
         working.send_signal(signal.SIGINT)
@@ -89,7 +89,7 @@ def test_a_published_study_that_was_interrupted_agrees_and_a_doctored_one_differ
     kept = blocks(elsewhere, "small-replay")
     assert not (elsewhere.folder / "results/small-replay/replay/index.html").exists()
 
-    status, out, errors = replayed(elsewhere, zipped, *MARGIN)
+    status, out, errors = replayed(elsewhere, copied, *MARGIN)
     assert status == ALL_AGREE, out + errors
     after = blocks(elsewhere, "small-replay")
     assert len(after) == 3
