@@ -93,12 +93,18 @@ def _beforehand(prepared: "Replay") -> "Iterator[str]":
 def _compared(source: "Published", prepared: "Replay", margin: float | None) -> "Replayed":
     from castmates.pipeline.replay import without_controls
     from castmates.report.comparison.replay import replay_of
+    from castmates.report.comparison.replay_words import control_notes
+    from castmates.results.columns.study import STAMPS
     from castmates.results.find import read_measured
     from castmates.results.folder import StudyFolder
     from castmates.results.published_study import published_effects
+    from castmates.results.tables import Tables
 
-    here = without_controls(read_measured(StudyFolder.of(prepared.plan.study).path))
-    return replay_of(prepared.published, here, margin, source.named, prepared.notes, published_effects(source))
+    folder = StudyFolder.of(prepared.plan.study)
+    stamps = Tables(folder, prepared.file).later("stamps", STAMPS)
+    notes = [*prepared.notes, *control_notes(stamps)]
+    here = without_controls(read_measured(folder.path))
+    return replay_of(prepared.published, here, margin, source.named, notes, published_effects(source))
 
 
 def _write(found: "Replayed", prepared: "Replay") -> list[Path]:

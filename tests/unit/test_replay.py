@@ -19,7 +19,7 @@ from castmates.errors import CastmatesError
 from castmates.project import load
 from castmates.report.comparison.replay import replay_of
 from castmates.report.comparison.replay_machine import machine_sentences, other_class
-from castmates.report.comparison.replay_words import headline, sentences
+from castmates.report.comparison.replay_words import control_notes, headline, sentences
 from castmates.report.paper.again import write_for_replay
 from castmates.report.paper.crate import About, Run, metadata
 from castmates.report.paper.folder import Folder
@@ -260,3 +260,9 @@ def test_machines_of_one_class_and_of_another():
     assert other_class(one, {"hostname": "x"}) is None
     assert other_class({"model": {"a": 1}}, {"model": {"a": 1}}) == ""
     assert other_class({"model": {"a": 1}}, {"model": {"a": 2}})
+
+
+def test_controls_that_do_not_vouch_for_the_replay_are_named():
+    rows = [("control", "unstable", "Steady it is not."), ("sensitivity", "sensitive", "It is."), ("masks", "x", "y")]
+    stamps = pd.DataFrame(rows, columns=["stamp", "word", "sentence"])
+    assert control_notes(stamps) == ["Controls of the replay: unstable. Steady it is not."]
