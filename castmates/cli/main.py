@@ -65,8 +65,8 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             ("castmates predict study.yaml", "castmates predict study.yaml --lead chase --beside stream,gather"),
         ),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
-        ("replay", replay, ("castmates replay first-look.zip", "castmates replay results/first-look --blocks 3")),
         ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
+        ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

@@ -23,7 +23,7 @@ def replay(
     published: Annotated[
         Path,
         typer.Argument(
-            help="A folder or zip that `castmates paper` wrote, a folder results/<study>, or "
+            help="A folder that `castmates paper` wrote, a folder results/<study>, or "
             "blocks/<company>/<number> inside one of them.",
             metavar="PUBLISHED",
             show_default=False,
@@ -55,21 +55,22 @@ def replay(
     The same command goes on after an interruption. It ends with 0 if every effect agrees, 3 if one differs, and 4 if
     none differs and some are undecided.
     """
+    from castmates.english import printable
     from castmates.pipeline import snakemake
     from castmates.pipeline.replay import Asked, prepare
     from castmates.rdt.captured import facts_here
-    from castmates.results.published import opened
+    from castmates.results.published import find_published
 
-    with opened(published) as source:
-        wish = Asked(lead, blocks, name)
-        prepared = prepare(source, wish, facts_here)
-        typer.echo(f"study: {prepared.file}", err=True)
-        for line in _beforehand(prepared):
-            typer.echo(line, err=True)
-        if only_write:
-            return
-        snakemake.sweep(prepared.file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
-        found = _compared(source, prepared, margin)
+    source = find_published(published)
+    wish = Asked(lead, blocks, name)
+    prepared = prepare(source, wish, facts_here)
+    typer.echo(f"study: {prepared.file}", err=True)
+    for line in _beforehand(prepared):
+        typer.echo(printable(line), err=True)  # a stranger wrote the commands in it
+    if only_write:
+        return
+    snakemake.sweep(prepared.file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
+    found = _compared(source, prepared, margin)
     files = _write(found, prepared)
     if as_json:
         show_json(_data(found))
@@ -92,12 +93,18 @@ def _beforehand(prepared: "Replay") -> "Iterator[str]":
 def _compared(source: "Published", prepared: "Replay", margin: float | None) -> "Replayed":
     from castmates.pipeline.replay import without_controls
     from castmates.report.comparison.replay import replay_of
+    from castmates.report.comparison.replay_words import control_notes
+    from castmates.results.columns.study import STAMPS
     from castmates.results.find import read_measured
     from castmates.results.folder import StudyFolder
     from castmates.results.published_study import published_effects
+    from castmates.results.tables import Tables
 
-    here = without_controls(read_measured(StudyFolder.of(prepared.plan.study).path))
-    return replay_of(prepared.published, here, margin, source.named, prepared.notes, published_effects(source))
+    folder = StudyFolder.of(prepared.plan.study)
+    stamps = Tables(folder, prepared.file).later("stamps", STAMPS)
+    notes = [*prepared.notes, *control_notes(stamps)]
+    here = without_controls(read_measured(folder.path))
+    return replay_of(prepared.published, here, margin, source.named, notes, published_effects(source))
 
 
 def _write(found: "Replayed", prepared: "Replay") -> list[Path]:

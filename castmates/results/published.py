@@ -1,14 +1,10 @@
-"""Opens a published study: the folder or zip that `castmates paper` wrote, a folder of results, or a block inside."""
+"""Finds a published study: a folder that `castmates paper` wrote, a folder of results, or a block inside either."""
 
 import hashlib
 import json
-import shutil
-import tempfile
-import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import unquote
 
 from castmates.errors import CastmatesError
@@ -16,14 +12,15 @@ from castmates.results.columns.block import RECORD
 from castmates.results.crate import DATA, METADATA, PLAN
 from castmates.results.find import find
 from castmates.results.folder import StudyFolder
+from castmates.results.links import refuse_links
 
-LARGEST = 4 * 2**30  # bytes of a zip when it is unpacked
+ARCHIVES = (".zip", ".gz", ".xz", ".tar", ".tgz")
 BLOCKS = "blocks"
 
 
 @dataclass(frozen=True)
 class Published:
-    """Where a published study lies while it is read."""
+    """Where a published study lies."""
 
     named: str  # as it was named
     root: Path
@@ -67,29 +64,25 @@ class Published:
         return file
 
 
-@contextmanager
-def opened(named: Path) -> Iterator[Published]:
-    """The published study that is named; a zip is unpacked for as long as it is read."""
+def find_published(named: Path) -> Published:
+    """The published study that is named."""
     place = named.parent if named.name == RECORD else named
     if named.suffix in (".yaml", ".yml") and named.is_file():
-        yield _published(named, find(named)[0].path, "")
-        return
+        return _published(named, find(named)[0].path, "")
     for root in (place, *place.parents):
-        if root.is_file():
-            with _unpacked(root) as folder:
-                yield _published(named, folder, _block(named, place.relative_to(root)))
-            return
+        if root.is_file() and root.suffix in ARCHIVES:
+            raise CastmatesError(f"{root}: nothing is unpacked here; unpack it yourself, and give the folder inside.")
         if (root / PLAN).is_file():
-            yield _published(named, root, _block(named, place.relative_to(root)))
-            return
+            return _published(named, root, _block(named, place.relative_to(root)))
     what = "no published study" if named.exists() else "nothing"
     raise CastmatesError(
-        f"{named}: there is {what} here; give a folder or zip that `castmates paper` wrote, a folder results/<study>, "
+        f"{named}: there is {what} here; give a folder that `castmates paper` wrote, a folder results/<study>, "
         "or blocks/<company>/<number> inside one of them."
     )
 
 
 def _published(named: Path, root: Path, block: str) -> Published:
+    refuse_links(StudyFolder(root))
     metadata = root / METADATA
     digests = _digests(metadata, named) if metadata.is_file() else None
     company = block.partition("/")[0]
@@ -128,43 +121,3 @@ def _digests(metadata: Path, named: Path) -> dict[str, str]:
             "did not finish."
         )
     return files
-
-
-@contextmanager
-def _unpacked(file: Path) -> Iterator[Path]:
-    """The folder of the crate inside a zip."""
-    with tempfile.TemporaryDirectory(prefix="castmates-replay-") as folder:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                top = _top(archive, file)
-                for entry in archive.infolist():
-                    _extract(archive, entry, top, Path(folder), file)
-        except zipfile.BadZipFile:
-            raise CastmatesError(
-                f"{file}: this is no zip; give a folder or zip that `castmates paper` wrote, or a folder "
-                "results/<study>."
-            ) from None
-        yield Path(folder)
-
-
-def _top(archive: zipfile.ZipFile, file: Path) -> PurePosixPath:
-    """The folder of the crate: where its description lies highest."""
-    places = [PurePosixPath(name).parent for name in archive.namelist() if PurePosixPath(name).name == METADATA]
-    if not places:
-        raise CastmatesError(f"{file}: there is no {METADATA} in this zip, so it holds no folder of `castmates paper`.")
-    if sum(entry.file_size for entry in archive.infolist()) > LARGEST:
-        raise CastmatesError(f"{file}: it would take more than {LARGEST >> 30} GiB unpacked; unpack it yourself.")
-    return min(places, key=lambda place: len(place.parts))
-
-
-def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, top: PurePosixPath, folder: Path, file: Path) -> None:
-    path = PurePosixPath(entry.filename)
-    if path.is_absolute() or ".." in path.parts:
-        raise CastmatesError(f"{file}: it has the file {entry.filename!r}, which would lie elsewhere; do not use it.")
-    if entry.is_dir() or not path.is_relative_to(top):
-        return
-    target = folder / path.relative_to(top)
-    with suppress(FileExistsError):
-        target.parent.mkdir(parents=True)
-    with archive.open(entry) as source, target.open("wb") as opened_target:
-        shutil.copyfileobj(source, opened_target)

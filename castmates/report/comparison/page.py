@@ -38,6 +38,11 @@ def page(several: Several, drawings: dict[str, str]) -> str:
     return folded(environment().get_template(name).render(common | own))
 
 
+def drawn(folder: Path, name: str) -> Markup:
+    """A figure that was drawn into this folder, for a page."""
+    return Markup(inline_svg(folder / f"{name}-figure.page.svg"))
+
+
 def common_parts() -> dict[str, Markup]:
     """Styles and scripts of every page."""
     names = ("report.css", "figures.css", "report.js", "figures.js")

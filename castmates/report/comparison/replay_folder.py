@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from castmates.files import refuse_foreign, replace_text
+from castmates.files import replace_text
 from castmates.report.comparison import figure, replay_page
 from castmates.report.comparison.replay import Replayed
 from castmates.report.figures import style
@@ -10,11 +10,6 @@ from castmates.report.figures.page_svg import page_svg
 from castmates.results.tables import write_table
 
 TABLE = "replay.csv"
-
-
-def may_write(folder: Path) -> None:
-    """Refuse a folder that holds what no replay wrote."""
-    refuse_foreign(folder, TABLE, lambda text: "published_slowdown" in text, "castmates replay")
 
 
 def write(replay: Replayed, folder: Path) -> list[Path]:

@@ -6,22 +6,22 @@ from markupsafe import Markup
 
 import castmates
 from castmates.files import replace_text, writing
-from castmates.report.comparison.page import common_parts, first_words
+from castmates.report.comparison.page import common_parts, drawn, first_words
 from castmates.report.comparison.replay import Replayed
 from castmates.report.comparison.replay_words import rows, sentences, stamp
 from castmates.report.page.long_tables import folded
-from castmates.report.page.page import environment, inline_svg
+from castmates.report.page.page import environment
 from castmates.study.spec import UNMANAGED
 
 
 def write_page(replay: Replayed, drawings: Path, output: Path) -> None:
     """Write the page, whole or not at all, with the figure drawn in the folder `drawings` inside."""
-    content = page(replay, inline_svg(drawings / "replay-figure.page.svg"))
+    content = page(replay, drawn(drawings, "replay"))
     with writing(output):
         replace_text(output, content)
 
 
-def page(replay: Replayed, drawing: str) -> str:
+def page(replay: Replayed, drawing: Markup) -> str:
     """The page's HTML."""
     pair, words = replay.pair, sentences(replay)
     first = first_words(pair.origin)
@@ -37,7 +37,7 @@ def page(replay: Replayed, drawing: str) -> str:
             sentences=words,
             rows=rows(replay),
             partitioned=bool((replay.table["partition"] != UNMANAGED).any()),
-            drawing=Markup(drawing),
+            drawing=drawing,
             caption=caption(replay),
             alternative=first + " ".join(words),
         )

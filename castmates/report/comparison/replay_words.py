@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.effects.stamps import TRUSTWORTHY
 from castmates.analysis.effects.verdicts import (
     AGREES,
     DIFFERS,
@@ -14,6 +15,7 @@ from castmates.analysis.effects.verdicts import (
     NO_DATA,
     NOT_HERE,
     PLATFORMS_DIFFER,
+    SENSITIVE,
     TOO_FEW,
     UNCLEAR,
 )
@@ -68,6 +70,16 @@ def sentences(replay: Replayed) -> list[str]:
 def rows(replay: Replayed) -> list[dict[str, Any]]:
     """The rows of the table: numbers with their intervals, in words."""
     return [_row(row) for row in records(replay.table)]
+
+
+def control_notes(stamps: pd.DataFrame) -> list[str]:
+    """What the replay's own controls leave open: what they do not vouch for may differ because of the machine."""
+    wanted = {"control": TRUSTWORTHY, "sensitivity": SENSITIVE}
+    return [
+        f"Controls of the replay: {row['word']}. {row['sentence']}"
+        for row in records(stamps)
+        if row["stamp"] in wanted and row["word"] != wanted[row["stamp"]]
+    ]
 
 
 def _row(row: Row) -> dict[str, Any]:
