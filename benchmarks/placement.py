@@ -35,7 +35,7 @@ LAUNCHES, SPREAD = 5, 0.01  # of a measured pair: launches, and their standard d
 LIMIT, LIMITED = 10.0, 4  # per cent, and programs that have this limit
 DRAWN = 300  # groupings at random and by spreading
 SIZES = ((6, 2), (8, 3), (10, 3), (12, 4), (16, 4), (20, 5), (24, 6))  # jobs, domains
-MOST_SEEN = 200_000
+MOST_SEEN = 100_000
 GAINS, AT_MOST = Aim(least=0.0), Aim(most=5.0)
 
 
@@ -105,7 +105,7 @@ def programs(seed: int) -> Mapping[str, WorkloadModel]:
         models[f"p{number}"] = WorkloadModel.model_validate(
             {
                 "compute": 0.001 * 2 ** chance.uniform(0, 4),
-                "accesses": round(2 ** chance.uniform(12, 18)),
+                "accesses": round(2 ** chance.uniform(14, 19)),
                 "parallel": chance.uniform(1.5, 10),
                 "writes": chance.uniform(0, 0.4),
                 "reuse": reuse,
