@@ -21,7 +21,7 @@ STUDY = {
 def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study(STUDY)
-    sweeps.sweep()
+    sweeps.sweep("results/small/tables/recommendations.csv")
     before = json.loads(sweeps.castmates("place", "--json"))
     assert {row["fresh_pct"] for row in before["groupings"]} == {None}
     said = sweeps.castmates("place", "--confirm", "--cores", "2")
