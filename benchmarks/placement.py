@@ -18,7 +18,7 @@ from scipy import stats
 from benchmarks import verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, run, say
 from benchmarks.verdicts import Aim, Finding
-from castmates.analysis.grouping.exhaustive import try_all
+from castmates.analysis.grouping.exhaustive import MOST_SEEN, try_all
 from castmates.analysis.grouping.groups import Groups
 from castmates.analysis.grouping.milp import solve
 from castmates.analysis.grouping.problem import Grouping, Job, Problem
@@ -35,7 +35,6 @@ LAUNCHES, SPREAD = 5, 0.01  # of a measured pair: launches, and their standard d
 LIMIT, LIMITED = 10.0, 4  # per cent, and programs that have this limit
 DRAWN = 300  # groupings at random and by spreading
 SIZES = ((6, 2), (8, 3), (10, 3), (12, 4), (16, 4), (20, 5), (24, 6))  # jobs, domains
-MOST_SEEN = 200_000
 GAINS, AT_MOST = Aim(least=0.0), Aim(most=5.0)
 
 
@@ -105,7 +104,7 @@ def programs(seed: int) -> Mapping[str, WorkloadModel]:
         models[f"p{number}"] = WorkloadModel.model_validate(
             {
                 "compute": 0.001 * 2 ** chance.uniform(0, 4),
-                "accesses": round(2 ** chance.uniform(12, 18)),
+                "accesses": round(2 ** chance.uniform(14, 19)),
                 "parallel": chance.uniform(1.5, 10),
                 "writes": chance.uniform(0, 0.4),
                 "reuse": reuse,
@@ -216,7 +215,7 @@ def timed(seed: int) -> Iterator[Timed]:
             each = Problem(each.jobs, (math.ceil(jobs / domains),) * domains, most=math.ceil(jobs / domains))
         groups = Groups(each, Drawn(seed)).every()
         begun = time.perf_counter()
-        tried = try_all(each, groups, 1, MOST_SEEN)
+        tried = try_all(each, groups, 1)
         middle = time.perf_counter()
         solved, _ = solve(each, groups, 1)
         end = time.perf_counter()

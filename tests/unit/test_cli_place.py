@@ -137,16 +137,16 @@ def test_fresh_launches_are_a_study_of_the_groups_alone(project):
 
 
 def test_masks_of_a_group_are_those_that_were_measured(project):
-    parts = maker.atoms("chase@0", "stream@1", ways=(4, 8), caps=(), sensitivity=())
+    parts = maker.atoms("dlrm-train@0", "stream@1", ways=(4, 8), caps=(), sensitivity=())
     analysed(maker.made(parts))
-    (project / "jobs.yaml").write_text("jobs: {chase: {count: 1, limit: 20%}, stream: 1}\ndomains: 1\ncores: 2\n")
+    (project / "jobs.yaml").write_text("jobs: {dlrm-train: {count: 1, limit: 20%}, stream: 1}\ndomains: 1\ncores: 2\n")
     rows = json.loads(ask("--jobs", "jobs.yaml", "--json").stdout)["groupings"]
-    assert [(row["job"], row["ways"], row["mask"]) for row in rows] == [("chase", 8, "0ff"), ("stream", 4, "f00")]
+    assert [(row["job"], row["ways"], row["mask"]) for row in rows] == [("dlrm-train", 8, "0ff"), ("stream", 4, "f00")]
     ask("--jobs", "jobs.yaml", "--confirm", "--only-write")
     (file,) = (RESULTS / "place").glob("*.yaml")
     (sweep,) = read(Study, file.read_text(), str(file)).cache.sweeps
     assert {who: own.data for who, own in sweep.masks.items()} == {"lead": "0xff", "antagonists": "0xf00"}
-    (project / "jobs.yaml").write_text("jobs: {chase: 1, stream: 1}\ndomains: 1\ncores: 2\nmasks: false\n")
+    (project / "jobs.yaml").write_text("jobs: {dlrm-train: 1, stream: 1}\ndomains: 1\ncores: 2\nmasks: false\n")
     rows = json.loads(ask("--jobs", "jobs.yaml", "--json").stdout)["groupings"]
     assert [row["mask"] for row in rows] == ["", ""]
 

@@ -1,12 +1,12 @@
 """The best groupings by trying all of them; jobs of one kind are not distinguished, and neither are domains."""
 
 import heapq
-from collections import Counter
+import operator
 from collections.abc import Iterator, Sequence
 
 from castmates.analysis.grouping.problem import Cost, Group, Grouping, Problem, added, cost_of
 
-MOST_SEEN = 100_000  # groupings, beyond which trying all takes longer than solving
+MOST_SEEN = 20_000  # groupings, beyond which trying all takes longer than solving
 
 
 def room_for(sizes: Sequence[int], domains: Sequence[int]) -> bool:
@@ -23,28 +23,31 @@ def all_groupings(problem: Problem, groups: Sequence[Group]) -> Iterator[tuple[G
     The first job that is left is in the next group. Where two groups in a row begin with a job of the same kind, the
     later one does not come earlier in the list, so that no grouping comes twice.
     """
-    order = [job.name for job in problem.jobs]
-    begin: dict[str, list[int]] = {name: [] for name in order}
-    for number, group in enumerate(groups):
-        begin[next(name for name in order if name in group.counts)].append(number)
+    kinds = range(len(problem.jobs))
+    counts = [tuple(group.counts[job.name] for job in problem.jobs) for group in groups]
+    first = [next(kind for kind in kinds if own[kind]) for own in counts]
+    begin = [[number for number, kind in enumerate(first) if kind == own] for own in kinds]
+    jobs, most = [job.cores for job in problem.jobs], problem.most or len(problem.everybody)
+    domains, largest = len(problem.domains), max(problem.domains)
 
-    def go_on(left: Counter[str], chosen: tuple[int, ...]) -> Iterator[tuple[Group, ...]]:
-        first = next((name for name in order if left[name]), None)
-        if first is None:
+    def go_on(left: tuple[int, ...], chosen: tuple[int, ...]) -> Iterator[tuple[Group, ...]]:
+        if not any(left):
             yield tuple(groups[number] for number in chosen)
             return
-        for number in begin[first]:
-            group = groups[number]
-            # Groups that begin with another kind have smaller or larger numbers; only their own order counts.
-            repeated = chosen and chosen[-1] in set_of[first] and number < chosen[-1]
-            if repeated or not group.counts <= left:
+        more = domains - len(chosen)  # groups that there may still be
+        if sum(left) > more * most or sum(map(operator.mul, left, jobs)) > more * largest:
+            return
+        kind = next(kind for kind in kinds if left[kind])
+        last = chosen[-1] if chosen and first[chosen[-1]] == kind else -1
+        for number in begin[kind]:
+            own = counts[number]
+            if number < last or any(map(operator.gt, own, left)):
                 continue
-            sizes = [groups[each].cores for each in chosen]
-            if room_for([*sizes, group.cores], problem.domains):
-                yield from go_on(left - group.counts, (*chosen, number))
+            sizes = [groups[each].cores for each in (*chosen, number)]
+            if room_for(sizes, problem.domains):
+                yield from go_on(tuple(map(operator.sub, left, own)), (*chosen, number))
 
-    set_of = {name: set(numbers) for name, numbers in begin.items()}
-    yield from go_on(Counter(problem.everybody), ())
+    yield from go_on(tuple(job.count for job in problem.jobs), ())
 
 
 def try_all(

@@ -87,6 +87,11 @@ def _best(axes: Axes, place: int, job: str, shown: Shown) -> None:
         face = "white" if shown.is_predicted else BEST
         (point,) = axes.plot([mean], [y], "o", color=BEST, markerfacecolor=face, markersize=4.6, zorder=4)
         with_value(point, f"all jobs, best grouping: {number(mean)} % on average")
+        found = [0.0 if row["source"] == ALONE else row["fresh_pct"] for row in rows]
+        if any(row["source"] != ALONE for row in rows) and all(loss == loss for loss in found):
+            fresh = sum(found) / len(found)
+            (mark,) = axes.plot([fresh], [y], "D", color=INK, markersize=2.8, zorder=5)
+            with_value(mark, f"all jobs, best grouping: fresh launches found {number(fresh)} % on average")
         return
     own = [row for row in rows if row["job"] == job]
     step = 0.2 / max(1, len(own) - 1) if len(own) > 1 else 0.0

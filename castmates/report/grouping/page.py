@@ -44,11 +44,12 @@ def page(shown: Shown, drawing: str) -> str:
         "shown": shown,
         "title": f"Which jobs should share a cache: {shown.title or shown.advice.place.study}",
         "task": task(shown),
+        "first": f"{shown.origin[:1].upper()}{shown.origin[1:]}. " if shown.origin else "",
         "sentences": said,
         "best": [_grouping(shown, rank) for rank in sorted(set(shown.groupings["rank"]))],
         "ways": [_way(row) for row in records(shown.ways[shown.ways["job"] == ""])],
         "drawing": Markup(drawing),
-        "alternative": " ".join(said),
+        "alternative": " ".join(filter(None, [shown.origin, *said])),
         "version": castmates.__version__,
     }
     return folded(environment().get_template("grouping.html.j2").render(content))

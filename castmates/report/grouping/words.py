@@ -123,6 +123,7 @@ def _freshly(shown: Shown) -> Iterator[str]:
         yield (
             f"Fresh launches of the {RANKS[rank - 1]} grouping: the mean loss is {number(fresh)} %, and "
             f"{number(expected)} % was expected; {agreeing} of {len(found)} losses agree within both intervals.{kept}"
+            f"{_fresh_gain(shown, everybody * (1 - fresh / 100)) if rank == 1 else ''}"
         )
     yield from (f"Fresh launches that do not count: {why}." for why in shown.refused)
     if not shown.fresh:
@@ -130,6 +131,17 @@ def _freshly(shown: Shown) -> Iterator[str]:
             "The best groupings look best partly by luck, and how much of it is luck only fresh launches show: "
             f"`{shown.command}` measures the best {_many(shown)}."
         )
+
+
+def _fresh_gain(shown: Shown, stp: float) -> str:
+    """What the best grouping gains by its fresh losses."""
+    usual = {row["way"]: row["stp"] for row in records(shown.ways[shown.ways["job"] == ""])}
+    gains = [
+        f"{number(100 * (stp / usual[way] - 1))} % {words_of_it}"
+        for way, words_of_it in (("random", "against random placement"), ("spreading", "against spreading"))
+        if usual.get(way, float("nan")) == usual.get(way)
+    ]
+    return f" By these losses its gain in what is done is {listed(gains)}." if gains else ""
 
 
 def _is(many: int) -> str:
