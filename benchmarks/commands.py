@@ -53,4 +53,5 @@ COMMANDS = (
     Command("scale", "scale --blocks 2500 5000 10000", 12),
     Command("dag_scale", "dag_scale", 10),
     Command("placement", "placement", 5),
+    Command("prediction", "prediction", 12),
 )

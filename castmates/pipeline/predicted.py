@@ -7,15 +7,14 @@ import pandas as pd
 
 from castmates.analysis.prediction.pairs import FEWEST_PAIRS
 from castmates.analysis.prediction.quality import GRID
-from castmates.analysis.prediction.table import PAIRS, TOGETHER, Known, estimate_predictions
+from castmates.analysis.prediction.table import PAIRS, TOGETHER, Known, estimate_predictions, name_in, never_pooled
 from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.results.columns.prediction import PREDICTIONS
 from castmates.results.columns.study import EFFECTS, frame
 from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
-from castmates.study.class_names import named, without_class
-from castmates.study.node_classes import parts_of
+from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 
@@ -46,11 +45,7 @@ class Predicting:
 
     def predictions(self) -> pd.DataFrame:
         """The table of the whole grid."""
-        tables = [
-            estimate_predictions(part, self.effects[self.effects["machine"] == part.machine])["predictions"]
-            for part in parts_of(self.plan)
-        ]
-        table = pd.concat(tables, ignore_index=True)
+        table = estimate_predictions(self.plan, self.effects)["predictions"]
         if table["without_pct"].isna().all():
             mixes = self.effects.loc[_pairs(self.effects), "mix"].nunique()
             raise CastmatesError(
@@ -61,31 +56,28 @@ class Predicting:
 
     def one(self, asked: Asked) -> pd.DataFrame:
         """The rows of one combination: of each class of nodes and platform."""
-        rows = []
-        for part in parts_of(self.plan):
-            grid = part.prediction or self.plan.prediction
-            own = self.effects[self.effects["machine"] == part.machine]
-            for platform, effects in own.groupby("platform"):
-                if grid is None or (loss := Known(effects, grid).losses.of(asked.lead, asked.beside)) is None:
-                    continue
-                how = PAIRS if len(asked.beside) == 1 else TOGETHER
-                rows.append(
-                    {
-                        "study": self.plan.study,
-                        "lead": named(asked.lead, part.machine),
-                        "antagonists": "+".join(sorted(asked.beside)),
-                        "partition": UNMANAGED,
-                        "part": GRID,
-                        "loss_pct": loss.pct,
-                        "loss_low": loss.low,
-                        "loss_high": loss.high,
-                        "how": how if loss.source == "predicted" else "",
-                        "blocks": 0,
-                        "platform": str(platform),
-                        "machine": part.machine,
-                        "source": loss.source,
-                    }
-                )
+        rows, grid = [], self.plan.prediction or _everything(self.effects)
+        for platform, machine, own in never_pooled(self.effects):
+            if (loss := Known(own, grid).losses.of(asked.lead, asked.beside)) is None:
+                continue
+            how = PAIRS if len(asked.beside) == 1 else TOGETHER
+            rows.append(
+                {
+                    "study": self.plan.study,
+                    "lead": name_in(own)(asked.lead),
+                    "antagonists": "+".join(sorted(asked.beside)),
+                    "partition": UNMANAGED,
+                    "part": GRID,
+                    "loss_pct": loss.pct,
+                    "loss_low": loss.low,
+                    "loss_high": loss.high,
+                    "how": how if loss.source == "predicted" else "",
+                    "blocks": 0,
+                    "platform": platform,
+                    "machine": machine,
+                    "source": loss.source,
+                }
+            )
         if not rows:
             known = sorted({without_class(name) for name in self.effects["lead"]})
             raise CastmatesError(

@@ -44,7 +44,7 @@ class PairModel:
 
     @cached_property
     def errors(self) -> Errors:
-        """Of the predictions of measured pairs without their mixes; what is lost beside dials shows nothing of these."""
+        """Of the predictions of measured pairs without their mixes; those beside dials show nothing of these."""
         ours = [each for (_, (name,)), each in self.left_out.items() if name in self.targets]
         return Errors.of(np.array([each.predicted for each in ours]), np.array([each.measured for each in ours]))
 
@@ -113,8 +113,8 @@ class _Table:
 
     def comparable(self, without: Floats) -> Flags:
         """Cells that are predicted, when left out, as others are: of a job and a neighbour that are still known."""
-        kept = self.known & (without > 0)
-        supported = kept.any(axis=2)[:, :, None] & kept.any(axis=1)[:, None, :]
+        kept: Flags = self.known & (without > 0)
+        supported = kept.any(axis=2, keepdims=True) & kept.any(axis=1, keepdims=True)
         return np.asarray((self.known & (without == 0) & supported).any(axis=0))
 
     def off(self, apart: Floats, comparable: Flags) -> float:

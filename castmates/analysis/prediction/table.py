@@ -1,7 +1,8 @@
 """Effects of a study with a grid -> the tables of predictions and of profiles."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import frame
-from castmates.study.class_names import named
+from castmates.study.class_names import class_of, named
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 PAIRS, TOGETHER = "from pairs", "from pairs together"
@@ -21,16 +22,28 @@ NOTHING = (math.nan, math.nan, math.nan)
 
 
 def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Both tables; empty where the study has no grid."""
+    """Both tables, of everything in these effects; empty where the study has no grid."""
     cells, profiles = list[dict[str, Any]](), list[dict[str, Any]]()
-    for platform, own in effects.groupby("platform"):
-        if (grid := plan.prediction) is None:
-            break
-        about = {"study": plan.study, "platform": str(platform), "machine": plan.machine}
-        known = Known(own, grid)
-        cells += [row | about | {"lead": named(row["lead"], plan.machine)} for row in known.rows()]
+    if (grid := plan.prediction) is None:
+        return {"predictions": frame([], PREDICTIONS), "profiles": frame([], PROFILES)}
+    for platform, machine, own in never_pooled(effects):
+        about = {"study": plan.study, "platform": platform, "machine": machine}
+        known, name = Known(own, grid), name_in(own)
+        cells += [row | about | {"lead": name(row["lead"])} for row in known.rows()]
         profiles += [row | about for row in known.profiles()]
     return {"predictions": frame(cells, PREDICTIONS), "profiles": frame(profiles, PROFILES)}
+
+
+def never_pooled(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """What has a fit of its own: each platform on each class of nodes, or model of processor."""
+    known = effects[effects["platform"] != ""]
+    for (platform, machine), own in known.groupby(["platform", "machine"], sort=False):
+        yield str(platform), str(machine), own
+
+
+def name_in(effects: pd.DataFrame) -> Callable[[str], str]:
+    """How the leads of these effects, which are of one class of nodes, are named."""
+    return partial(named, machine=class_of(str(effects["lead"].iloc[0])))
 
 
 class Known:

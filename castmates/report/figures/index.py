@@ -82,6 +82,8 @@ FIGURES = {
         Figure("system_mixes", "Combined throughput of many mixes", "losses", needs="sets"),
         Figure("steptimes", "How long steps take", "losses"),
         Figure("services", "How long requests take", "losses", needs="services"),
+        Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
+        Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
@@ -100,8 +102,6 @@ FIGURES = {
         Figure("health", "Health", "health"),
         Figure("control", "Controls", "health"),
         Figure("windows", "The study over time", "health"),
-        Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
-        Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
     )
 }
 

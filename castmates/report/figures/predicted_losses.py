@@ -33,7 +33,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if _cells(results)["loss_pct"].notna().any():
         return ""
-    return f"No loss of the grid of {results.name} was measured, so none can be predicted."
+    return f"No loss of the grid of the study {results.name} was measured, so none can be predicted."
 
 
 def caption(results: Results) -> str:

@@ -23,7 +23,7 @@ def context(results: Results) -> dict[str, Any]:
     table = results.predictions
     limit = results.study.recommend.lead_loss if results.study else None
     return {
-        "sentences": list(sentences(table, results.plan.prediction, len(results.windows))),
+        "sentences": list(sentences(table, results.plan.prediction, int(results.blocks["windows"].sum()))),
         "worth": worth_measuring(table, limit) if len(table) else [],
         "rows": [_row(row) for row in records(table)],
         "profiles": [

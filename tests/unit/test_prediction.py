@@ -1,0 +1,248 @@
+"""Losses that were not measured follow from those that were, and are stamped as what they are."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.common import Report
+from benchmarks.prediction import on_this_machine
+from benchmarks.simulated_grids import Grid, grid, measured
+from castmates.analysis.prediction.conformal import FEWEST, Errors
+from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, best, seen_in
+from castmates.analysis.prediction.predicted import PredictedLosses
+from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
+from castmates.analysis.prediction.several import Combined, together
+from castmates.analysis.prediction.table import estimate_predictions
+from castmates.errors import CastmatesError
+from castmates.results.columns.study import EFFECTS
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import write_table
+from castmates.study.predict_keys import PredictKeys
+from castmates.study.prediction_design import design
+from castmates.study.spec import UNMANAGED, Plan, Prediction
+
+NAMES = [f"p{number:02d}" for number in range(6)]
+SENSITIVE = [0.02, 0.1, 0.3, 0.5, 0.8, 1.0]
+PRESSING = [0.4, 0.1, 0.02, 0.3, 0.2, 0.05]
+
+
+class Known(Grid):
+    """A grid whose losses are a sensitivity times a pressure; several pressures add up to extra time."""
+
+    def truth(self, mix):
+        return tuple(
+            together([SENSITIVE[int(one[1:])] * PRESSING[int(other[1:])] for other in mix[:place] + mix[place + 1 :]])
+            for place, one in enumerate(mix)
+        )
+
+
+KNOWN = Known({}, NAMES)
+
+
+def effects_of(mixes, both=True, seed=1):
+    table = measured(KNOWN, mixes, np.random.default_rng(seed), both)
+    return table.assign(platform="modelled", machine="")
+
+
+def off(losses, cell):
+    job, beside = cell
+    return abs(losses.of(job, beside).pct + 100 * math.expm1(-KNOWN.truth((job, *beside))[0]))
+
+
+def test_pairs_that_were_never_measured_are_predicted_from_forty_per_cent():
+    drawn = design(PredictKeys(leads=NAMES, measure=0.4), 3)
+    losses = PredictedLosses.from_effects(effects_of(drawn.fitted))
+    assert len(drawn.fitted) == 14
+    cells = [(lead, (name,)) for lead in NAMES for name in NAMES]
+    by_source = {source: [c for c in cells if losses.of(*c).source == source] for source in ("measured", "predicted")}
+    assert len(by_source["measured"]) == 28  # every mix shows what both of its programs lose
+    assert np.mean([off(losses, cell) for cell in by_source["predicted"]]) < 1.0
+    for cell in by_source["predicted"]:
+        loss = losses.of(*cell)
+        assert loss.low < loss.pct < loss.high
+
+
+def test_what_was_measured_is_never_replaced_by_a_prediction():
+    losses = PredictedLosses.from_effects(effects_of([(a, b) for a in NAMES for b in NAMES], both=False))
+    own = best(seen_in(effects_of([(a, b) for a in NAMES for b in NAMES], both=False)))
+    loss = losses.of("p04", ["p03"])
+    assert (loss.source, loss.pct) == ("measured", own["p04", ("p03",)].pct)
+    assert losses.without(("p04", ("p03",))).log != pytest.approx(own["p04", ("p03",)].log, abs=1e-9)
+
+
+def test_a_mix_that_is_left_out_leaves_no_trace_in_its_own_prediction():
+    """A wild measurement must not be predicted from itself, nor from the other role in the same mix."""
+    mixes = design(PredictKeys(leads=NAMES, measure=0.5), 3).fitted
+    wild = effects_of(mixes)
+    here = wild["mix"] == "+".join(mixes[0])
+    wild.loc[here, ["slowdown", "slowdown_low", "slowdown_high"]] *= 3.0
+    before, after = (
+        PredictedLosses.from_effects(table).without((mixes[0][0], (mixes[0][1],)))
+        for table in (effects_of(mixes), wild)
+    )
+    assert after.log == pytest.approx(before.log, abs=0.06)  # another shape may be chosen; 3 times as slow is 1.1
+
+
+def test_the_lead_of_a_mix_counts_before_its_antagonist():
+    both = effects_of([("p00", "p01"), ("p01", "p00")])
+    found = best(seen_in(both))
+    assert found["p00", ("p01",)].how == LEAD
+    assert best(seen_in(both[both["mix"] == "p01+p00"]))["p00", ("p01",)].how == ANTAGONIST
+
+
+def test_mixes_at_a_given_distance_and_under_partitions_teach_nothing():
+    table = effects_of([("p00", "p01")])
+    near = table.assign(mix="p00+p01:smt", antagonists="p01:smt")
+    masked = table.assign(partition="split-6")
+    assert not seen_in(pd.concat([near, masked]))
+    assert PredictedLosses.from_effects(table).of("p00", ["p01"], ways=4) is None
+
+
+def test_too_few_pairs_predict_nothing():
+    losses = PredictedLosses.from_effects(effects_of([("p00", "p01"), ("p02", "p03")]))
+    assert losses.model is None
+    assert losses.of("p00", ["p03"]) is None
+    assert losses.of("p00", ["p01"]).source == "measured"
+    assert losses.of("nobody", []).pct == 0.0
+
+
+def test_what_several_do_together_follows_from_each_of_them():
+    drawn = design(PredictKeys(leads=NAMES, measure=0.6), 3)
+    losses = PredictedLosses.from_effects(effects_of(drawn.fitted))
+    cell = "p05", ("p00", "p03")
+    assert losses.of(*cell).source == "predicted"
+    assert math.isnan(losses.of(*cell).low)  # nothing shows how far off these are
+    assert off(losses, cell) < 3.0
+
+
+def test_losses_that_hinder_each_other_less_are_seen_where_enough_was_measured():
+    """Two that take the same cache cost hardly more than the worse of them."""
+    shown = [([0.2, 0.2 + 0.01 * n], together([0.2, 0.2 + 0.01 * n], 3.0)) for n in range(12)]
+    assert Combined.of(shown).power == 3.0
+    assert Combined.of(shown[:3]).power == 1.0
+
+
+def test_an_interval_needs_nineteen_errors_and_holds_the_next():
+    rng = np.random.default_rng(5)
+    assert FEWEST == 19
+    sizes = rng.uniform(0.05, 0.5, 18)
+    assert math.isnan(Errors.of(sizes, sizes).half_width(0.1))
+    held = []
+    for _ in range(400):
+        predicted = rng.uniform(0.05, 0.5, 20)
+        measured_ = predicted + rng.normal(0, 0.05, 20) * (0.1 + predicted)
+        errors = Errors.of(predicted[:-1], measured_[:-1])
+        held.append(abs(measured_[-1] - predicted[-1]) <= errors.half_width(predicted[-1]))
+    assert 0.91 < np.mean(held) < 0.985
+
+
+@pytest.mark.parametrize("beside", [None, [f"x{number}" for number in range(6)]])
+def test_a_design_has_every_lead_and_antagonist_and_only_ever_grows(beside):
+    before = ()
+    for share in (0.25, 0.4, 0.7, 1.0):
+        keys = PredictKeys(leads=NAMES, antagonists=beside, measure=share)
+        drawn = design(keys, 7)
+        assert len(drawn.pairs) == int(share * 36 + 1e-9)
+        assert drawn.pairs[: len(before)] == before
+        before = drawn.pairs
+        members = {name for pair in drawn.pairs for name in pair}
+        assert members == {*NAMES, *(beside or [])}
+    assert design(PredictKeys(leads=NAMES, measure=0.4), 7) != design(PredictKeys(leads=NAMES, measure=0.4), 8)
+
+
+def test_profiles_count_as_measured_and_fresh_pairs_are_apart():
+    keys = PredictKeys(leads=NAMES, bubbles=["dial"], reporters=["p05"], measure=0.5, check=4)
+    drawn = design(keys, 7)
+    assert len(drawn.profiles) == 12
+    assert len(drawn.fitted) == 18
+    assert len(drawn.check) == 4
+    assert not {*drawn.check} & {*drawn.fitted}
+
+
+def plan_of(keys, drawn):
+    grid_ = Prediction(
+        leads=tuple(keys.leads),
+        antagonists=tuple(keys.columns),
+        bubbles=tuple(keys.bubbles),
+        reporters=tuple(keys.reporters),
+        profiles=len(drawn.profiles),
+        pairs=len(drawn.pairs),
+        check=drawn.check,
+    )
+    return Plan(study="example", titles={}, mixes=(), controls=(), blocks=(), prediction=grid_)
+
+
+def test_fresh_pairs_are_compared_and_not_fitted():
+    keys = PredictKeys(leads=NAMES, measure=0.5, check=3)
+    drawn = design(keys, 7)
+    table = effects_of([*drawn.fitted, *drawn.check])
+    fresh = table["mix"].isin(["+".join(pair) for pair in drawn.check])
+    wild = table.copy()
+    wild.loc[fresh, ["slowdown", "slowdown_low", "slowdown_high"]] *= 3.0
+    plan = plan_of(keys, drawn)
+    plain, moved = (estimate_predictions(plan, each)["predictions"] for each in (table, wild))
+    own = plain["part"] == CHECK
+    assert own.sum() >= 3
+    assert plain.loc[own, "without_pct"].tolist() == pytest.approx(moved.loc[own, "without_pct"].tolist())
+    assert quality(plain, CHECK).mean < 2.0
+    assert (plain.loc[plain["source"] == "predicted", "blocks"] == 0).all()
+    assert list(plain.columns)[-1] == "source"
+
+
+def test_tables_have_the_whole_grid_and_the_profiles():
+    keys = PredictKeys(leads=NAMES[:5], bubbles=["p05"], reporters=["p04"], measure=0.6)
+    drawn = design(keys, 7)
+    several = [("p00", "p01", "p02")]
+    tables = estimate_predictions(plan_of(keys, drawn), effects_of([*drawn.fitted, *several]))
+    cells, profiles = tables["predictions"], tables["profiles"]
+    assert (cells["part"] == GRID).sum() == 25
+    assert (cells.loc[cells["part"] == GRID, "source"] != "").all()
+    assert {*cells["part"]} == {GRID, PROFILE, SEVERAL}
+    assert (cells["partition"] == UNMANAGED).all()
+    assert len(profiles) == 5 + 6
+    assert {*profiles["profile"]} == {"sensitivity", "pressure"}
+    nothing = estimate_predictions(Plan(study="", titles={}, mixes=(), controls=(), blocks=()), effects_of(several))
+    assert all(table.empty for table in nothing.values())
+
+
+def test_each_class_of_nodes_and_each_processor_has_its_own_fit():
+    keys = PredictKeys(leads=NAMES, measure=0.5)
+    drawn = design(keys, 7)
+    old = effects_of(drawn.fitted).assign(machine="old")
+    old = old.assign(lead=old["lead"] + "~old", mix=old["lead"] + "~old+" + old["antagonists"])
+    faster = {name: old[name] ** 0.5 for name in ("slowdown", "slowdown_low", "slowdown_high")}
+    new = old.assign(machine="new", lead=old["lead"].str.replace("~old", "~new"), **faster)
+    table = estimate_predictions(plan_of(keys, drawn), pd.concat([old, new]))["predictions"]
+    alone = estimate_predictions(plan_of(keys, drawn), old)["predictions"]
+    pd.testing.assert_frame_equal(table[table["machine"] == "old"].reset_index(drop=True), alone)
+    assert {*table.loc[table["machine"] == "new", "lead"]} == {f"{name}~new" for name in NAMES}
+
+
+def test_the_benchmark_hides_a_part_of_a_measured_grid(tmp_path):
+    table = effects_of([(a, b) for a in NAMES for b in [*NAMES]], both=True)
+    table = table.assign(**{name: pd.NA for name in EFFECTS if name not in table})
+    for name, kind in EFFECTS.items():
+        table[name] = table[name].fillna({"str": "", "bool": False, "int64": 0}.get(kind, np.nan)).astype(kind)
+    folder = StudyFolder(tmp_path / "grid")
+    folder.tables.mkdir(parents=True)
+    write_table(table[list(EFFECTS)], folder.tables / "effects")
+    report = Report("Predicted losses", "prediction")
+    on_this_machine(report, folder.path, designs=3)
+    found = report.run().findings
+    assert len(found) == 2
+    assert all(0 < each.value < 3.0 for each in found)
+    write_table(table.loc[table["mix"] != "p00+p01", list(EFFECTS)], folder.tables / "effects")
+    with pytest.raises(CastmatesError, match="the grid is not whole: p00 beside p01"):
+        on_this_machine(report, folder.path, designs=3)
+
+
+def test_a_modelled_grid_is_what_the_model_says():
+    rng = np.random.default_rng(2)
+    one = grid(3, rng)
+    lead, other = one.names[:2]
+    true = one.truth((lead, other))
+    found = best(seen_in(measured(one, [(lead, other)], rng)))
+    assert found[lead, (other,)].log == pytest.approx(true[0], abs=0.03)
+    assert found[other, (lead,)].log == pytest.approx(true[1], abs=0.03)
