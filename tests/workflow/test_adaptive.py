@@ -12,7 +12,7 @@ from castmates.study.plan_text import plan_of
 from tests.waiting import wait_for
 from tests.workflow.sweeps import Sweeps
 
-BUDGET = {"adaptive": True, "blocks": 4, "batch": 2, "most_blocks": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
+BUDGET = {"adaptive": True, "blocks": 4, "batch": 4, "most_blocks": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
           "company": 64, "longest_block": 3600}  # fmt: skip
 STUDY = {
     "platform": "modelled",
@@ -34,7 +34,7 @@ def adaptive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("adaptive")
     sweeps = Sweeps.make(folder / "project", folder / "cache")
     sweeps.write_study(STUDY)
-    sweeps.shown = sweeps.sweep().stderr
+    sweeps.shown = sweeps.sweep(CURVES).stderr
     return sweeps
 
 
@@ -55,6 +55,7 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
         table = pd.read_csv(adaptive.results / f"tables/{name}.csv")
         known = table if "blocks" not in table else table[table["blocks"] > 0]
         assert not unmeasured & set(known["partition"]), f"only measured cells are in {name}"
+    adaptive.shown += adaptive.sweep().stderr
     page = (adaptive.results / "report/index.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert "% fewer" in page
     assert "cells of curves are interpolated" in page

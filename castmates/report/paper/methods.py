@@ -200,7 +200,8 @@ def _statistics(results: Results) -> Iterable[str]:
         yield (
             f"{counted(len(results.adaptive_looks), 'look')} at the results decided which mixes and partitions further "
             "launches measured; each stopped a fixed number of launches after its question was answered."
-            + f" {counted(guessed, 'cell')} of curves that were not measured are interpolated." * (guessed > 0)
+            + f" {counted(guessed, 'cell')} of curves that were not measured are interpolated."
+            * (guessed > 0)
         )
     if (results.effects["verdict"] == "too few blocks").any():
         yield "Where there are fewer than three launches, intervals are within launch and describe these launches only."
