@@ -15,13 +15,12 @@ import numpy as np
 import castmates
 from benchmarks import verdicts
 from benchmarks.common import Report, percent, run, say
-from benchmarks.verdicts import Aim
+from benchmarks.verdicts import Aim, Finding
 from castmates import project
 from castmates.analysis.design.precision import against_solo
 from castmates.analysis.effects.rows import BY
 from castmates.analysis.statistics.intervals import Floats, per_launch
 from castmates.analysis.statistics.pairs import pair, planned
-from castmates.errors import CastmatesError
 from castmates.results.plans import analysed, read_plan
 from castmates.study.curves import later
 from castmates.study.spec import UNMANAGED
@@ -40,12 +39,13 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=500, help="of each limit and lead; or orders of launches")
     parser.add_argument("--seed", type=int, default=20261126)
     parser.add_argument("--results", type=Path, help="results/STUDY of a full grid that was measured")
+    parser.add_argument("--limit", type=float, help="with --results: what the lead may lose, in per cent")
     parser.add_argument("--first", type=int, default=4, help="with --results: launches before the first look")
     parser.add_argument("--batch", type=int, default=2, help="with --results: launches between two looks")
     given = parser.parse_args()
     rng = np.random.default_rng(given.seed)
     if given.results:
-        _measured(given.results, (given.first, given.batch), given.studies, rng)
+        _measured(given, rng)
     else:
         _modelled(given.studies, rng)
 
@@ -70,23 +70,22 @@ def _modelled(studies: int, rng: np.random.Generator) -> None:
     _shown(report, found, with_truth=True)
 
 
-def _measured(results: Path, looks: tuple[int, int], studies: int, rng: np.random.Generator) -> None:
-    report = Report("Adaptive sweeps against a full grid that was measured", "adaptive")
-    known = castmates.load(results)
-    if known.study is None:
-        raise CastmatesError(f"{results}: the file of the study is not found; name it as it was when it was swept.")
+def _measured(given: argparse.Namespace, rng: np.random.Generator) -> None:
+    report = Report("Adaptive sweeps, played on a full grid of launches", "adaptive")
+    known, studies = castmates.load(given.results), given.studies
     plan = analysed(read_plan(known.folder.plan_file), known.folder)
     plan = plan.model_copy(update={"later": later(plan.mixes)})
     found: dict[str, Outcome] = {}
     for lead in dict.fromkeys(mix.lead for mix in plan.mixes):
-        setting = Setting.of_plan(known.study, plan, plan.blocks[0].design.rounds, lead)
+        setting = Setting.of_plan(plan, plan.blocks[0].design.rounds, lead)
         values = _values(setting, known.windows)
-        setting.looks = [*range(looks[0], len(values), looks[1]), len(values)]
+        setting.looks, setting.limit = [*range(given.first, len(values), given.batch), len(values)], given.limit
         setting.true = np.nanmean(values, axis=0)
         orders = [rng.permutation(len(values)) for _ in range(studies)]
         found[lead.partition("@")[0]] = _played(setting, [values[order] for order in orders])
     report.text(
-        f"A full grid of {', '.join(f'{lead}' for lead in found)} that was measured; {studies} orders of its launches. "
+        f"A full grid ({', '.join(sorted(set(known.windows['platform'])))}) of {', '.join(found)}; {studies} orders of "
+        f"its launches, {'no limit' if given.limit is None else f'limit {given.limit:g} %'}. "
         "The estimates of the full grid stand for the truth; intervals of parts of the same launches cover nothing."
     )
     _shown(report, found, with_truth=False)
@@ -119,7 +118,11 @@ def _shown(report: Report, found: dict[str, Outcome], with_truth: bool) -> None:
         ("mean error of curves against the full grid", "error_by", "points", 1.0, ERROR),
     ):
         values = scale * np.concatenate([getattr(one, attribute) for one in found.values()])
-        report.found(verdicts.mean(name, values, unit, "studies", aim))
+        if with_truth:
+            report.found(verdicts.mean(name, values, unit, "studies", aim))
+        else:  # orders of the same launches are no sample
+            mean = float(values.mean())
+            report.found(Finding(what=name, value=mean, unit=unit, count=1, of="measured grids", aim=aim))
     report.print()
 
 

@@ -32,9 +32,9 @@ class Setting:
     plan: Plan
     company: Company  # of all mixes together
     rounds: int
-    looks: list
-    margin: float
-    limit: float | None
+    looks: list = field(default_factory=list)
+    margin: float = 0.02
+    limit: float | None = None
     cells: list = field(default_factory=list)  # identities
     names: list = field(default_factory=list)
     true: np.ndarray = None  # log slowdowns against solo
@@ -48,7 +48,8 @@ class Setting:
     @classmethod
     def of_lead(cls, study: Study, plan: Plan, rounds: int = 3, lead: str | None = None) -> "Setting":
         """The setting of one lead of a modelled study; of its only one, where none is named."""
-        one = cls.of_plan(study, plan, rounds, lead)
+        one = cls.of_plan(plan, rounds, lead)
+        one.looks, one.margin, one.limit = study.budget.looks, study.margin, study.recommend.lead_loss
         block = one.plan.blocks[0].model_copy(update={"company": one.company, "design": design_of(study)})
         rates = truths(one.plan.model_copy(update={"blocks": (block,)}))
         name = one.company.lead.name
@@ -57,8 +58,8 @@ class Setting:
         return one
 
     @classmethod
-    def of_plan(cls, study: Study, plan: Plan, rounds: int, lead: str | None = None) -> "Setting":
-        """The same without a truth."""
+    def of_plan(cls, plan: Plan, rounds: int, lead: str | None = None) -> "Setting":
+        """The same without a truth, and before it is known what is asked."""
         lead = plan.mixes[0].lead if lead is None else lead
         blocks = tuple(block for block in plan.blocks if block.company.lead.name == lead)
         plan = plan.model_copy(update={"mixes": tuple(m for m in plan.mixes if m.lead == lead), "blocks": blocks})
@@ -71,7 +72,7 @@ class Setting:
                 "scenes": scenes_of(plan.mixes, {lead: first, **members}),
             }
         )
-        one = cls(plan, company, rounds, study.budget.looks, study.margin, study.recommend.lead_loss)
+        one = cls(plan, company, rounds)
         scenes = [scene.name for scene in company.scenes]
         one.places = [scenes.index("solo")]
         for mix in plan.mixes:
