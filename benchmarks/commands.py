@@ -54,4 +54,5 @@ COMMANDS = (
     Command("dag_scale", "dag_scale", 10),
     Command("placement", "placement", 5),
     Command("prediction", "prediction", 12),
+    Command("adaptive", "adaptive", 6),
 )

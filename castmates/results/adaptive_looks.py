@@ -1,7 +1,7 @@
 """Reads what the looks of an adaptive study decided, and fills in what its launches leave out by that."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +74,12 @@ def as_decided(plan: Plan, folder: StudyFolder) -> Plan:
     return with_skipped(plan, skipped)
 
 
-def decided_launch(launch: Launch, folder: StudyFolder) -> Launch:
+def decided_launch(
+    launch: Launch, looks: Sequence[Collection[str]], later: Collection[str], folder: StudyFolder
+) -> Launch:
     """A launch with the mixes that it leaves out; refused where its look has not been taken."""
     block = launch.block
-    number = look_before(block.path, launch.looks)
+    number = look_before(block.path, looks)
     file = folder.look_file(number)
     if number and not file.is_file():
         raise CastmatesError(
@@ -85,7 +87,7 @@ def decided_launch(launch: Launch, folder: StudyFolder) -> Launch:
             "taken: run the sweep."
         )
     measured = going_on(read_adaptive_look(file)) if number else None
-    skipped = skipped_at(block.company, measured, launch.later)
+    skipped = skipped_at(block.company, measured, later)
     if len(skipped) == len(block.company.mixes):
         raise CastmatesError(
             f"look {number} of the study lets no mix of the block '{block.path}' go on: there is nothing to measure."

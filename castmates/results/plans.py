@@ -13,7 +13,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
 from castmates.study.decisions import with_decisions, with_rounds
-from castmates.study.plan_text import Launch, launch_of, plan_of
+from castmates.study.plan_text import Launch, launch_of, looks_of, plan_of
 from castmates.study.spec import Drawn, Plan
 
 Made = TypeVar("Made")
@@ -32,7 +32,7 @@ def read_launch(file: Path, path: str) -> Launch | None:
     """
     launch = _written(file, lambda text: launch_of(text, path))
     if launch is not None and launch.block.design.adaptive:
-        launch = decided_launch(launch, StudyFolder(file.parent))
+        launch = decided_launch(launch, *_written(file, looks_of), StudyFolder(file.parent))
     if launch is None or not launch.block.design.decided:
         return launch
     block = launch.block

@@ -62,9 +62,10 @@ def sentences(look: Mapping[str, Any]) -> list[str]:
 
 
 def _line(mix: str, goes_on: bool, why: str, names: Sequence[str]) -> str:
-    ending, each = ("s", "") if len(names) == 1 else ("", "each ")
-    ends = f"begin{ending}, {why}" if goes_on else f"stop{ending}: {each}{why}"
-    return f"{mix}, {listed(list(names))} {ends}"
+    ending = "s" if len(names) == 1 else ""
+    if not (ending or goes_on):
+        why = why.replace("whether it", "whether each", 1) if why.startswith("whether it") else f"each {why}"
+    return f"{mix}, {listed(list(names))} {f'begin{ending}, {why}' if goes_on else f'stop{ending}: {why}'}"
 
 
 def saved(look: Mapping[str, Any], windows: int) -> str:

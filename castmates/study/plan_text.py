@@ -54,8 +54,6 @@ class Launch(NamedTuple):
     block: Block
     needs: Mapping[str, int]  # the bytes that each workload takes, where they matter
     machines: Sequence[NodeClass] = ()  # the classes of nodes
-    looks: Sequence[Sequence[str]] = ()  # as in the plan
-    later: Sequence[str] = ()
 
 
 def launch_of(text: str | bytes, path: str) -> Launch | None:
@@ -73,16 +71,19 @@ def launch_of(text: str | bytes, path: str) -> Launch | None:
     if found is None:
         return None
     machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
-    launch = _launch(Block.model_validate(found), content.get("memory", {}), machines)
-    return launch._replace(looks=content.get("looks", ()), later=content.get("later", ()))
+    return _launch(Block.model_validate(found), content.get("memory", {}), machines)
+
+
+def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]:
+    """The looks of the plan that a text describes, and the mixes that are measured only where one asks for them."""
+    content = json.loads(text)
+    return content.get("looks", ()), content.get("later", ())
 
 
 def launch_in(plan: Plan, path: str) -> Launch | None:
     """One block of a plan."""
     found = next((block for block in plan.blocks if block.path == path), None)
-    if found is None:
-        return None
-    return _launch(found, plan.memory, plan.machines)._replace(looks=plan.looks, later=plan.later)
+    return None if found is None else _launch(found, plan.memory, plan.machines)
 
 
 def _launch(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Launch:

@@ -97,12 +97,22 @@ def test_a_mix_without_any_window_stops(project):
     assert ids["split-3"]
 
 
-def test_without_a_limit_partitions_off_curves_compete(project):
-    plan = project.plan()
-    asks = questions(plan.mixes, None, 0.02)
-    ids = named(plan)
-    assert {asks[ids["split-4"]].kind, asks[ids["unmanaged"]].kind} == {"knee", "margin"}
-    assert asks[ids["antagonists-mb20"]].kind == "margin", "two throttles are a curve"
+def test_without_a_limit_partitions_off_curves_compete(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sweeps = "{sweeps: [{split: all}, {overlap: [0, 2, 4], lead: 6}, {bandwidth: {antagonists: [20%, 50%]}}]}"
+    text = STUDY.replace("recommend: {lead_loss: 10}\n", "").partition("cache:")[0]
+    plan = project_of(tmp_path, f"{text}cache: {sweeps}\n" + BUDGET % 64).plan()
+    ids, asks = named(plan), questions(plan.mixes, None, 0.02)
+    kinds = {name: asks[identity].kind for name, identity in ids.items()}
+    assert {kinds[f"overlap-{ways}-lead-6"] for ways in (0, 2, 4)} == {"order"}
+    assert (kinds["split-4"], kinds["unmanaged"], kinds["antagonists-mb20"]) == ("knee", "margin", "margin")
+    losses = FIRST | {"overlap-0-lead-6": 20, "overlap-2-lead-6": 20.2, "overlap-4-lead-6": 25}
+    found = at(plan, losses, limit=None)
+    assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["alike", "alike", "worse"]
+    found = at(plan, losses | {"overlap-0-lead-6": 17}, limit=None)
+    assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["best", "worse", "worse"]
+    found = at(plan, losses | {"overlap-0-lead-6": 19.5}, half=0.9, limit=None)
+    assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["", "", "worse"]
 
 
 def test_few_launches_that_agree_by_luck_do_not_stop_a_mix():

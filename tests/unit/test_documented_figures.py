@@ -16,6 +16,7 @@ TABLES = {
     "test_coverage_of_mixes": "methodology.md",
     "test_prediction_coverage": "methodology.md",
     "modelled.test_cache": "modelled-machine.md",
+    "modelled.test_adaptive_oracle": "methodology.md",
 }
 
 

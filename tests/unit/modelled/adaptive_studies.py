@@ -14,10 +14,11 @@ from castmates.analysis.design.adaptive import Asked, Known, Look, decide
 from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.statistics.intervals import estimate
 from castmates.study.curves import curves, later
+from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.questions import questions
 from castmates.study.scenes import scenes_of, under
-from castmates.study.spec import UNMANAGED
+from castmates.study.spec import UNMANAGED, Company, Plan
 from tests.unit.modelled.makers import project_of
 from tests.unit.modelled.test_oracle import log_rates, truths
 
@@ -28,12 +29,12 @@ TOGETHER = 100  # studies that are drawn at once
 class Setting:
     """A study of one lead, its cells, and what is true of them."""
 
-    plan: object
-    company: object  # of all mixes together
+    plan: Plan
+    company: Company  # of all mixes together
     rounds: int
-    looks: list
-    margin: float
-    limit: float | None
+    looks: list = field(default_factory=list)
+    margin: float = 0.02
+    limit: float | None = None
     cells: list = field(default_factory=list)  # identities
     names: list = field(default_factory=list)
     true: np.ndarray = None  # log slowdowns against solo
@@ -42,34 +43,50 @@ class Setting:
     @classmethod
     def of(cls, tmp_path, text, rounds=3):
         project = project_of(tmp_path, text)
-        study, plan = project.study, project.plan()
-        company = plan.blocks[0].company
-        members = {each.name: each for block in plan.blocks for each in block.company.members}
-        company = company.model_copy(
-            update={"mixes": plan.mixes, "members": tuple(members.values()), "scenes": scenes_of(plan.mixes, members)}
+        return cls.of_lead(project.study, project.plan(), rounds)
+
+    @classmethod
+    def of_lead(cls, study: Study, plan: Plan, rounds: int = 3, lead: str | None = None) -> "Setting":
+        """The setting of one lead of a modelled study; of its only one, where none is named."""
+        one = cls.of_plan(plan, rounds, lead)
+        one.looks, one.margin, one.limit = study.budget.looks, study.margin, study.recommend.lead_loss
+        block = one.plan.blocks[0].model_copy(update={"company": one.company, "design": design_of(study)})
+        rates = truths(one.plan.model_copy(update={"blocks": (block,)}))
+        name = one.company.lead.name
+        scenes = [scene.name for scene in one.company.scenes]
+        one.true = np.array([math.log(rates["solo"][name] / rates[scenes[at]][name]) for at in one.places[1:]])
+        return one
+
+    @classmethod
+    def of_plan(cls, plan: Plan, rounds: int, lead: str | None = None) -> "Setting":
+        """The same without a truth, and before it is known what is asked."""
+        lead = plan.mixes[0].lead if lead is None else lead
+        blocks = tuple(block for block in plan.blocks if block.company.lead.name == lead)
+        plan = plan.model_copy(update={"mixes": tuple(m for m in plan.mixes if m.lead == lead), "blocks": blocks})
+        members = {each.name: each for block in blocks for each in block.company.members}
+        first = members.pop(lead)
+        company = blocks[0].company.model_copy(
+            update={
+                "mixes": plan.mixes,
+                "members": (first, *members.values()),
+                "scenes": scenes_of(plan.mixes, {lead: first, **members}),
+            }
         )
-        block = plan.blocks[0].model_copy(update={"company": company, "design": design_of(study)})
-        one = cls(plan, company, rounds, study.budget.looks, study.margin, study.recommend.lead_loss)
-        rates = truths(plan.model_copy(update={"blocks": (block,)}))
+        one = cls(plan, company, rounds)
         scenes = [scene.name for scene in company.scenes]
-        lead = company.lead.name
         one.places = [scenes.index("solo")]
-        true = []
         for mix in plan.mixes:
             partition = mix.partitions[0].name if mix.partitions else UNMANAGED
-            scene = under(f"corun:{mix.name}" if mix.antagonists else "solo", partition)
             one.cells.append(mix.identity)
             one.names.append(f"{mix.name} {partition}")
-            one.places.append(scenes.index(scene))
-            true.append(math.log(rates["solo"][lead] / rates[scene][lead]))
-        one.true = np.array(true)
+            one.places.append(scenes.index(under(f"corun:{mix.name}" if mix.antagonists else "solo", partition)))
         return one
 
     @property
     def noise(self):
         return self.plan.blocks[0].design.model.noise
 
-    def drawn(self, rng, studies):
+    def drawn(self, rng: np.random.Generator, studies: int) -> np.ndarray:
         """By study, launch and cell, the mean of the rounds' differences."""
         flat = {scene.name: dict.fromkeys(scene.active, 1.0) for scene in self.company.scenes}
         logs = log_rates(flat, self.company, self.noise, rng, studies, self.looks[-1], self.rounds)
@@ -92,7 +109,7 @@ class Came:
     windows: int
 
 
-def play(setting, values):
+def play(setting: Setting, values: np.ndarray) -> Came:
     """One study; `values` has what each launch would give in each cell."""
     mixes, looks = setting.plan.mixes, setting.looks
     asks = questions(mixes, setting.limit, setting.margin)
@@ -105,6 +122,7 @@ def play(setting, values):
     for end in looks:
         going = [each.identity for each in asked if each.goes_on]
         measured[begin:end, [place[identity] for identity in going]] = True
+        measured &= ~np.isnan(values)
         windows += (end - begin) * setting.rounds * setting.scenes_of(set(going))
         counts = measured.sum(axis=0).astype(float)
         shown = np.where(measured, values, np.nan)
