@@ -294,7 +294,9 @@ def _member(process: Running) -> dict[str, Any]:
         "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
         "pages": process.pages,
         "last_lines": process.last_lines(),
-    } | ({"phases": process.phases.about()} if process.phases else {})
+        **({"phases": process.phases.about()} if process.phases else {}),
+        **({"frozen_between_steps": process.between_steps.about()} if process.between_steps else {}),
+    }
 
 
 def _program(process: Running) -> str | None:

@@ -79,7 +79,8 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
     for ancestor in reversed(chain):
         own = {key: value for key, value in written[ancestor].model_dump(exclude_unset=True).items() if key != "like"}
         if "command" in own:  # another program: what was written for the one before does not hold for it
-            keys = {key: value for key, value in keys.items() if key not in ("options", "package", "phases")}
+            of_program = ("options", "package", "phases", "frozen_between_steps")
+            keys = {key: value for key, value in keys.items() if key not in of_program}
         options = {**keys.get("options", {}), **own.get("options", {})}
         keys |= own | ({"options": options} if options else {})
     whole = Workload.model_validate(keys)

@@ -74,6 +74,11 @@ class Workload(Written):
         default=False,
         description="it reports the phases of its steps (docs/phases.md); a Model Garden job then marks them by itself",
     )
+    frozen_between_steps: bool = Field(
+        default=False,
+        description="it queues work on a device, so it is frozen only when it stands between two steps, with nothing "
+        "queued (docs/gpu.md)",
+    )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
     saturate: bool = Field(
         default=False,

@@ -20,7 +20,7 @@ Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
-LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
+LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "frozen_between_steps")
 LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
@@ -58,6 +58,7 @@ class Member(Frozen):
     ready_line: str = ""
     package: str | None = None  # that has its program
     phases: bool = False  # it reports the phases of its steps
+    frozen_between_steps: bool = False  # it queues work on a device, and stands between two steps when it is asked to
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
