@@ -74,9 +74,10 @@ def test_it_keeps_the_promises_of_other_workloads(queued, compiler):
 
 def test_one_that_does_not_stand_is_not_frozen_with_work_queued(queued, compiler, monkeypatch):
     monkeypatch.setattr(between_steps.let_stand, "__defaults__", (0.3,))
-    with guarded() as warden, launched(starter("job", workload(queued, "pass"), PLACES, (0,)), (0,), warden) as alone:
-        with pytest.raises(CastmatesError, match=r"member job@0 did not come to the end of a step within 0\.3 s"):
-            alone.become_ready()
+    said = r"member job@0 did not come to the end of a step within 0\.3 s"
+    start = starter("job", workload(queued, "pass"), PLACES, (0,))
+    with guarded() as warden, launched(start, (0,), warden) as alone, pytest.raises(CastmatesError, match=said):
+        alone.become_ready()
 
 
 def test_each_asking_is_answered_anew(tmp_path):
