@@ -307,6 +307,7 @@ def _member(process: Running) -> dict[str, Any]:
         "last_lines": process.last_lines(),
         **({"phases": process.phases.about()} if process.phases else {}),
         **({"requests": process.requests.about()} if process.requests else {}),
+        **({"frozen_between_steps": process.between_steps.about()} if process.between_steps else {}),
     }
 
 

@@ -10,7 +10,8 @@ from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
 
 Workloads = Mapping[str, Workload]
-OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags")  # keys that hold for one command alone
+# Keys that hold for one command alone.
+OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps")
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
     "command": "",

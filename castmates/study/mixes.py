@@ -276,6 +276,7 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
         package=workload.package,
         phases=workload.phases,
         requests=workload.requests,
+        frozen_between_steps=workload.frozen_between_steps,
     )
 
 

@@ -82,6 +82,11 @@ class Workload(Written):
         description="it is an open-loop service, which records its requests (docs/services.md): it is judged by the "
         "99th percentile of their latency, and not by its rate",
     )
+    frozen_between_steps: bool = Field(
+        default=False,
+        description="it queues work on a device, so it is frozen only when it stands between two steps, with nothing "
+        "queued (docs/gpu.md)",
+    )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
     saturate: bool = Field(
         default=False,

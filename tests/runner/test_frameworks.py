@@ -26,7 +26,7 @@ MODULES = {"torch": "castmates.workloads.torchjobs", "jax": "castmates.workloads
 PHASES = {
     ("torch", "train"): ["input", "forward", "backward", "optimizer"],
     ("torch", "infer"): ["input", "forward"],
-    ("jax", "train"): ["input", "step"],
+    ("jax", "train"): ["input", "compiled"],
 }
 FIRST = {"torch": "dlrm", "jax": "mlp"}
 EVERY_JOB = [(name, *job) for name, shapes in (("torch", TORCH), ("jax", JAX)) for job in shapes]

@@ -15,6 +15,7 @@ from castmates.inside.counting import METHODS
 from castmates.linux.marks import in_child
 from castmates.linux.memory_binding import memory_bound_to
 from castmates.runner.processes import member_log
+from castmates.runner.processes.between_steps import BetweenSteps
 from castmates.runner.processes.guarded_reader import GuardedReader
 from castmates.runner.processes.phase_log import PhaseLog
 from castmates.runner.processes.request_log import RequestLog
@@ -51,6 +52,7 @@ class Start:
     awaited: str = ""  # why it is not ready yet, where that is known
     phases: bool = False  # it reports the phases of its steps
     requests: bool = False  # it is an open-loop service, which records its requests
+    frozen_between_steps: bool = False  # it queues work on a device
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Running:
     seen: int = 0  # heartbeats already read
     records: list[tuple[int, int]] = field(default_factory=list)  # those of the window, as they were read
     lost: int = 0  # heartbeats of the window that were overwritten before they were read
+    between_steps: BetweenSteps | None = None  # of one that queues work on a device
     pages: dict[str, int | str] | None = None  # that its memory was on when it was ready; None where that is not known
 
     @property
@@ -86,6 +89,12 @@ class Running:
     def at_its_end(self) -> bool:
         """Whether it has reported that it makes no more steps."""
         return self.reader.state is not heartbeat.State.READY
+
+    @property
+    def gone(self) -> bool:
+        """Whether it makes no more steps, or has ended."""
+        over = (heartbeat.State.FINISHED, heartbeat.State.FAILED)
+        return self.reader.state in over or self.process.poll() is not None
 
     def ended(self) -> str:
         """Return how it ended, or must end; "" while it lives within its bounds."""
@@ -142,6 +151,8 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
     requests = RequestLog.create(scratch / f"{start.name}.requests") if start.requests else None
     channels |= phases.variables if phases else {}
     channels |= requests.variables if requests else {}
+    between = BetweenSteps.create(scratch / f"{start.name}.standing") if start.frozen_between_steps else None
+    channels |= between.variables if between else {}
     log = logs / f"{start.name}.log"
     with _opened(log) as output, memory_bound_to(start.nodes):
         try:
@@ -162,6 +173,7 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
                 "see that they are online and may be used here"
             ) from None
     running = Running(start, process, GuardedReader(beats, start.name), log, restarts, phases, requests)
+    running.between_steps = between
     try:
         adopt(start.name, process.pid)
     except CastmatesError:

@@ -75,6 +75,7 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         awaited=_awaited(member),
         phases=member.phases,
         requests=member.requests,
+        frozen_between_steps=member.frozen_between_steps,
     )
 
 

@@ -18,6 +18,7 @@ TITLES = {
     "suites": "Suites",
     "torch": "PyTorch: training and inference",
     "jax": "JAX: training and inference",
+    "gpu": "PyTorch on a GPU (not tried)",
 }
 OTHERS = "others"
 Row = Mapping[str, Any]

@@ -22,7 +22,7 @@ class JaxJob:
     """A model with the state of its optimizer and its batches.
 
     JAX compiles forward, backward and optimizer into one function, in which their operations are mixed: a step has the
-    phases `input` and `step`.
+    phases `input` and `compiled`.
     """
 
     def __init__(self, asked: Asked, shape: Shape) -> None:
@@ -42,7 +42,7 @@ class JaxJob:
         with phase("input", step=number):
             batch = next(self._batches)
             self._first = self._first or batch
-        with phase("step", step=number):
+        with phase("compiled", step=number):
             if not self._training:
                 return float(self._infer(self._weights, batch[0]))
             self._weights, self._moments, value = self._train(self._weights, self._moments, number + 1, *batch)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
 from castmates.workloads.jobs.asked import Asked
+from castmates.workloads.standing import Standing, StandingError
 from castmates.workloads.tfmodels.ending import Ending, leave
 
 WARM_UP_STEPS = 6
@@ -38,8 +39,8 @@ class Unusable(Exception):
 def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mapping[str, object]]]) -> int:
     """Build a job, run it until it is asked to stop, and return the exit status."""
     try:
-        beats = Writer.from_environment()
-    except HeartbeatError as error:
+        beats, standing = Writer.from_environment(), Standing.from_environment()
+    except (HeartbeatError, StandingError) as error:
         print(error, file=sys.stderr)
         return 2
     try:
@@ -48,7 +49,7 @@ def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mappi
         if why := _wrong_at_start(values, known):
             return _fail(beats, why, WRONG)
         print(json.dumps(asdict(asked) | {"parameters": job.parameters, "value": values[-1]} | dict(facts)), flush=True)
-        why = _cycle(job, beats, asked, values)
+        why = _cycle(job, beats, standing, asked, values)
     except Unusable as error:
         return _fail(beats, str(error), 2)
     except BaseException:
@@ -60,13 +61,14 @@ def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mappi
     return 0
 
 
-def _cycle(job: Job, beats: Writer, asked: Asked, first: list[float]) -> str:
+def _cycle(job: Job, beats: Writer, standing: Standing, asked: Asked, first: list[float]) -> str:
     """Beat once a step until the limit or SIGTERM; return what is wrong with the result, or ""."""
     ending = Ending(beats)
     beats.ready()
     last = list(first)
     for number in itertools.count(WARM_UP_STEPS):
         done = number - WARM_UP_STEPS
+        standing.stand(leaving=lambda: ending.told)  # nothing is queued: each step has waited for its value
         if done == asked.steps or ending.told:
             break
         value = job.step(number)
