@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path("castmates/results/columns")
-FILES = ("study.py", "nodes.py", "partitions.py", "comparison.py", "block.py")
+FILES = ("study.py", "nodes.py", "partitions.py", "services.py", "comparison.py", "block.py")
 COLUMN = re.compile(r'^\s+"(?P<name>[^"]+)": "(?P<type>[^"]+)",(?:\s+# (?P<about>.*))?$')
 INCLUDED = re.compile(r"^\s+\*\*(?P<name>[A-Z_]+),(?:\s+# (?P<about>.*))?$")
 
@@ -35,6 +35,7 @@ HEADS = {
     "study.py": "Tables of a study",
     "nodes.py": "Table of nodes",
     "partitions.py": "Tables of partitions",
+    "services.py": "Tables of services",
     "comparison.py": "Tables of a comparison",
     "block.py": "Tables of a launch",
 }
