@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from castmates.files import cache_folder
-from castmates.preview import rounds
+from castmates.preview import rounds, services
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
@@ -63,6 +63,7 @@ class Outline:
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
+    services: tuple[str, ...] = ()  # on open-loop services
     captured: bool = False  # planned for a machine that was captured into a file, which is not this one
 
 
@@ -96,6 +97,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         notes=plan.notes,
         cautions=plan.cautions,
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
+        services=tuple(services.lines(project, plan)),
         captured=project.elsewhere is not None,
     )
 
