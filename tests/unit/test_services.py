@@ -13,6 +13,7 @@ from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.loads import loads
 from castmates.analysis.explanations.services import services, without_saturated
 from castmates.analysis.statistics.censored import quantile
+from castmates.errors import CastmatesError
 from castmates.report.answer.headline import below, headline
 from castmates.report.answer.pairs import pairs
 from castmates.report.text import services as words
@@ -20,8 +21,11 @@ from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
+from castmates.study.catalogue import gather
+from castmates.study.model import Study
 from castmates.study.recommend_keys import RecommendKeys
-from castmates.workloads import request_file
+from castmates.study.services import load_of, same_service
+from castmates.workloads import programs, request_file
 from tests.unit import windows_maker
 from tests.unit.windows_maker import company, mix
 
@@ -298,3 +302,34 @@ def test_a_saturated_service_is_said_to_be_one():
         "redis beside stream: no measured load keeps p99 below 2.000 ms; the lowest load that was measured saturates "
         "the service."
     )
+
+
+# The catalogue
+
+
+def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "SERVERS_AT", str(tmp_path))
+    command = ["openloop", "--load", "5", "--server", "redis"]
+    assert programs.lack(command, "redis-server", str(tmp_path)) == "there is no program 'redis-server'"
+    server = tmp_path / "redis-server"
+    server.write_text("")
+    server.chmod(0o755)
+    assert programs.lack(command, "redis-server", str(tmp_path)) == ""
+
+
+def test_a_service_reports_by_its_heartbeat():
+    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x", "requests": True}}})
+    with pytest.raises(CastmatesError, match="has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"):
+        gather([], study, "s.yaml", ())
+
+
+def test_only_a_service_is_another_member_than_before():
+    """Blocks that were measured before the key was there stay what they are."""
+    plan = plan_of((1000,), 1)
+    lead, other = plan.blocks[0].company.members
+    assert lead.model_dump()["requests"] is True
+    assert "requests" not in other.model_dump()
+    assert same_service(lead) != same_service(other)
+    assert [load_of(lead), load_of(other)] == [1000.0, None]
+    words = ("openloop", "--load", "2.5K")
+    assert load_of(lead.model_copy(update={"command": words})) == 2500
