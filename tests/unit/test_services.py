@@ -151,6 +151,9 @@ def test_a_service_is_judged_by_its_p99_and_not_by_its_rate():
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
     assert rows["slowdown"].to_numpy() == pytest.approx([2.0, 2.0])
     assert set(rows["verdict"]) == {"slower"}
+    assert effects.groupby("member")["metric"].unique().str[0].to_dict() == {
+        "redis-1000@0": "p99 of latency", "redis-2000@0": "p99 of latency", "stream@1": "rate",
+    }  # fmt: skip
     found = latencies(plan, windows, []).set_index(["member", "scene", "quantile"])
     row = found.loc["redis-1000@0", "corun:redis-1000+stream", "p95"]
     assert (row["what"], row["ratio"], row["steps"]) == ("request", pytest.approx(2.0), 4 * 3 * 1000)
