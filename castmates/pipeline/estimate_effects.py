@@ -29,7 +29,7 @@ from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
 from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
-from castmates.analysis.explanations.services import services
+from castmates.analysis.explanations.services import services, without_saturated
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import States, as_held, held_by, states
@@ -84,7 +84,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     measured = StudyBlocks(folder, folder.places(plan))
     every = measured.windows()
     kept = without_hosts(plan, every, plan.ignored_hosts)
-    windows = planned(every, kept)
+    windows = without_saturated(kept, planned(every, kept))
     parts = [
         _Part(*what_was_held(part, folder, records), terms.of(part, windows, folder)) for part in pooled(kept, windows)
     ]

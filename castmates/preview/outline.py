@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from castmates.english import listed
 from castmates.files import cache_folder
-from castmates.preview import placing, rounds
+from castmates.preview import placing, rounds, services
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
@@ -69,6 +69,7 @@ class Outline:
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
     adaptive: str = ""  # how much an adaptive study measures at first, and at most
     placing: str = ""  # which jobs are to share which caches
+    services: tuple[str, ...] = ()  # on open-loop services
     captured: bool = False  # planned for a machine that was captured into a file, which is not this one
     prediction: str = ""  # what is measured of a grid, and what is left to prediction
 
@@ -106,6 +107,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         cautions=plan.cautions,
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         placing=placing.line(project, plan),
+        services=tuple(services.lines(project, plan)),
         captured=project.elsewhere is not None,
         prediction=prediction_words(planned),
     )

@@ -105,6 +105,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Adaptive", outline.adaptive
     if outline.chances.pairs:
         yield "Will it find anything?", "\n".join(chances_words(outline.chances))
+    if outline.services:
+        yield "Services", "\n".join(outline.services)
     if mixes := on_mixes(outline.notes):
         yield "Mixes", "\n".join(_shown(mixes, outline))
     if outline.partitions or on_partitions(outline.notes):

@@ -34,7 +34,7 @@ from castmates.runner.rounds import eviction, lead_in
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
-from castmates.runner.rounds.requests import recorded, slice_columns, window_columns
+from castmates.runner.rounds.service_columns import Services
 from castmates.runner.rounds.window import Window
 from castmates.study.adaptive import scenes_measured
 from castmates.workloads import programs
@@ -92,7 +92,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
         "processor": _processor(outcome) or "",
         "machine": outcome.block.company.machine,
     }
-    members, services = {member.name: member for member in outcome.block.company.members}, recorded(outcome.cast)
+    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
@@ -134,12 +134,12 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                     "lead_in_passes": window.lead_in.passes,
                     "not_steady": window.lead_in.not_steady,
                 }
-                | window_columns(services, window, name)
+                | services.of_window(window, name)
             )
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    members, services = {member.name: member for member in outcome.block.company.members}, recorded(outcome.cast)
+    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
     numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
     every = [(each, number, window) for number, window in numbered for each in window.all_slices]
     for each, number, window in sorted(every, key=lambda row: row[0].number):
@@ -170,7 +170,7 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "length_s": each.length_s,
                 "steady_s": (each.begin_ns(name) - each.switch_ns) / 1e9,
             }
-            yield _key(outcome) | row | slice_columns(services, each, name)
+            yield _key(outcome) | row | services.of_slice(each, name)
 
 
 def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_distances as distances
 from tests.unit import test_mitigations as mitigations
+from tests.unit import test_services_figure as services
 from tests.unit import test_steptimes as steptimes
 from tests.unit import test_system_mixes_figure as mixes
 from tests.unit import topdown_maker
@@ -62,6 +63,7 @@ MADE = {
     "distances": lambda _, blocks: distances.results(blocks),
     "mitigations": lambda _, blocks: mitigations.results(blocks),
     "system_mixes": lambda _, blocks: mixes.results(blocks),
+    "services": lambda _, blocks: services.results(blocks),
 }
 
 

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.loads import loads
-from castmates.analysis.explanations.services import services
+from castmates.analysis.explanations.services import services, without_saturated
 from castmates.analysis.statistics.censored import quantile
+from castmates.errors import CastmatesError
 from castmates.report.answer.headline import below, headline
 from castmates.report.answer.pairs import pairs
 from castmates.report.text import services as words
@@ -20,8 +21,11 @@ from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
+from castmates.study.catalogue import gather
+from castmates.study.model import Study
 from castmates.study.recommend_keys import RecommendKeys
-from castmates.workloads import request_file
+from castmates.study.services import load_of, same_service
+from castmates.workloads import programs, request_file
 from tests.unit import windows_maker
 from tests.unit.windows_maker import company, mix
 
@@ -102,7 +106,7 @@ def test_a_request_belongs_to_the_slice_in_which_it_was_due():
     assert (found.seconds, found.answers) == (15, 2)  # an answer to what was due before counts for the rate
     assert found.columns["offered"] == pytest.approx(3 / 15)
     assert found.columns["unanswered"] == pytest.approx(2 / 3)
-    assert math.isnan(Recorded(records).within([]).columns["p99_s"])
+    assert Recorded(records).within([]).columns == {}
 
 
 def test_what_cannot_be_a_request_is_counted_as_lost(tmp_path):
@@ -147,6 +151,9 @@ def test_a_service_is_judged_by_its_p99_and_not_by_its_rate():
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
     assert rows["slowdown"].to_numpy() == pytest.approx([2.0, 2.0])
     assert set(rows["verdict"]) == {"slower"}
+    assert effects.groupby("member")["metric"].unique().str[0].to_dict() == {
+        "redis-1000@0": "p99 of latency", "redis-2000@0": "p99 of latency", "stream@1": "rate",
+    }  # fmt: skip
     found = latencies(plan, windows, []).set_index(["member", "scene", "quantile"])
     row = found.loc["redis-1000@0", "corun:redis-1000+stream", "p95"]
     assert (row["what"], row["ratio"], row["steps"]) == ("request", pytest.approx(2.0), 4 * 3 * 1000)
@@ -156,18 +163,40 @@ def test_a_service_is_judged_by_its_p99_and_not_by_its_rate():
 
 def test_a_quantile_that_is_but_a_bound_is_refused():
     plan = plan_of()
-    late = lambda _, scene, member: 0.9 if "corun" in scene and "2000" in member else 1.0  # noqa: E731
-    windows = windows_of(plan, lambda *_: 0.001, late)
+    is_late = lambda scene, member: "corun" in scene and "2000" in member  # noqa: E731
+    windows = windows_of(plan, lambda *_: 0.001, lambda _, scene, member: 0.9 if is_late(scene, member) else 1.0)
+    bounds = pd.Series([is_late(*each) for each in windows[["scene", "member"]].to_numpy()])
+    windows = windows.assign(p95_s=windows["p95_s"].mask(bounds), p99_s=windows["p99_s"].mask(bounds))
     found = latencies(plan, windows, []).set_index(["member", "scene", "quantile"]).sort_index()
     refused = found.loc["redis-2000@0", "corun:redis-2000+stream"]["refused"]
     assert refused["p50"] == ""
     assert refused["p99"] == refused["p95"] == "so many requests were unanswered when slices ended that it is not known"
     table = services(plan, windows)
+    assert windows.equals(without_saturated(plan, windows))  # it is not, alone
     row = table[table["saturated"]].iloc[0]
     assert (row["load"], row["antagonists"], row["service"]) == (2000, "stream", "redis")
     assert row["answered_share"] == pytest.approx(0.9)
     assert table["saturated"].sum() == 1
     assert math.isnan(row["p99_ms"])
+
+
+def test_a_service_that_is_saturated_alone_has_no_loss_beside_others():
+    """Between two bounds a loss would look like none: 'no change', where half of the requests are not answered."""
+    plan = plan_of()
+    windows = windows_of(plan, lambda *_: 0.2, lambda _, __, member: 0.5 if "2000" in member else 1.0)
+    effects = estimate_effects(plan, without_saturated(plan, windows), margin=0.02)
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")].set_index("lead")
+    assert rows["verdict"].to_dict() == {"redis-1000": "equivalent", "redis-2000": "no data"}
+    results = results_of(plan, without_saturated(plan, windows))
+    assert "saturated alone already: it answers 50 % of its requests there, and 50 % here" in pairs(results)[1].note
+
+
+def test_what_is_but_a_bound_counts_for_a_loss_and_for_no_baseline():
+    records = np.array([[1, 1, 2], [2, 2, 0], [3, 3, 0]], dtype=np.uint64) * S
+    found = Recorded(records).within([(0, 10 * S, 10 * S)])
+    assert math.isnan(found.speed())
+    assert found.speed(at_most=True) == pytest.approx(1 / 8)
+    assert math.isnan(found.columns["p99_s"])
 
 
 def test_services_that_differ_in_more_than_their_load_are_two():
@@ -276,3 +305,34 @@ def test_a_saturated_service_is_said_to_be_one():
         "redis beside stream: no measured load keeps p99 below 2.000 ms; the lowest load that was measured saturates "
         "the service."
     )
+
+
+# The catalogue
+
+
+def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "SERVERS_AT", str(tmp_path))
+    command = ["openloop", "--load", "5", "--server", "redis"]
+    assert programs.lack(command, "redis-server", str(tmp_path)) == "there is no program 'redis-server'"
+    server = tmp_path / "redis-server"
+    server.write_text("")
+    server.chmod(0o755)
+    assert programs.lack(command, "redis-server", str(tmp_path)) == ""
+
+
+def test_a_service_reports_by_its_heartbeat():
+    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x", "requests": True}}})
+    with pytest.raises(CastmatesError, match="has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"):
+        gather([], study, "s.yaml", ())
+
+
+def test_only_a_service_is_another_member_than_before():
+    """Blocks that were measured before the key was there stay what they are."""
+    plan = plan_of((1000,), 1)
+    lead, other = plan.blocks[0].company.members
+    assert lead.model_dump()["requests"] is True
+    assert "requests" not in other.model_dump()
+    assert same_service(lead) != same_service(other)
+    assert [load_of(lead), load_of(other)] == [1000.0, None]
+    words = ("openloop", "--load", "2.5K")
+    assert load_of(lead.model_copy(update={"command": words})) == 2500

@@ -9,7 +9,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from castmates.analysis.explanations.loads import loads
 from castmates.analysis.explanations.request_quantiles import of_launches
 from castmates.analysis.explanations.services import KEEPS_UP
 from castmates.analysis.explanations.steps import QUANTILES
@@ -17,6 +19,7 @@ from castmates.analysis.statistics.censored import quantile
 from castmates.analysis.statistics.intervals import estimate
 from castmates.runner.rounds.requests import SHARES
 from tests.unit.printed_intervals import assert_told
+from tests.unit.test_services import measured
 
 STUDIES, LAUNCHES, ROUNDS, SLICES, SLICE, SETTLE = 600, 5, 2, 4, 0.25, 0.05
 LOAD, DIFFER = 2000.0, 0.05
@@ -103,3 +106,21 @@ def test_what_is_answered_shows_whether_a_service_keeps_up(busy, share):
     found = solo["answered"].sum() / solo["offered"].sum()
     assert found == pytest.approx(share, abs=0.03)
     assert (found < KEEPS_UP) == (share < 1)
+
+
+@pytest.mark.simulation
+def test_a_load_that_exceeds_the_limit_is_seldom_named():
+    """800 studies of four loads, of which the third is exactly at the limit and the fourth above it: 2.5 % err."""
+    rng, studies = np.random.default_rng(20261126), 800
+    truth = np.log([0.5, 1.2, 2.0, 2.5])
+    logs = truth[None, :, None] + rng.normal(0, 0.1, (studies, 4, LAUNCHES))
+    half = stats.t.ppf(0.975, LAUNCHES - 1) * logs.std(axis=2, ddof=1) / np.sqrt(LAUNCHES)
+    high = np.exp(logs.mean(axis=2) + half)
+    tables = [
+        measured(np.exp(one), ends).assign(service=f"s{number}")
+        for number, (one, ends) in enumerate(zip(logs.mean(axis=2), high, strict=True))
+    ]
+    named = loads(pd.concat(tables, ignore_index=True), {"p99": 2.0})["load"]
+    assert len(named) == studies
+    assert 0.01 <= (named >= 4000).mean() <= 0.04
+    assert (named == 2000).mean() > 0.9

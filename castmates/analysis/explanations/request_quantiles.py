@@ -15,7 +15,7 @@ def of_launches(windows: pd.DataFrame) -> pd.DataFrame:
     valid = windows[windows["valid"] & windows["offered"].notna()]
     columns = {str(share): 1000 * valid[f"{name}_s"] for name, share in QUANTILES.items()}
     logs = valid[PLACE].assign(**{name: np.log(column.where(column > 0)) for name, column in columns.items()})
-    left = {f"left {share}": valid["unanswered"] > 1 - share for share in QUANTILES.values()}
+    left = {f"left {share}": valid[f"{name}_s"].isna() for name, share in QUANTILES.items()}
     whole = logs.assign(steps=valid["requests"], **left)
     found = whole.groupby(PLACE, observed=True, sort=False).agg(
         {"steps": "sum", **dict.fromkeys(columns, "mean"), **dict.fromkeys(left, "mean")}

@@ -61,6 +61,16 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     return table[list(SERVICES)].astype(dict(SERVICES)).reset_index(drop=True)
 
 
+def without_saturated(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """The windows, in which a service that is saturated alone has no speed: there is nothing to compare others with."""
+    table = services(plan, windows)
+    alone = table.loc[table["saturated"] & table["kind"].isin(["solo", "alone"]), ["member", "platform"]]
+    if alone.empty:
+        return windows
+    mine = pd.MultiIndex.from_frame(windows[["member", "platform"]]).isin(pd.MultiIndex.from_frame(alone))
+    return windows.assign(rate=windows["rate"].mask(mine), later=windows["later"].mask(mine))
+
+
 def _wide(latency: pd.DataFrame) -> pd.DataFrame:
     """The quantiles of a member and scene in one row."""
     place, values = ["member", "scene", "platform"], ["ms", "ms_low", "ms_high", "ratio", "ratio_low", "ratio_high"]

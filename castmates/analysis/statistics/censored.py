@@ -7,8 +7,9 @@ quantile too small, and most of all where a service does not keep up.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from castmates.analysis.statistics.intervals import Floats
+Floats = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # of a share
 

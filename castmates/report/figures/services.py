@@ -51,12 +51,11 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     limit = " Dotted: the study's limit." if results.loads["limit_ms"].notna().any() else ""
+    launches = units(results.services["blocks"])
     return (
-        "Latency of requests against the load that was offered, alone and beside each neighbour: p99 (whole lines) and "
-        "p50 (broken lines). A latency counts from the moment at which the request was due, so that waiting behind "
-        f"others is part of it. Bars: 95 % t intervals between launches ({units(results.services['blocks'])}). A cross "
-        "at the top: saturated, less than 97 % of the load was answered, and latency grows for as long as that "
-        f"lasts.{limit} "
+        "Latency of requests from when they were due, against the load: p99 (whole lines) and p50 (broken lines). "
+        f"Bars: 95 % t intervals between launches ({launches}). Crosses: saturated, less than 97 % of the load was "
+        f"answered.{limit} "
     )
 
 

@@ -45,11 +45,16 @@ def rate(load: float) -> str:
 
 def noted(results: Results, mix: str, platform: str) -> str:
     """What a line of the first table adds for a service: its p99 alone and here, and whether it is saturated."""
-    own = results.services
-    own = own[(own["mix"] == mix) & (own["partition"] == UNMANAGED) & (own["platform"] == platform)]
-    for row in records(own[own["role"] == "lead"]):
+    leads = results.services[(results.services["role"] == "lead") & (results.services["platform"] == platform)]
+    leads = leads[leads["partition"] == UNMANAGED]
+    alone = {row["member"]: row for row in records(leads[leads["kind"] == "solo"])}
+    for row in records(leads[leads["mix"] == mix]):
+        share = number(100 * row["answered_share"], 0)
+        solo = alone.get(row["member"])
+        if solo is not None and solo["saturated"]:
+            there = number(100 * solo["answered_share"], 0)
+            return f"saturated alone already: it answers {there} % of its requests there, and {share} % here"
         if row["saturated"]:
-            share = number(100 * row["answered_share"], 0)
             return f"saturated: it answers {share} % of its requests, and latency grows for as long as that lasts"
         if not math.isnan(row["p99_ms"]) and not math.isnan(row["p99_ratio"]):
             ms, alone = row["p99_ms"], row["p99_ms"] / row["p99_ratio"]
@@ -82,14 +87,14 @@ def saturated(results: Results) -> list[str]:
         return []
     return [
         f"Saturated, with the share of requests that are answered: {listed(names)}. Latency grows there for as long as "
-        "the load lasts: what is shown is that of slices of this length, and no property of the service."
+        "the load lasts: it would be a property of how long that was, and none of the service."
     ]
 
 
 def _cell(row: Row, quantile: str) -> Row:
     ms, low, high = (row[f"{quantile}_ms{end}"] for end in ("", "_low", "_high"))
-    if math.isnan(ms):
-        return {"ms": "not known", "value": "", "interval": "", "ratio": ""}
+    if math.isnan(ms) or row["saturated"]:
+        return {"ms": "–" if row["saturated"] else "not known", "value": "", "interval": "", "ratio": ""}
     places = digits(ms)
     ratio, ratio_low, ratio_high = (row[f"{quantile}_ratio{end}"] for end in ("", "_low", "_high"))
     times = "" if math.isnan(ratio) else f"× {number(ratio, 2)}"

@@ -55,8 +55,8 @@ WINDOWS: Columns = {
     "offered": "float64",  # of these, per second
     "answered": "float64",  # answers per second in the same time
     "unanswered": "float64",  # share of the requests that were not answered when their slice ended
-    "p50_s": "float64",  # latency from when a request was due; those not answered count as longer (Kaplan and Meier)
-    "p95_s": "float64",
+    "p50_s": "float64",  # latency from when it was due, by Kaplan and Meier; NaN where too many were unanswered
+    "p95_s": "float64",  # the same of another quantile
     "p99_s": "float64",  # what the member is judged by
 }
 # Columns of windows that blocks lack which were measured before: empty there.

@@ -28,17 +28,17 @@ SERVICES: Columns = {
     "p50_ratio": "float64",  # over that of the baseline in the same launch, as in latency.csv
     "p50_ratio_low": "float64",  # 95 % between launches
     "p50_ratio_high": "float64",
-    "p95_ms": "float64",
-    "p95_ms_low": "float64",
+    "p95_ms": "float64",  # the same of another quantile
+    "p95_ms_low": "float64",  # 95 % between launches
     "p95_ms_high": "float64",
-    "p95_ratio": "float64",
-    "p95_ratio_low": "float64",
+    "p95_ratio": "float64",  # over that of the baseline in the same launch
+    "p95_ratio_low": "float64",  # 95 % between launches
     "p95_ratio_high": "float64",
-    "p99_ms": "float64",
-    "p99_ms_low": "float64",
+    "p99_ms": "float64",  # what the service is judged by
+    "p99_ms_low": "float64",  # 95 % between launches
     "p99_ms_high": "float64",
-    "p99_ratio": "float64",
-    "p99_ratio_low": "float64",
+    "p99_ratio": "float64",  # over that of the baseline in the same launch
+    "p99_ratio_low": "float64",  # 95 % between launches
     "p99_ratio_high": "float64",
     "blocks": "int64",
     "platform": "str",
@@ -49,18 +49,18 @@ SERVICES: Columns = {
 # partition. What lies between two measured loads is interpolated, and stamped as that.
 LOADS: Columns = {
     "study": "str",
-    "service": "str",
+    "service": "str",  # members of one service differ in their load alone
     "antagonists": "str",  # "" alone
     "partition": "str",
     "quantile": "str",  # p50, p95, p99
-    "limit_ms": "float64",
+    "limit_ms": "float64",  # of the study
     "load": "float64",  # highest measured load, in requests per second, that keeps it with all lower ones; NaN for none
     "load_ms": "float64",  # its latency there
     "load_ms_high": "float64",  # upper end of its interval: what is held against the limit
     "interpolated": "float64",  # load at which that end reaches the limit; NaN where that is not between two loads
     "next_load": "float64",  # the lowest measured load that does not keep it; NaN where all do
-    "next_ms_high": "float64",
-    "next_saturated": "bool",
+    "next_ms_high": "float64",  # upper end of the interval of its latency
+    "next_saturated": "bool",  # whether that one saturates the service
     "source": "str",  # of `interpolated`: interpolated; "" where it is NaN
     "why": "str",  # why there is no load, or no more; in a sentence
     "blocks": "int64",  # of the load that keeps the limit

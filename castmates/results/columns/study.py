@@ -26,7 +26,7 @@ EFFECTS: Columns = {
     "partition": "str",
     "lead_ways": "Int64",  # NA where no mask was set
     "baseline": "str",  # for the lead solo, placebo; under a partition also placebo@mask, unmanaged; else alone
-    "metric": "str",  # rate
+    "metric": "str",  # rate; p99 of latency, of an open-loop service, whose slowdown is its ratio
     "slowdown": "float64",  # rate(baseline) / rate(scene), geometric mean over blocks
     "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
     "slowdown_high": "float64",

@@ -1,13 +1,14 @@
 """A service's requests file as the runner holds it: scenes are announced in it, and records are read out of it."""
 
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from castmates.workloads import request_file
 
-Records = npt.NDArray[np.uint64]  # a row per request: due, sent, answered
+if TYPE_CHECKING:  # a launch waits for no heavy import
+    import numpy as np
+    import numpy.typing as npt
+
 LONGEST_NS = 600 * 10**9  # that a request is believed to have taken: more is no time
 
 
@@ -57,15 +58,17 @@ class RequestLog:
             self._parts.append(chunk.data)
         self._seen = chunk.head
 
-    def records(self) -> Records:
-        """All that was read, in order; what cannot be a request is left out and counted as lost."""
+    def records(self) -> "npt.NDArray[np.uint64]":
+        """A row per request (due, sent, answered), in order; what cannot be one is left out and counted as lost."""
+        import numpy as np
+
         every = np.frombuffer(b"".join(self._parts), dtype=np.uint64).reshape(-1, 3)
         due, sent, answered = every[:, 0], every[:, 1], every[:, 2]
         unsent, unanswered = sent == 0, answered == 0
         possible = (unsent & unanswered) | (~unsent & (sent >= due) & (unanswered | (answered >= sent)))
         possible &= unanswered | (answered - due < LONGEST_NS)
         self.lost += int((~possible).sum())
-        kept: Records = every[possible]
+        kept: npt.NDArray[np.uint64] = every[possible]
         return kept
 
     def about(self) -> dict[str, object]:

@@ -5,7 +5,7 @@ longer than until then.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,16 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.analysis.statistics.censored import Quantile, quantile
-from castmates.results.columns.block import OF_SERVICES
-from castmates.runner.processes.launch import Running
-from castmates.runner.processes.request_log import Records
 from castmates.runner.rounds.slices import Slice
-from castmates.runner.rounds.window import Window
 
 Whole = npt.NDArray[np.int64]
+Records = npt.NDArray[np.uint64]  # a row per request: due, sent, answered
 SHARES = {"p50_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
 JUDGED = "p99_s"  # by this quantile a service is judged: its speed is one over it
-NOT_A_SERVICE = dict.fromkeys(OF_SERVICES, math.nan)
 
 
 @dataclass(frozen=True)
@@ -39,21 +35,22 @@ class Requests:
         """A quantile of their latency in seconds."""
         return quantile(self.took[self.is_answered], self.took[~self.is_answered], share)
 
-    @property
-    def speed(self) -> float:
-        """One over the quantile by which a service is judged; at most this where that is a bound."""
-        value = self.quantile(SHARES[JUDGED]).value
-        return 1 / value if value > 0 else math.nan
+    def speed(self, at_most: bool = False) -> float:
+        """One over the quantile by which a service is judged; where that is a bound, none, or what it is `at_most`."""
+        found = self.quantile(SHARES[JUDGED])
+        return 1 / found.value if found.value > 0 and (at_most or not found.is_bound) else math.nan
 
     @property
     def columns(self) -> dict[str, float]:
-        """What a window has of them."""
+        """What a window has of them; nothing where it has no slice."""
         if not self.seconds:
-            return NOT_A_SERVICE
+            return {}
         due = float(len(self.due))
         per_second = {"requests": due, "offered": due / self.seconds, "answered": self.answers / self.seconds}
         unanswered = float((~self.is_answered).mean()) if len(self.due) else math.nan
-        return per_second | {"unanswered": unanswered} | {name: self.quantile(q).value for name, q in SHARES.items()}
+        found = {name: self.quantile(share) for name, share in SHARES.items()}
+        values = {name: math.nan if each.is_bound else each.value for name, each in found.items()}
+        return per_second | {"unanswered": unanswered} | values
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,6 @@ class Recorded:
     """Everything that a service recorded."""
 
     records: Records
-    is_whole: bool = True  # nothing was lost: else nobody knows what became of the others
 
     def within(self, spans: Iterable[tuple[int, int, int]]) -> Requests:
         """Those that were due from the first to before the second time of a span, looked at up to the third."""
@@ -86,7 +82,8 @@ class Recorded:
         middles = [(begin + end) // 2 for begin, end, _ in spans]
         early = self.within((begin, middle, close) for (begin, _, close), middle in zip(spans, middles, strict=True))
         late = self.within((middle, end, close) for (_, end, close), middle in zip(spans, middles, strict=True))
-        return late.speed / early.speed if early.speed > 0 else math.nan
+        before = early.speed(at_most=True)
+        return late.speed(at_most=True) / before if before > 0 else math.nan
 
     @cached_property
     def _order(self) -> Whole:
@@ -107,32 +104,6 @@ class Recorded:
     def _answers(self) -> Whole:
         """When an answer came, in order of time."""
         return np.sort(self._answered[self._answered > 0])
-
-
-def recorded(cast: Sequence[Running]) -> dict[str, Recorded]:
-    """What each service of the cast recorded, by the member's name."""
-    found = {}
-    for process in cast:
-        if (log := process.requests) is not None:
-            records = log.records()  # before what is lost is looked at: it shows some of it
-            found[process.name] = Recorded(records, is_whole=not log.lost and not log.trouble)
-    return found
-
-
-def window_columns(services: Mapping[str, Recorded], window: Window, name: str) -> dict[str, float]:
-    """What a window has of a member's requests; of a service the rate and what is made of it are those of its speed."""
-    if name not in services:
-        return dict(NOT_A_SERVICE)
-    if not services[name].is_whole:
-        return NOT_A_SERVICE | {"rate": math.nan, "later": math.nan}
-    slices = window.slices_of(name)
-    requests = services[name].of_slices(name, slices)
-    return requests.columns | {"rate": requests.speed, "later": services[name].later(name, slices)}
-
-
-def slice_columns(services: Mapping[str, Recorded], each: Slice, name: str) -> dict[str, float]:
-    """What a slice has of a member's requests: the speed of a service."""
-    return {"rate": services[name].of_slices(name, [each]).speed} if name in services else {}
 
 
 def _span(each: Slice, name: str) -> tuple[int, int, int]:
