@@ -113,7 +113,7 @@ def test_what_stands_in_the_way_of_limits_and_what_is_predicted_is_shown(project
     (project / "jobs.yaml").write_text("jobs: {chase: {count: 1, limit: 1%}, stream: 2}\ndomains: 1\ncores: 3\n")
     done = ask("--jobs", "jobs.yaml")
     assert done.exit_code == 0, done.exception
-    assert "No grouping is shown to keep all 1 limits. The nearest keeps 0" in done.stdout
+    assert "No grouping is shown to keep the one limit. The nearest keeps none" in done.stdout
     assert "In the way: chase beside stream + stream is expected to lose 1" in done.stdout
     assert "it is shown to keep it beside none, and not beside stream." in done.stdout
     assert "3 of the 3 losses of the best grouping are predicted, not measured" in done.stdout
@@ -126,7 +126,7 @@ def test_fresh_launches_are_a_study_of_the_groups_alone(project):
     (file,) = (RESULTS / "place").glob("*.yaml")
     study = read(Study, file.read_text(), str(file))
     groups = {tuple(sorted((each.lead, *each.antagonists))) for each in study.mixes}
-    advised = pd.read_csv(RESULTS / "place/groupings.csv").fillna("")
+    advised = pd.read_csv(RESULTS / "place/groupings.csv", keep_default_na=False)
     wanted = {tuple(sorted((row.job, *row.beside.split("+")))) for row in advised.itertuples() if row.beside}
     assert groups == wanted
     assert (study.budget.blocks, study.controls, study.place.jobs, study.placement.llc) == (4, None, {}, "shared")

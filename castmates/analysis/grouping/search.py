@@ -10,6 +10,7 @@ from castmates.analysis.grouping.problem import Found
 from castmates.errors import CastmatesError
 
 BEST = 3  # groupings that are shown and confirmed
+MOST_GROUPS = 2000  # of which all groupings are tried by itself: more make too many
 Solver = Literal["auto", "exhaustive", "milp"]
 
 
@@ -18,7 +19,7 @@ def search(
 ) -> Found:
     """The best groupings; none where losses are not known well enough for any."""
     begun, problem, every = time.monotonic(), groups.problem, groups.every()
-    if solver != "milp":
+    if solver == "exhaustive" or (solver == "auto" and len(every) <= MOST_GROUPS):
         tried = try_all(problem, every, best, most_seen or MOST_SEEN)
         if tried is not None:
             found, seen = tried

@@ -11,6 +11,7 @@ from castmates.report.grouping.shown import Shown
 from castmates.report.results import records
 from castmates.report.text.words import counted, interval, listed, number
 
+LEAST_GAIN = 0.05  # per cent, which is shown as 0.1
 NAMED = 6  # pairs or jobs in one sentence
 IN_WORDS = {"random": "at random", "spreading": "by spreading (each job where most cores are free)"}
 
@@ -54,11 +55,15 @@ def _verdict(shown: Shown) -> str:
     if limited.empty:
         return f"No job has a limit. In the best grouping {total}."
     if len(kept) == len(limited):
-        return f"The best grouping keeps all {len(limited)} limits, as far as is known: {total}."
+        return f"The best grouping keeps {_all(len(limited))}, as far as is known: {total}."
     return (
-        f"No grouping is shown to keep all {len(limited)} limits. The nearest keeps {len(kept)} of them; the upper "
-        f"ends of the losses are above the others by {number(best.cost[0])} points in all. In it {total}."
+        f"No grouping is shown to keep {_all(len(limited))}. The nearest keeps {len(kept) or 'none'}; upper ends "
+        f"of losses are above limits by {number(best.cost[0])} points in all. In it {total}."
     )
+
+
+def _all(limits: int) -> str:
+    return "the one limit" if limits == 1 else f"all {limits} limits"
 
 
 def _stp(stp: float, rows: pd.DataFrame) -> str:
@@ -90,13 +95,14 @@ def _gains(shown: Shown) -> Iterator[str]:
         spread = (
             f", {number(row['loss_p5'])} to {number(row['loss_p95'])} % in nine of ten" if row["groupings"] > 1 else ""
         )
-        gain, verb = row["gain_pct"], "more" if row["gain_pct"] >= 0 else "less"
+        gain = row["gain_pct"]
+        more = f"{number(abs(gain))} % {'more' if gain > 0 else 'less'} done than"
+        done = more if abs(gain) >= LEAST_GAIN else "as much done as"
         limits = f", {number(row['exceeded'])} of them more than their limit" if _has_limits(shown) else ""
         unknown = f" {row['unknown']} more could not be judged." if row["unknown"] else ""
         yield (
-            f"The best grouping gets {number(abs(gain))} % {verb} done than jobs that are placed "
-            f"{IN_WORDS[row['way']]}: these lose {number(row['loss_pct'])} % on average over {row['groupings']} drawn "
-            f"groupings{spread}{limits}.{unknown}"
+            f"The best grouping gets {done} jobs that are placed {IN_WORDS[row['way']]}: these lose "
+            f"{number(row['loss_pct'])} % on average over {row['groupings']} drawn groupings{spread}{limits}.{unknown}"
         )
 
 
