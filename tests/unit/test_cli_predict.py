@@ -1,0 +1,140 @@
+"""`castmates predict`: what was not measured, how far off predictions are, and refusals in one sentence."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.simulated_grids import Grid, measured
+from castmates.analysis.prediction.several import together
+from castmates.cli.main import app
+from castmates.errors import CastmatesError
+from castmates.results.columns.study import EFFECTS
+from castmates.results.folder import StudyFolder
+from castmates.results.tables import write_table
+from castmates.study import catalogue
+from castmates.study.model import Catalogue, Study
+from castmates.study.plan_text import text_of
+from castmates.study.prediction_design import design
+from castmates.study.reading import read
+from castmates.study.spec import Plan, Prediction
+
+NAMES = ["stream", "chase", "gather", "tree", "spmv", "stencil"]
+STUDY = f"name: some\nplatform: modelled\npredict: {{leads: [{', '.join(NAMES)}], measure: 40%}}\n"
+
+
+class Known(Grid):
+    """A grid whose losses are a sensitivity times a pressure."""
+
+    def truth(self, mix):
+        numbers = [NAMES.index(name) for name in mix]
+        return tuple(
+            together([0.1 * one * 0.1 * (6 - other) for other in numbers[:place] + numbers[place + 1 :]])
+            for place, one in enumerate(numbers)
+        )
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study of which 40 % of the pairs are measured, as its tables and its plan have it."""
+    monkeypatch.chdir(tmp_path)
+    models = "".join(f"  {name}: {{model: {{compute: 0.01}}}}\n" for name in NAMES)
+    file = Path("some.yaml")
+    file.write_text(f"{STUDY}controls: null\ncatalogue: catalogue\nworkloads:\n{models}")
+    Path("catalogue").mkdir()
+    return file
+
+
+def analysed(file, pairs=None):
+    keys = read(Study, file.read_text(), str(file)).predict
+    drawn = design(keys, 1)
+    grid = Prediction(leads=tuple(keys.leads), antagonists=tuple(keys.columns), pairs=len(drawn.pairs))
+    plan = Plan(study="some", titles={}, mixes=(), controls=(), blocks=(), prediction=grid)
+    folder = StudyFolder.of("some")
+    folder.tables.mkdir(parents=True, exist_ok=True)
+    folder.plan_file.write_text(text_of(plan))
+    table = measured(Known({}, NAMES), pairs or drawn.fitted, np.random.default_rng(1)).assign(platform="modelled")
+    usual = {"str": "", "bool": False, "int64": 0}
+    for name, kind in EFFECTS.items():
+        own = table[name] if name in table else pd.Series([pd.NA] * len(table), dtype="object")
+        table[name] = own.fillna(usual.get(kind, np.nan)).astype(kind)
+    write_table(table[list(EFFECTS)], folder.tables / "effects")
+
+
+def ask(*arguments):
+    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+
+
+def test_what_was_not_measured_is_listed_and_named_predicted(study):
+    analysed(study)
+    shown = json.loads(ask(study, "--json").output)
+    assert len(shown["losses"]) == 8  # of 36, 14 were measured as leads and 14 as antagonists
+    assert {row["source"] for row in shown["losses"]} == {"predicted"}
+    assert all(row["loss_low"] < row["loss_pct"] < row["loss_high"] for row in shown["losses"])
+    assert len(shown["worth_measuring"]) == 5
+    lines = ask(study).output.splitlines()
+    assert sum("predicted (modelled)" in line for line in lines) == 8
+    every = ask(study, "--all").output
+    assert sum(" modelled" in line for line in every.splitlines()) == 28
+    near = json.loads(ask(study, "--json", "--lead-loss", "3").output)["worth_measuring"]
+    assert all(line.endswith("which may lose more or less than 3.0 %") for line in near)
+
+
+def test_one_combination_is_answered(study):
+    analysed(study)
+    (row,) = json.loads(ask(study, "--lead", "stencil", "--beside", "tree,stream", "--json").output)["losses"]
+    assert (row["lead"], row["antagonists"], row["source"]) == ("stencil", "stream+tree", "predicted")
+    assert row["loss_low"] is None  # nothing shows how far off losses beside two are
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--beside", "stream"], "--beside needs --lead"),
+        (["--lead", "nobody"], "some.yaml: 'nobody' is no lead here; there are chase, gather, spmv"),
+        (["--lead", "nobody", "--beside", "tree"], "nothing was measured from which the loss of nobody beside tree"),
+        (["--lead-loss", "x"], "--lead-loss is 'x', expected a loss in per cent"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence(study, arguments, expected):
+    analysed(study)
+    done = ask(study, *arguments)
+    assert isinstance(done.exception, CastmatesError), done.exception
+    assert str(done.exception).count("\n") == 0
+    assert expected in str(done.exception)
+
+
+def test_too_few_pairs_are_refused_with_their_number(study):
+    analysed(study, [("stream", "chase"), ("tree", "gather")])
+    assert "2 mixes of two programs were measured, and 6 are the fewest" in str(ask(study).exception)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("leads: [a, b, c], measure: 10%", "line 2: 'predict.measure' is '10%', but expected at least 34%"),
+        ("leads: [a, b], measure: 150%", "a share of the grid's pairs, above 0 and at most 100%"),
+        ("leads: [a, a]", "line 2: 'predict.leads' is ['a', 'a'], but expected each name once"),
+        ("leads: [a]", "'predict.leads'"),
+        ("leads: [a, b], bubbles: [b]", "dials beside the grid's antagonists, which have 'b' too"),
+        ("leads: [a, b, c], check: -1", "'predict.check' is -1"),
+        ("leads: [a, b, c], mesure: 40%", "unknown key 'predict.mesure', did you mean 'measure'?"),
+    ],
+)
+def test_a_grid_that_cannot_be_predicted_is_one_sentence(written, expected):
+    with pytest.raises(CastmatesError) as refused:
+        read(Study, f"name: x\npredict: {{{written}}}\n", "study.yaml")
+    assert expected in str(refused.value).splitlines()[0]
+
+
+def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
+    study = read(Study, "name: x\npredict: {leads: [stream, chaze], measure: 100%}\n", "study.yaml")
+    text = "workloads: {stream: {command: s}, chase: {command: c}}"
+    workloads = catalogue.gather([("w.yaml", read(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
+    with pytest.raises(
+        CastmatesError, match=r"'chaze' in 'predict.leads' is not in the catalogue, did you mean 'chase'"
+    ):
+        catalogue.check_names(study, workloads, "study.yaml")
