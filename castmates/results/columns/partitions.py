@@ -136,7 +136,7 @@ CURVES: Columns = {
     "antagonists": "str",  # "" where the lead is alone
     "member": "str",
     "curve": "str",  # the kind of partition: its name with # in the place of the amount
-    "unit": "str",  # of the amount: ways, ways of the others, quota (per cent), bandwidth of the others
+    "unit": "str",  # of the amount: ways, ways of the others, quota (in per cent), bandwidth of the others
     "partition": "str",
     "amount": "float64",
     "loss_pct": "float64",  # of the lead against solo
