@@ -11,7 +11,7 @@ from castmates.study import masks
 from castmates.study.schemata import mask_of
 from castmates.study.spec import UNMANAGED, Mix, Partition, Share
 
-WAYS, OTHERS_WAYS, QUOTA, BANDWIDTH = "ways", "ways of the others", "quota, %", "bandwidth of the others"
+WAYS, OTHERS_WAYS, QUOTA, BANDWIDTH = "ways", "ways of the others", "quota", "bandwidth of the others"
 ALL_OF_IT = 100.0  # per cent of CPU time: what antagonists have without a quota
 FEWEST = 4  # cells of a curve that is not measured in full from the start
 FIRST_GRID = 5  # cells of a long curve that are measured first

@@ -50,6 +50,7 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
         assert set(windows["scene"]) == set(record["scenes"])
     curves = pd.read_csv(adaptive.folder / CURVES)
     assert {"measured", "interpolated"} == set(curves["source"])
+    assert set(curves["platform"]) == {"modelled"}
     unmeasured = set(curves.loc[curves["source"] == "interpolated", "partition"])
     for name in ("effects", "windows", "pareto", "sensitivity"):
         table = pd.read_csv(adaptive.results / f"tables/{name}.csv")

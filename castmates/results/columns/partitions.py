@@ -137,9 +137,9 @@ CURVES: Columns = {
     "antagonists": "str",  # "" where the lead is alone
     "member": "str",
     "curve": "str",  # the kind of partition: its name with # in the place of the amount
-    "unit": "str",  # of the amount: ways, ways of the others, quota (per cent), bandwidth of the others
+    "unit": "str",  # of the amount: ways, ways of the others, quota (in per cent), bandwidth of the others
     "partition": "str",
-    "amount": "float64",
+    "amount": "float64",  # that the partition gives, in this unit
     "loss_pct": "float64",  # of the lead against solo
     "loss_low": "float64",  # measured: 95 % between launches; interpolated: the bound that its measured neighbours give
     "loss_high": "float64",
