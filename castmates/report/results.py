@@ -294,11 +294,6 @@ class Results:
         return any(company.lead.phases for company in self.plan.companies)
 
     @cached_property
-    def step_latency(self) -> pd.DataFrame:
-        """The rows of `latency` that are of steps, and not of requests to services."""
-        return self.latency[self.latency["what"] != "request"]
-
-    @cached_property
     def service_workloads(self) -> set[str]:
         """Workloads that are open-loop services."""
         return service_workloads(self.plan)

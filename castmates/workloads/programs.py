@@ -23,7 +23,7 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
     """A clause that names which program this command lacks here; "" where it lacks none that we know of."""
     program = command[0]
     if Path(program).name in SERVICES:
-        return _lack_of_service(command, path)
+        return _lack_of_service(command, package, path)
     if program != "{python}" and shutil.which(program, path=path) is None:
         return f"there is no program '{program}'"
     if package is None:
@@ -34,14 +34,16 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
     return _lack_of_wrapped(command, package, path)
 
 
-def _lack_of_service(command: Sequence[str], path: str) -> str:
+def _lack_of_service(command: Sequence[str], package: str | None, path: str) -> str:
     """The same of a service: its load generator is ours, and compiled where it is wanted; the server is not."""
     words = [*command, ""]
     server = words[words.index("--server") + 1] if "--server" in words else ""
-    program = SERVERS.get(server)
-    if program is None or shutil.which(program, path=os.pathsep.join([path, SERVERS_AT])):
+    program, everywhere = SERVERS.get(server), os.pathsep.join([path, SERVERS_AT])
+    if program is None:
         return ""  # what it is started with is for the load generator to judge
-    return f"there is no program '{program}'"
+    if shutil.which(program, path=everywhere) is None:
+        return f"there is no program '{program}'"
+    return _foreign(program, package, everywhere) if package else ""
 
 
 def _lack_of_wrapped(command: Sequence[str], package: str, path: str) -> str:

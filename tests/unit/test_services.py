@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.loads import loads
-from castmates.analysis.explanations.services import services, without_saturated
+from castmates.analysis.explanations.services import KEEPS_UP, services, without_saturated
 from castmates.analysis.statistics.censored import quantile
 from castmates.errors import CastmatesError
 from castmates.report.answer.headline import below, headline
@@ -27,6 +27,7 @@ from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.services import load_of, same_service
 from castmates.workloads import programs, request_file
 from tests.unit import windows_maker
+from tests.unit.test_services_coverage import windows_of as queues_of
 from tests.unit.windows_maker import company, mix
 
 S = 10**9
@@ -257,6 +258,18 @@ def test_limits_are_times():
             RecommendKeys(latency=wrong)
 
 
+# The simulated queues of test_services_coverage.py
+
+
+@pytest.mark.parametrize(("busy", "share"), [(0.75, 1.0), (1.25, 0.8)])
+def test_what_is_answered_shows_whether_a_service_keeps_up(busy, share):
+    windows = queues_of(busy, 6, np.random.default_rng(2))
+    solo = windows[windows["scene"] == "solo"]
+    found = solo["answered"].sum() / solo["offered"].sum()
+    assert found == pytest.approx(share, abs=0.03)
+    assert (found < KEEPS_UP) == (share < 1)
+
+
 # Words
 
 
@@ -315,9 +328,9 @@ def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeyp
     command = ["openloop", "--load", "5", "--server", "redis"]
     assert programs.lack(command, "redis-server", str(tmp_path)) == "there is no program 'redis-server'"
     server = tmp_path / "redis-server"
-    server.write_text("")
+    server.write_text("#!/bin/sh\necho Redis server v=7.0\n")
     server.chmod(0o755)
-    assert programs.lack(command, "redis-server", str(tmp_path)) == ""
+    assert programs.lack(command, None, str(tmp_path)) == ""
 
 
 def test_a_service_reports_by_its_heartbeat():

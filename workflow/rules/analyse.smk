@@ -76,7 +76,8 @@ rule recommend_partitions:
         plan="results/{study}/plan.json",
         bundles=lambda wildcards: bundle_files(),
         tables=expand(
-            "results/{{study}}/tables/{table}.parquet", table=["effects", "windows", "services"]
+            "results/{{study}}/tables/{table}.parquet",
+            table=["effects", "windows", "services"],
         ),
         confirming=confirming.block_files(FOLDER),
     output:

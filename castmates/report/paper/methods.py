@@ -218,7 +218,7 @@ def _statistics(results: Results) -> Iterable[str]:
 
 def _of_steps_and_shares(results: Results) -> Iterable[str]:
     """How step times, knees and recommendations came about, where there are any."""
-    if (results.step_latency["refused"] == "").any():
+    if (latency.of_steps(results)["refused"] == "").any():
         yield (
             "Quantiles of step times were taken in each launch by itself, but in none that had fewer than "
             f"{latency.needed()} steps (p50, p95, p99); one was left out where more than a tenth of the launches had "

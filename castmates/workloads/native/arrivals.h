@@ -1,4 +1,4 @@
-/* When requests arrive, and what they ask for: a Poisson process, and keys of which some are wanted more than others. */
+/* When requests arrive, and what they ask for: a Poisson process, and keys of which some are more wanted. */
 #ifndef CASTMATES_ARRIVALS_H
 #define CASTMATES_ARRIVALS_H
 

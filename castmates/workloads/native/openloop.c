@@ -1,8 +1,8 @@
 /* openloop: an open-loop service: a server, and requests to it that arrive whether or not it keeps up.
 
-   Arrivals are Poisson's: they depend on nothing that the server does. A latency begins when the request was due, so what
-   waits for a free connection behind a stall has waited. The schedule ends with each scene (requests.h): what was due by
-   its end and not sent is given up, and recorded as that; the next scene begins with no request waiting. */
+   Arrivals are Poisson's: they depend on nothing that the server does. A latency begins when the request was due, so
+   what waits for a free connection behind a stall has waited. The schedule ends with each scene (requests.h): what was
+   due by its end and not sent is given up, and recorded as that; the next scene begins with no request waiting. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* CPU sets, ppoll */
 #endif

@@ -29,9 +29,10 @@ typedef struct {
 static inline void cm_service_help(void)
 {
     puts("usage: openloop --server S --load R [OPTION]...\n\n"
-         "Starts a server and sends it requests that arrive at random, R a second on average, whether or not those before\n"
-         "them are answered (an open loop). It counts a latency from the moment at which the request was to be sent, so\n"
-         "that waiting behind others counts. It goes on until SIGTERM, and holds every answer against what it must be.\n\n"
+         "Starts a server and sends it requests that arrive at random, R a second on average, whether or not\n"
+         "those before them are answered (an open loop). A latency counts from the moment at which the request\n"
+         "was due, so that waiting behind others counts. It goes on until SIGTERM, and holds every answer\n"
+         "against what it must be.\n\n"
          "  --server S       memcached, redis or nginx\n"
          "  --load R         requests a second on average (20000, 20K)\n"
          "  --connections N  each with one request at a time; who finds none free waits (default 16)\n"
@@ -54,7 +55,8 @@ static inline unsigned cm_count_or_exit(const char *option, const char *text, un
     uint64_t value = cm_parse_number(text);
     int zero = strcmp(text, "0") == 0;
     if (value < least || value > most || (value == 0 && !zero)) {
-        fprintf(stderr, "openloop: --%s must be a whole number from %u to %u, but is '%s'\n", option, least, most, text);
+        fprintf(stderr, "openloop: --%s must be a whole number from %u to %u, but is '%s'\n", option, least, most,
+                text);
         exit(2);
     }
     return (unsigned)value;

@@ -1,8 +1,8 @@
 /* The record of requests of an open-loop service for C and C++ programs: one header, no dependencies but heartbeat.h.
 
-   The runner names a shared file in CASTMATES_REQUESTS; docs/services.md describes its layout, and how a program that is
-   frozen and thawed keeps its schedule. Without that variable cm_requests_open returns NULL, and every call on NULL does
-   nothing. */
+   The runner names a shared file in CASTMATES_REQUESTS; docs/services.md describes its layout, and what a program does
+   with its schedule when scenes change. Without that variable cm_requests_or_exit returns NULL, and every call on NULL
+   does nothing. */
 #ifndef CASTMATES_REQUESTS_H
 #define CASTMATES_REQUESTS_H
 
