@@ -15,7 +15,8 @@ from castmates.analysis.grouping.usual import usual
 from castmates.analysis.grouping.way_masks import masks_of
 from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Losses
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, measured_losses
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, around_one_cache, measured_losses
+from castmates.analysis.prediction.predicted import PredictedLosses
 from castmates.errors import CastmatesError
 from castmates.project import Project, on_captured_machine
 from castmates.results.columns.study import EFFECTS
@@ -139,7 +140,8 @@ def _cores(workload: Workload, name: str, origin: str) -> int:
 
 def losses_of(request: Request) -> Losses:
     """What is known of losses: the one place where those that are predicted come in."""
-    return best_known(losses_measured(request))
+    ours = around_one_cache(request.plan, request.effects, caches_of_cpus(request.project))
+    return best_known(losses_measured(request), PredictedLosses.from_effects(ours))
 
 
 def losses_measured(request: Request) -> MeasuredLosses:

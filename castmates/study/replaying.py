@@ -20,6 +20,7 @@ from castmates.study.wanted import SAME_CPUS, Wanted, unmanaged, wanted
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches, and no effect can agree
 LONGEST_NAME = 64
+AS_PLANNED = {"precision": None, "adaptive": False}  # no look ends it early
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def name_of(study: str, part: Part) -> str:
 
 def self_contained(study: Study, plan: Plan) -> Study:
     """The study with what lies outside its file written into it; its workloads come with a catalogue."""
-    budget: dict[str, Any] = {"blocks": max(study.budget.blocks, _launches(plan)), "precision": None}
+    budget: dict[str, Any] = {"blocks": max(study.budget.blocks, _launches(plan)), **AS_PLANNED}
     if study.budget.rounds == "pilot":
         budget["rounds"] = _rounds(plan)
     return study.model_copy(
@@ -93,7 +94,7 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
     """
     ours = part_of(plan, part)
     name = name_of(study.name, part)
-    budget = {"blocks": max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks, "precision": None}
+    budget = {"blocks": max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks, **AS_PLANNED}
     if part.rounds is not None:
         budget["rounds"] = part.rounds
     lists = {} if keeps_cpus else {"lead": None, "antagonists": None}
@@ -105,7 +106,7 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
             "placement": study.placement.model_copy(update=lists),
             "leave_out": [],
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
-            **(_only(study, ours, part) if part.tail != "-replay" else {}),
+            **(_only(study, ours, part) if part.tail != "-replay" or study.predict else {}),
         }
     )
 
@@ -138,6 +139,7 @@ def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
         "antagonists": [],
         "mixes": [rule for each in asked for rule in _rules(each)],
         "mitigations": rules,
+        "predict": None,  # another seed would have other pairs measured
     }
     if part.company is not None:
         tried = [each.name for mix in part.company.mixes for each in mix.partitions if each.of_cache]

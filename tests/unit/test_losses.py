@@ -10,6 +10,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.prediction.composed_losses import ComposedLosses, best_known
 from castmates.analysis.prediction.losses import Loss
 from castmates.analysis.prediction.measured_losses import MeasuredLosses, from_log, log_of, measured_losses
+from castmates.analysis.prediction.several import together
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan, written
@@ -86,15 +87,20 @@ PAIRS = MeasuredLosses(
 )
 
 
-def test_what_is_measured_comes_first_and_slowdowns_beside_several_multiply():
+def added(*rates):
+    """The loss of a job whose extra time beside each of several adds up."""
+    return 100 * (1 - 1 / (1 + sum(1 / rate - 1 for rate in rates)))
+
+
+def test_what_is_measured_comes_first_and_extra_time_beside_several_adds_up():
     known = best_known(PAIRS)
     assert known.of("a", ["c", "b"]) == Loss(33.0, 30.0, 36.0, "measured")
     twice = known.of("a", ["b", "b"])
     assert (twice.pct, twice.low, twice.high, twice.source) == (
-        pytest.approx(19.0), pytest.approx(100 * (1 - 0.91**2)), pytest.approx(100 * (1 - 0.89**2)), "predicted",
+        pytest.approx(added(0.9, 0.9)), pytest.approx(added(0.91, 0.91)), pytest.approx(added(0.89, 0.89)), "predicted",
     )  # fmt: skip
     without = known.of("a", ["b", "b", "c"])
-    assert without.pct == pytest.approx(100 * (1 - 0.9 * 0.9 * 0.8))
+    assert without.pct == pytest.approx(added(0.9, 0.9, 0.8))
     assert math.isnan(without.high)
     assert known.of("a", ["b", "d"]) is None
     assert known.of("a", ["b", "b"], ways=4) is None
@@ -103,7 +109,7 @@ def test_what_is_measured_comes_first_and_slowdowns_beside_several_multiply():
         def of(self, job, beside, _ways=None):
             return Loss(5.0, 4.0, 6.0, "predicted") if (job, list(beside)) == ("a", ["d"]) else None
 
-    assert best_known(PAIRS, Predicted()).of("a", ["b", "d"]).pct == pytest.approx(100 * (1 - 0.9 * 0.95))
+    assert best_known(PAIRS, Predicted()).of("a", ["b", "d"]).pct == pytest.approx(added(0.9, 0.95))
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
@@ -124,5 +130,5 @@ def test_ends_of_composed_losses_hold_the_truth_where_the_rule_does(shared):
                 for place, name in enumerate("bcd"[:many])
             }
             loss = ComposedLosses(MeasuredLosses(pairs)).of("a", "bcd"[:many])
-            held += log_of(loss.low) <= truths[:many].sum() <= log_of(loss.high)
+            held += log_of(loss.low) <= together(truths[:many]) <= log_of(loss.high)
         assert_told("groupings", "loss_low", held / studies)

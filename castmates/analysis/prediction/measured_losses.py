@@ -51,6 +51,12 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
     return MeasuredLosses({place: _one(roles.get("lead") or roles["antagonist"]) for place, roles in found.items()})
 
 
+def around_one_cache(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]) -> pd.DataFrame:
+    """The effects of mixes whose members all share one last-level cache, each on cores of its own."""
+    mixes = _sharing(plan, caches)
+    return effects[[place in mixes for place in zip(effects["mix"], effects["partition"], strict=True)]]
+
+
 def _sharing(plan: Plan, caches: Mapping[int, int]) -> dict[tuple[str, str], tuple[Mix, Partition | None]]:
     """By name and partition: the mixes of which all members share one last-level cache, each on cores of its own."""
     cpus = {member.name: member.cpus for block in plan.blocks for member in block.company.members}

@@ -164,8 +164,8 @@ def _predicted(shown: Shown) -> Iterator[str]:
     many = int((rows["source"] == "predicted").sum())
     if many:
         yield (
-            f"{many} of the {len(rows)} losses of the best grouping are predicted, not measured: slowdowns beside "
-            "single jobs are multiplied. Their intervals leave out how far that is off."
+            f"{many} of the {len(rows)} losses of the best grouping are predicted, not measured (docs/place.md). "
+            "Beside several jobs the extra time beside each is added up; intervals may leave out how far that is off."
         )
 
 
