@@ -134,6 +134,10 @@ class Budget(Written):
             )
         return most
 
+    def without_looks(self, blocks: int, **more: object) -> "Budget":
+        """The same with exactly so many launches, and what else changes."""
+        return self.model_copy(update={"blocks": blocks, "precision": None, "adaptive": False, **more})
+
     @property
     def has_looks(self) -> bool:
         """Whether looks on the way decide how much is measured."""

@@ -53,11 +53,12 @@ def group_study(study: Study, groups: Sequence[Together], blocks: int, machine: 
             "mixes": [ArrangedMix(lead=lead, antagonists=list(others)) for (lead, *others), _ in groups],
             "mitigations": [],
             "placement": _around_one_cache(study.placement),
-            "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
+            "budget": study.budget.without_looks(blocks),
             "cache": study.cache.model_copy(update={"sweeps": masks, "only": []}),
             "attribution": fields["attribution"].get_default(call_default_factory=True),
             "recommend": RecommendKeys(),
             "place": PlaceKeys(),
+            "predict": None,
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
         }

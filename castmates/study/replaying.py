@@ -20,7 +20,6 @@ from castmates.study.wanted import SAME_CPUS, Wanted, unmanaged, wanted
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches, and no effect can agree
 LONGEST_NAME = 64
-AS_PLANNED = {"precision": None, "adaptive": False}  # no look ends it early
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,9 @@ def name_of(study: str, part: Part) -> str:
 
 def self_contained(study: Study, plan: Plan) -> Study:
     """The study with what lies outside its file written into it; its workloads come with a catalogue."""
-    budget: dict[str, Any] = {"blocks": max(study.budget.blocks, _launches(plan)), **AS_PLANNED}
-    if study.budget.rounds == "pilot":
-        budget["rounds"] = _rounds(plan)
-    return study.model_copy(
-        update={"workloads": {}, "catalogue": None, "budget": study.budget.model_copy(update=budget)}
-    )
+    rounds = {"rounds": _rounds(plan)} if study.budget.rounds == "pilot" else {}
+    budget = study.budget.without_looks(max(study.budget.blocks, _launches(plan)), **rounds)
+    return study.model_copy(update={"workloads": {}, "catalogue": None, "budget": budget})
 
 
 def workloads_of(plan: Plan, workloads: Mapping[str, Workload]) -> dict[str, Workload]:
@@ -94,15 +90,14 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
     """
     ours = part_of(plan, part)
     name = name_of(study.name, part)
-    budget = {"blocks": max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks, **AS_PLANNED}
-    if part.rounds is not None:
-        budget["rounds"] = part.rounds
+    launches = max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks
+    rounds = {} if part.rounds is None else {"rounds": part.rounds}
     lists = {} if keeps_cpus else {"lead": None, "antagonists": None}
     return study.model_copy(
         update={
             "name": name,
             "title": f"{study.title or study.name}: measured again",
-            "budget": study.budget.model_copy(update=budget),
+            "budget": study.budget.without_looks(launches, **rounds),
             "placement": study.placement.model_copy(update=lists),
             "leave_out": [],
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
