@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from castmates.analysis.design.adaptive import CLEARLY
+from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.partitions.interpolation import Measured, interpolate
+from castmates.analysis.statistics.intervals import quantile
+from castmates.study.budget_keys import FRESH
 from castmates.study.curves import curves
 from castmates.study.questions import questions
 from tests.unit.modelled.adaptive_studies import TOGETHER, Came, Setting, play, printed
@@ -202,5 +206,39 @@ def table():
     return "\n".join(lines)
 
 
+OTHERS, DISTANCES, RATIOS = 10, (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6), (0.5, 1, 1.4, 2, 3)
+
+
+def unlike(ratio, distance, studies=10_000, looks=(4, 6, 8, 10, 12)):
+    """How often the interval of a cell covers that scatters so many times as much as the ten others of its lead.
+
+    Its truth lies so many of its standard deviations from the edge. The rule is that of `decide`, for many at once.
+    """
+    rng = np.random.default_rng([SEED, int(100 * ratio), int(100 * distance)])
+    values = ratio * (distance + rng.standard_normal((studies, looks[-1])))
+    groups = np.repeat(np.arange(studies), OTHERS + 1)
+    stops, due = np.full(studies, looks[-1]), np.full(studies, np.inf)
+    for launches in looks:
+        others = np.sqrt(rng.chisquare(launches - 1, (studies, OTHERS)) / (launches - 1))
+        spread = np.column_stack([values[:, :launches].std(axis=1, ddof=1), others])
+        half = halves(np.full(spread.size, float(launches)), spread.ravel(), groups).reshape(spread.shape)[:, 0]
+        away = abs(values[:, :launches].mean(axis=1)) / half
+        due = np.where(np.isinf(due) & (away > 1), launches + np.where(away > CLEARLY, 0, FRESH), due)
+        stops = np.where(due <= launches, np.minimum(stops, launches), stops)
+    counted = np.arange(looks[-1]) < stops[:, None]
+    mean = np.where(counted, values, 0).sum(axis=1) / stops
+    error = np.sqrt((np.where(counted, values - mean[:, None], 0) ** 2).sum(axis=1) / (stops - 1) / stops)
+    return float((abs(mean - ratio * distance) < quantile(stops - 1.0) * error).mean())
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("ratio", "least"), [(0.5, 0.94), (1, 0.94), (1.4, 0.935), (2, 0.92), (3, 0.915)])
+def test_a_cell_that_scatters_otherwise_is_covered_nearly_as_often(ratio, least):
+    assert min(unlike(ratio, distance) for distance in DISTANCES) > least
+
+
 if __name__ == "__main__":
     print(table())
+    for times in RATIOS:
+        often = [100 * unlike(times, distance) for distance in DISTANCES]
+        print(f"scatter times {times}: {min(often):.1f} to {max(often):.1f}")
