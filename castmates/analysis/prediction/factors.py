@@ -40,17 +40,19 @@ def fitted(logs: Floats, weights: Floats, shape: Shape) -> Floats:
     centre[:, 0, 0] = usual
     held = np.array([shape.common, *[shape.further] * (shape.rank - 1)]) / size[:, None]
     rows, columns = (_begin(centre, size, count) for count in logs.shape)
+    turned, weighed = weights.swapaxes(1, 2), weights * known
     for _ in range(STEPS):
-        rows = _half("nrc,ncd,nce->nrde", "nrc,rc,ncd->nrd", weights, known, columns, (held, centre))
-        columns = _half("nrc,nrd,nre->ncde", "nrc,rc,nrd->ncd", weights, known, rows, (held, centre))
-    return np.asarray(np.einsum("nrd,ncd->nrc", rows, columns))
+        rows = _half(weights, weighed, columns, held, centre)
+        columns = _half(turned, weighed.swapaxes(1, 2), rows, held, centre)
+    return np.asarray(rows @ columns.swapaxes(1, 2))
 
 
-def _half(left: str, right: str, weights: Floats, logs: Floats, other: Floats, prior: tuple[Floats, Floats]) -> Floats:
+def _half(weights: Floats, weighed: Floats, other: Floats, held: Floats, centre: Floats) -> Floats:
     """The best rows for these columns, or the other way round."""
-    held, centre = prior
-    normal = np.einsum(left, weights, other, other, optimize=True) + held[:, None, :, None] * np.eye(held.shape[1])
-    target = np.einsum(right, weights, logs, other, optimize=True) + held[:, None] * centre
+    count, lines, rank = other.shape
+    squares = (other[..., :, None] * other[..., None, :]).reshape(count, lines, rank * rank)
+    normal = (weights @ squares).reshape(count, -1, rank, rank) + held[:, None, :, None] * np.eye(rank)
+    target = weighed @ other + held[:, None] * centre
     return np.asarray(np.linalg.solve(normal, target[..., None])[..., 0])
 
 
