@@ -44,7 +44,9 @@ class TorchJob:
             batch = self._moved(self._batches)
             self._first = self._first or batch
         if self._optimizer is None:
-            return self._result(self._inferred(batch, number), number)
+            with phase("forward", step=number):
+                outputs = self._inferred(batch)
+            return self._result(outputs, number)
         with phase("forward", step=number):
             *inputs, answers = batch
             loss = self._model.loss(self._model(*inputs), answers)
@@ -57,11 +59,11 @@ class TorchJob:
 
     def again(self) -> float:
         """Return what inference makes of its first batch now."""
-        return self._inferred(self._first, None).item()
+        return self._inferred(self._first).item()
 
-    def _inferred(self, batch: list[Tensor], number: int | None) -> Tensor:
-        with phase("forward", step=number), torch.inference_mode():
-            return self._model(*batch[:-1]).abs().mean()
+    @torch.inference_mode()
+    def _inferred(self, batch: list[Tensor]) -> Tensor:
+        return self._model(*batch[:-1]).abs().mean()
 
     def _result(self, value: Tensor, number: int) -> float:
         """The value of a step, when everything that it queued is done."""
