@@ -61,7 +61,7 @@ test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, 
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
 # Required tests fail if they cannot run here; CASTMATES_LAB=wanted skips them instead, with the reason.
-test-all: export CASTMATES_NEEDS ?= twins,stress-ng
+test-all: export CASTMATES_NEEDS ?= twins,stress-ng,servers
 test-all: lint test ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
 	@$(PURE) "simulation and not nightly"
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \

@@ -52,5 +52,7 @@ COMMANDS = (
     Command("pressure", "pressure --minutes 7 --figure docs/images/pressure", 7),
     Command("scale", "scale --blocks 2500 5000 10000", 12),
     Command("dag_scale", "dag_scale", 10),
+    Command("placement", "placement", 5),
     Command("prediction", "prediction", 12),
+    Command("adaptive", "adaptive", 6),
 )

@@ -24,11 +24,13 @@ from castmates.results.folder import StudyFolder
 from castmates.results.measured import measured_blocks
 from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
-from castmates.results.plans import remembered_cache
+from castmates.results.plans import remembered_cache, remembered_draw
 from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
 from castmates.study.cache import Cache
 from castmates.study.companies import Room
+from castmates.study.made_mixes import Made as MadeMixes
+from castmates.study.made_mixes import made, with_made
 from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.more_blocks import checked_blocks, with_blocks
@@ -44,6 +46,7 @@ from castmates.workloads.native import build as native
 
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
 PLACEBO = "spin"
+NOTHING_MADE = MadeMixes()
 Made = TypeVar("Made")
 
 
@@ -69,6 +72,7 @@ class Project:
     fingerprint: str  # of the study's text: the report shows it
     elsewhere: Elsewhere | None = None  # instead of this machine
     machine: str = ""  # the class of nodes, in a project of one class
+    made: MadeMixes = NOTHING_MADE  # of the mixes, those that are not written out
 
     @property
     def results(self) -> StudyFolder:
@@ -78,6 +82,11 @@ class Project:
 
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
+        plan, made = self._whole_plan(), self.made
+        notes = (*made.notes, *plan.notes)
+        return plan.model_copy(update={"drawn": made.drawn, "sets": made.sets, "notes": notes})
+
+    def _whole_plan(self) -> Plan:
         measured = list(measured_blocks(self.results))
         if not self.study.machines:
             return self._plan(measured)
@@ -236,8 +245,10 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
         driver(study.cache.driver)
     workloads = _gathered(_catalogues(study, path), study, str(path))
     catalogue.check_names(study, workloads, str(path))
+    mixes = made(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
+    study = with_made(study, mixes)
     workloads = catalogue.as_played(study, workloads, str(path))
-    return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12])
+    return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12], made=mixes)
 
 
 def on_captured_machine(project: Project, file: Path) -> Project:

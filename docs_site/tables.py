@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path("castmates/results/columns")
-FILES = ("study.py", "nodes.py", "partitions.py", "prediction.py", "comparison.py", "block.py")
+FILES = (
+    "study.py",
+    "mixes.py",
+    "nodes.py",
+    "partitions.py",
+    "prediction.py",
+    "services.py",
+    "comparison.py",
+    "block.py",
+)
 COLUMN = re.compile(r'^\s+"(?P<name>[^"]+)": "(?P<type>[^"]+)",(?:\s+# (?P<about>.*))?$')
 INCLUDED = re.compile(r"^\s+\*\*(?P<name>[A-Z_]+),(?:\s+# (?P<about>.*))?$")
 
@@ -33,9 +42,11 @@ def page(root: Path) -> str:
 
 HEADS = {
     "study.py": "Tables of a study",
+    "mixes.py": "Table of means over mixes",
     "nodes.py": "Table of nodes",
     "partitions.py": "Tables of partitions",
     "prediction.py": "Tables of predictions",
+    "services.py": "Tables of services",
     "comparison.py": "Tables of a comparison",
     "block.py": "Tables of a launch",
 }

@@ -14,5 +14,8 @@ uv pip compile compiler.in "${options[@]}" -o compiler.lock
 jobs=(--overrides tfmodels.overrides "${options[@]}")
 uv pip compile tfmodels.in --overrides tfmodels-cpu.overrides "${jobs[@]}" -o tfmodels.lock
 uv pip compile tfmodels-cuda.in "${jobs[@]}" -o tfmodels-cuda.lock
+uv pip compile torch.in --emit-find-links "${options[@]}" -o torch.lock
+uv pip compile torch-cuda.in "${options[@]}" -o torch-cuda.lock
+uv pip compile jax.in "${options[@]}" -o jax.lock
 cd ../tests/mutation
 uv pip compile environment.in -c ../../envs/dev.lock "${options[@]}" -o environment.lock

@@ -14,10 +14,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and tables lie beside it")
     parser.add_argument("--lead-loss", type=float, required=True, help="the study's limit in per cent; 0 for none")
+    parser.add_argument("--latency", action="append", default=[], help="a limit in ms: p99=2.0")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
     arguments = parser.parse_args()
+    latency = {name: float(ms) for name, _, ms in (limit.partition("=") for limit in arguments.latency)}
     folder = StudyFolder(arguments.plan.parent)
-    write_tables(read_plan(arguments.plan), folder, arguments.lead_loss or None, arguments.output)
+    write_tables(read_plan(arguments.plan), folder, arguments.lead_loss or None, arguments.output, latency)
 
 
 castmates.pipeline.script.run(main)

@@ -1,14 +1,17 @@
-"""Rule take_look: the blocks measured so far -> which companies need more for the wanted precision."""
+"""Rule take_look: the blocks measured so far -> which companies go on: for a precision, or in an adaptive study."""
 
 import argparse
+import sys
 from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import replace_text
+from castmates.pipeline import take_adaptive_look
 from castmates.pipeline.take_look import take_look, text_of
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
 from castmates.results.plans import read_plan
+from castmates.study.adaptive_words import sentences
 
 
 def main() -> None:
@@ -16,10 +19,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("look", type=int)
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and looks lie beside it")
-    parser.add_argument("--precision", type=float, required=True, help="the wanted half-width")
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--precision", type=float, help="the wanted half-width")
+    kind.add_argument("--adaptive", action="store_true", help="which mixes go on is decided by their questions")
+    parser.add_argument("--margin", type=float, help="with --adaptive: a smaller change is none")
+    parser.add_argument("--lead-loss", type=float, help="with --adaptive: the limit in per cent, where there is one")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
     folder = StudyFolder(arguments.plan.parent)
+    if arguments.adaptive:
+        terms = take_adaptive_look.Terms(arguments.lead_loss, arguments.margin)
+        plan = read_plan(arguments.plan)
+        look = take_adaptive_look.take_adaptive_look(plan, folder, arguments.look, terms)
+        replace_text(arguments.output, take_adaptive_look.text_of(look))
+        print("\n".join(sentences(look)), file=sys.stderr)
+        return
     decisions = [went_on(folder.look_file(number)) for number in range(1, arguments.look)]
     reached = take_look(read_plan(arguments.plan), folder, arguments.precision, decisions)
     replace_text(arguments.output, text_of(arguments.look, arguments.precision, reached))

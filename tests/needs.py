@@ -121,6 +121,16 @@ def _stress_ng() -> str:
     return f"{lack}: apt-get install stress-ng" if lack else ""
 
 
+def _servers() -> str:
+    from castmates.workloads.programs import SERVERS, SERVERS_AT
+
+    if "twins" in INSISTED:
+        why_not("twins")  # which fetches them
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), SERVERS_AT])
+    lacking = [program for program in SERVERS.values() if not shutil.which(program, path=path)]
+    return f"there is no {', '.join(lacking)} here: apt-get install memcached redis-server nginx" if lacking else ""
+
+
 def _lstopo() -> str:
     found = shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
     return "" if found else "there is no lstopo here: apt-get install hwloc-nox"
@@ -153,6 +163,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "perf": _program("perf", "linux-perf"),
     "objdump": _program("objdump", "binutils"),
     "stress-ng": _stress_ng,
+    "servers": _servers,
     "twins": _twins,
     "prlimit": _program("prlimit", "util-linux"),
     "setpriv": _program("setpriv", "util-linux"),

@@ -20,9 +20,11 @@ from castmates.cli.measure import measure
 from castmates.cli.open import open_report
 from castmates.cli.paper import paper
 from castmates.cli.pilot import pilot
+from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.predict import predict
 from castmates.cli.recommend import recommend
+from castmates.cli.replay import replay
 from castmates.cli.restore import restore
 from castmates.cli.retry import retry
 from castmates.cli.run import run
@@ -63,6 +65,8 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             ("castmates predict study.yaml", "castmates predict study.yaml --lead chase --beside stream,gather"),
         ),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
+        ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
+        ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

@@ -15,10 +15,12 @@ def paper(
     author: Annotated[list[str] | None, typer.Option(help="Author of the data; may be given several times.")] = None,
 ) -> None:
     """Write figures, LaTeX tables, a methods paragraph, a citation and an RO-Crate of an analysed study."""
-    from castmates.report.paper.folder import METADATA
     from castmates.report.paper.paper import write_paper
+    from castmates.results.crate import METADATA
 
-    folder = write_paper(study, output, licence, author or [])
+    folder, no_replay = write_paper(study, output, licence, author or [])
     typer.echo(f"{folder}: methods.tex and .md, tables/, figures/, paper.tex to look at, {METADATA}")
     if not licence:
         typer.echo("No licence was stated for the data (--licence CC-BY-4.0, for example); the crate records that.")
+    if no_replay:
+        typer.echo(f"`castmates replay` cannot measure the study again from this folder: {no_replay}")

@@ -1,11 +1,13 @@
 """Which collectors this machine allows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from castmates.counters.added import added_collectors
 from castmates.counters.events.counting import Counters
 from castmates.counters.events.migrations import Migrations
 from castmates.counters.events.turns import Rota
+from castmates.counters.gpus import GpuReadings
 from castmates.counters.nothing import NoCollector
 from castmates.counters.package.busy_clock import BusyClock
 from castmates.counters.package.collector import Packages
@@ -17,6 +19,7 @@ from castmates.counters.proc.other_programs import Culprits
 from castmates.counters.proc.procstat import ProcStat
 from castmates.counters.proc.throttling import Throttling
 from castmates.counters.topdown.topdown import choose_topdown
+from castmates.linux.nvml import DRIVER
 from castmates.protocols import Collector, Counter, Say
 from castmates.study.spec import Counting
 
@@ -36,6 +39,7 @@ def choose_collectors(
     watched = (*cpus, *quiet)
     return [
         *added_collectors(cpus),
+        *_gpus(),
         Culprits({f"cpu{cpu}": [cpu] for cpu in watched} | dict(around), is_ours=is_ours),
         Conditions(cpus),
         Places(),
@@ -69,6 +73,15 @@ def _perf() -> Collector:
     """
     refused = Migrations.available()
     return NoCollector(refused) if refused else Migrations()
+
+
+def _gpus() -> list[Collector]:
+    """The GPUs, where NVIDIA's driver is: elsewhere no block has to record that there are none."""
+    if not (Path("/") / DRIVER).exists():
+        return []
+    readings = GpuReadings()
+    reason = readings.available()
+    return [NoCollector(reason, readings.name) if reason else readings]
 
 
 def _or_nothing(collector: Throttling | Frequency | Packages | BusyClock) -> Collector:

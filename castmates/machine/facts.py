@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import castmates
-from castmates.linux import cgroups, cpuset_partition, host
+from castmates.linux import cgroups, cpuset_partition, host, nvml
 from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_text
 from castmates.linux.owner import is_in_container
 from castmates.linux.perf_event import PERF_DEVICES
@@ -76,6 +76,7 @@ def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
         "pqos": probes.find_pqos,
         "compiler": probes.find_compiler,
         "tensorflow_python": probes.find_tensorflow_python,
+        "gpus": nvml.seen,
         "git": probes.our_git_state,
     }
     if not here:

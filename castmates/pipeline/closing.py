@@ -2,12 +2,16 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 from castmates.project import Project
+from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.bundled_records import RecordReader
+from castmates.results.folder import StudyFolder
 from castmates.results.looks import precision_words
 from castmates.results.named import retry_command
 from castmates.results.records import useless
+from castmates.study.adaptive_words import saved, summary
 from castmates.study.spec import Plan
 
 SHOWN_ELSEWHERE = "CASTMATES_RESULT_SHOWN_ELSEWHERE"  # set by a command that prints the result itself after the sweep
@@ -33,7 +37,7 @@ def closing_words(project: Project, plan: Plan) -> str:
     """Whether the sweep is precise enough, and which launches gave little."""
     folder = project.results
     precision = precision_words(plan, folder, project.study.budget.precision)
-    lines = [f"{precision}\n"] if precision else []
+    lines = [f"{sentence}\n" for sentence in (precision, *_of_looks(plan, folder)) if sentence]
     files = [folder.record_file(block) for block in folder.measured(plan).blocks]
     read = RecordReader(folder).read
     reasons = Counter(reason for file in files if (reason := useless(read(file))))
@@ -43,3 +47,11 @@ def closing_words(project: Project, plan: Plan) -> str:
             f"{few}. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again.\n"
         )
     return "".join(lines)
+
+
+def _of_looks(plan: Plan, folder: StudyFolder) -> Iterator[str]:
+    """What the looks of an adaptive study decided, and saved."""
+    if looks := read_adaptive_looks(plan, folder):
+        yield summary(looks)
+        records = (RecordReader(folder).read(folder.record_file(block)) for block in folder.measured(plan).blocks)
+        yield saved(looks[-1], sum(int(record.get("windows", 0)) for record in records))

@@ -19,15 +19,17 @@ from castmates.analysis.effects.margins import margins
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
-from castmates.analysis.effects.pooling import pooled, with_hosts, without_hosts
+from castmates.analysis.effects.pooling import joined, pooled, without_hosts
 from castmates.analysis.effects.stamps import stamps_table
 from castmates.analysis.effects.system import METRICS, system_metrics
+from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
 from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
+from castmates.analysis.explanations.services import services, without_saturated
 from castmates.analysis.explanations.steps import COLUMNS, NAMES
 from castmates.analysis.partitions.attribution import estimate_attribution
 from castmates.analysis.partitions.held import States, as_held, held_by, states
@@ -39,7 +41,7 @@ from castmates.parallel import side_by_side
 from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.results.columns.block import SLICES
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
@@ -80,24 +82,26 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     """
     plan, records = analysed(plan, folder), RecordReader(folder)
     measured = StudyBlocks(folder, folder.places(plan))
-    every = with_hosts(measured.read("windows", list(WINDOWS)), records.host_of)
+    every = measured.windows()
     kept = without_hosts(plan, every, plan.ignored_hosts)
-    windows = planned(every, kept)
+    windows = without_saturated(kept, planned(every, kept))
     parts = [
         _Part(*what_was_held(part, folder, records), terms.of(part, windows, folder)) for part in pooled(kept, windows)
     ]
 
     def over(make: Callable[[Plan], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
-        return lambda: _joined([make(part.plan) for part in parts])
+        return lambda: joined([make(part.plan) for part in parts])
 
     added = plugins.added("metrics", _wrong, taken=METRICS)
     tables: dict[str, Callable[[], pd.DataFrame]] = {  # those that take longest first
         "resources": over(lambda part: resources(part, windows, _readings(part, folder, measured, records))),
         "latency": over(lambda part: latencies(part, windows, measured.parts("steps", COLUMNS, categories=NAMES))),
+        "services": over(lambda part: services(part, windows)),
         "blocks": lambda: _blocks(plan, folder, records),
         "windows": lambda: windows,
         "carryover": over(lambda part: estimate_carryover(part, measured.parts("slices", list(SLICES)))),
         "system": over(lambda part: system_metrics(part, windows, added)),
+        "system_over_mixes": over(lambda part: system_over_mixes(part, windows, added)),
         "margins": over(lambda part: margins(part, windows)),
         "mitigations": over(lambda part: estimate_mitigations(part, windows, terms.margin)),
     }
@@ -133,11 +137,6 @@ def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None 
     return as_held(plan, found), states(plan, found)
 
 
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One table of those of all parts; a part without rows must not change a column's type."""
-    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
-
-
 def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFrame:
     return blocks_table((records.read(folder.record_file(block)) for block in plan.blocks), plan.ignored_hosts)
 
@@ -145,7 +144,7 @@ def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFr
 def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, folder: Path) -> None:
     """Write the effects, and what is made of them."""
     made = [_verdicts(part, windows) for part in parts]
-    tables = {name: _joined([each[name] for each in made]) for name in made[0]}
+    tables = {name: joined([each[name] for each in made]) for name in made[0]}
     more = nodes_stamps(plan, [part.plan for part in parts], tables["nodes"], left_out)
     platforms = set(windows["platform"])
     machine = as_one([part.terms.machine for part in parts])

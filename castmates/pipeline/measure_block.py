@@ -18,6 +18,7 @@ from castmates.protocols import Say
 from castmates.runner import progress, record
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
+from castmates.study.adaptive import as_launched
 from castmates.study.decisions import undecided
 from castmates.study.plan_text import Launch, launch_in
 from castmates.study.rounds import FIRST_LAUNCHES
@@ -50,7 +51,7 @@ def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None)
     say = _printer(f"block {name}")
     try:
         with _signals_raise():
-            outcome = run_block(built_for_us(block, cache), logs, cache, say, _follow(owner))
+            outcome = run_block(as_launched(built_for_us(block, cache)), logs, cache, say, _follow(owner))
         outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
         with deaf():  # what is measured is written, even if we are asked to end now
             record.write(outcome, folder)

@@ -63,8 +63,7 @@ def measure(project: Project, blocks: int) -> Plan:
 def pilot_of(project: Project, blocks: int) -> Project:
     """The pilot as a separate study: the same mixes, few blocks, no controls."""
     study = project.study
-    changes = {"blocks": blocks, "precision": None, "rounds": ROUNDS, "spare_rounds": 0}
-    budget = study.budget.model_copy(update=changes)
+    budget = study.budget.without_looks(blocks, rounds=ROUNDS, spare_rounds=0)
     return replace(
         project, study=study.model_copy(update={"name": pilot_name(study), "budget": budget, "controls": None})
     )

@@ -1,10 +1,14 @@
 """The tables of a study, and the fresh blocks of those that confirm it -> what each partition gives."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
-from castmates.analysis.effects.pooling import pooled, without_left_out
+from castmates.analysis.effects.pooling import joined, pooled, without_left_out
+from castmates.analysis.explanations.loads import loads
+from castmates.analysis.partitions.curve_table import curves_table
 from castmates.analysis.partitions.pareto import pareto_table
 from castmates.analysis.partitions.recommendation import recommendations
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
@@ -14,6 +18,7 @@ from castmates.pipeline.estimate_effects import what_was_held
 from castmates.project import Project
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.partitions import PARETO, PARTITION_TABLES, RECOMMENDATIONS
+from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, write_table
@@ -21,8 +26,14 @@ from castmates.study.class_caches import cache_of
 from castmates.study.spec import Plan
 
 
-def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, output: Path) -> None:
-    """Write sensitivity, knees, Pareto and, where there is a limit, recommendations."""
+def write_tables(
+    plan: Plan,
+    folder: StudyFolder,
+    limit_pct: float | None,
+    output: Path,
+    latency: Mapping[str, float] = MappingProxyType({}),
+) -> None:
+    """Write sensitivity, knees, Pareto and, where there is a limit, recommendations; `latency` are limits in ms."""
     tables = Tables(folder)
     effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
     kept = without_left_out(plan, tables.needed("blocks", BLOCKS))
@@ -30,10 +41,11 @@ def write_tables(plan: Plan, folder: StudyFolder, limit_pct: float | None, outpu
         _of_part(part, folder, windows, effects[effects["machine"] == part.machine], limit_pct)
         for part in pooled(kept, windows)
     ]
+    write_table(loads(tables.later("services", SERVICES), latency), output / "loads")
     for name, columns in PARTITION_TABLES.items():
-        tables_of_parts = [part[name] for part in parts]
-        table = pd.concat([each for each in tables_of_parts if len(each)] or tables_of_parts[:1], ignore_index=True)
-        write_table(table.astype(dict(columns)), output / name)
+        if name == "loads":
+            continue
+        write_table(joined([part[name] for part in parts]).astype(dict(columns)), output / name)
 
 
 def _of_part(
@@ -49,6 +61,7 @@ def _of_part(
         "knees": knees(curves, plan.cache.ways if plan.cache else None),
         "pareto": pareto,
         "recommendations": of_limit(plan, pareto, limit_pct),
+        "curves": curves_table(held, effects),
     }
 
 
@@ -56,7 +69,7 @@ def of_limit(plan: Plan, pareto: pd.DataFrame, limit_pct: float | None) -> pd.Da
     """What is recommended for a limit; nothing without one, and nothing where no partition was asked for."""
     if limit_pct is None or not any(mix.partitions for mix in plan.mixes):
         return frame([], RECOMMENDATIONS)
-    advice = recommendations(pareto, limit_pct, None)
+    advice = recommendations(pareto, limit_pct)
     ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in advice["mix"]]
     return advice.assign(cache_ways=pd.array(ways, dtype="Int64"))
 

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from castmates.results.block_tables import read_windows
-from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import percent
 from castmates.study.looks import needed
@@ -19,10 +18,8 @@ if TYPE_CHECKING:
 def take_look(plan: Plan, folder: StudyFolder, wanted: float, decisions: Sequence[Sequence[str]]) -> "list[Reached]":
     """Judge the companies that went on after these decisions, by the windows on disk."""
     from castmates.analysis.design.precision import look  # pandas: `castmates plan` mostly needs none
-    from castmates.analysis.effects.pooling import with_hosts
 
-    windows = read_windows([folder.block(path) for path in needed(plan, decisions)])
-    return look(plan, with_hosts(windows, RecordReader(folder).host_of), wanted, decisions)
+    return look(plan, read_windows([folder.block(path) for path in needed(plan, decisions)]), wanted, decisions)
 
 
 def text_of(number: int, wanted: float, reached: "Sequence[Reached]") -> str:

@@ -7,6 +7,7 @@ from castmates.preview.duration import seconds_of_block
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.records import useless
+from castmates.study.adaptive import scenes_measured
 from castmates.study.spec import Block, Plan
 
 FAILED = "failed"
@@ -58,4 +59,4 @@ class Amounts:
 
 
 def _windows(block: Block, spare: bool = False) -> int:
-    return len(block.company.scenes) * (block.design.rounds + spare * block.design.spare_rounds)
+    return len(scenes_measured(block)) * (block.design.rounds + spare * block.design.spare_rounds)

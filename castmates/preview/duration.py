@@ -5,9 +5,12 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from castmates.project import Project
+from castmates.results.adaptive_looks import Look as AdaptiveLook
+from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
 from castmates.study import after_rounds
+from castmates.study.adaptive import as_launched
 from castmates.study.companies import launch_guess, round_guess
 from castmates.study.looks import company_of, needed
 from castmates.study.schedule import turns_of
@@ -25,6 +28,8 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
     missing = [block for block in plan.blocks if not folder.record_file(block).is_file()]
     if not plan.looks or not missing:
         return missing, missing
+    if project.study.budget.adaptive:
+        return _after_looks(plan, missing, read_adaptive_looks(plan, folder))
     from castmates.pipeline.take_look import take_look  # loads pandas, which few need here
 
     decisions: list[list[str]] = []
@@ -39,6 +44,18 @@ def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Bl
         if not decisions[-1]:
             break
     return [], []
+
+
+def _after_looks(
+    plan: Plan, missing: Sequence[Block], taken: Sequence[AdaptiveLook]
+) -> tuple[list[Block], list[Block]]:
+    """The same in an adaptive study: what the looks asked for, and what all looks to come may ask for."""
+    paths = set(needed(plan, [look["companies"] for look in taken]))
+    at_least = [block for block in missing if block.path in paths]
+    if taken and not taken[-1]["companies"]:
+        return at_least, at_least
+    later = {path for added in plan.looks[len(taken) + 1 :] for path in added}
+    return at_least, [block for block in missing if block.path in paths | later]
 
 
 def seconds_between(project: Project, least: Sequence[Block], most: Sequence[Block]) -> tuple[float, float]:
@@ -64,7 +81,7 @@ def seconds_of_block(
 
     `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
     """
-    design, company = block.design, block.company
+    design, company = block.design, as_launched(block).company
     rounds = design.rounds + spare * design.spare_rounds
     if design.model is not None:
         return BLOCK_OVERHEAD + MODELLED_WINDOW * rounds * turns_of(company.scenes, company.members)

@@ -3,15 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from castmates.english import listed
 from castmates.files import cache_folder
-from castmates.preview import rounds
+from castmates.preview import placing, rounds, services
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.prediction import prediction_words
 from castmates.preview.words import neighbours, workload_of
 from castmates.project import Project
+from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.looks import precision_words
+from castmates.study.adaptive_words import summary
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import UNMANAGED, Block, Company, Mix, Plan
 from castmates.workloads.environments import place_of, ready_file
@@ -64,6 +67,9 @@ class Outline:
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
     cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
+    adaptive: str = ""  # how much an adaptive study measures at first, and at most
+    placing: str = ""  # which jobs are to share which caches
+    services: tuple[str, ...] = ()  # on open-loop services
     captured: bool = False  # planned for a machine that was captured into a file, which is not this one
     prediction: str = ""  # what is measured of a grid, and what is left to prediction
 
@@ -88,7 +94,9 @@ def outline(project: Project, planned: Plan) -> Outline:
         of_controls=amounts.of([block for block in plan.blocks if block.company.id not in serving]),
         companies=tuple(_launched(plan, company, amounts) for company in plan.companies),
         chances=chances(project, plan),
-        precision=precision_words(plan, folder, project.study.budget.precision),
+        precision=precision_words(plan, folder, project.study.budget.precision)
+        or summary(read_adaptive_looks(plan, folder)),
+        adaptive=_adaptive(project, plan),
         to_build=() if project.elsewhere else tuple(_to_build(most)),
         not_here=tuple(_not_here(project)),
         partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
@@ -98,8 +106,24 @@ def outline(project: Project, planned: Plan) -> Outline:
         notes=plan.notes,
         cautions=plan.cautions,
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
+        placing=placing.line(project, plan),
+        services=tuple(services.lines(project, plan)),
         captured=project.elsewhere is not None,
         prediction=prediction_words(planned),
+    )
+
+
+def _adaptive(project: Project, plan: Plan) -> str:
+    """How much an adaptive study measures at first, and when it looks; "" in other studies."""
+    budget = project.study.budget
+    if not budget.adaptive:
+        return ""
+    first = sum(mix.identity not in plan.later for mix in plan.mixes)
+    looks = listed([*map(str, budget.looks[:3]), "…", str(budget.looks[-1])]) if len(budget.looks) > 4 else ""
+    return (
+        f"{first} of {len(plan.mixes)} mixes and partitions are measured at first. Looks after "
+        f"{looks or listed(list(map(str, budget.looks)))} launches decide which go on, and which are added; what is "
+        "never measured of a curve is interpolated."
     )
 
 

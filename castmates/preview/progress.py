@@ -1,6 +1,6 @@
 """How far the sweep of a study is, and whether one is running."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
@@ -13,7 +13,9 @@ from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.words import between, minutes_between
 from castmates.project import Project
+from castmates.results.adaptive_looks import Look, read_adaptive_looks
 from castmates.results.named import study_argument
+from castmates.study.adaptive_words import sentences, summary
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Progress:
     running: Running | None
     report: str  # "" where there is none
     stale: bool  # a launch was measured after the report was written
+    looks: tuple[str, ...] = ()  # what the looks of an adaptive study decided: all of them together, then the last
 
 
 def progress(project: Project) -> Progress:
@@ -47,7 +50,14 @@ def progress(project: Project) -> Progress:
         running=running_sweep(folder),
         report="" if written is None else str(page),
         stale=written is not None and newest > written,
+        looks=tuple(_looks(read_adaptive_looks(plan, folder))),
     )
+
+
+def _looks(taken: Sequence[Look]) -> Iterator[str]:
+    if taken:
+        yield summary(taken)
+        yield from sentences(taken[-1])
 
 
 def screen(found: Progress) -> Group:
@@ -76,6 +86,8 @@ def _facts(found: Progress) -> Iterator[tuple[str, RenderableType]]:
     if amount.unclean:
         yield "unusable", Text(f"{amount.unclean}: every round has a rejected window", style="yellow")
     yield "missing", between(*found.missing)
+    if found.looks:
+        yield "looks", "\n".join(found.looks)
     yield "running", _running(found.running)
     if found.report:
         yield "report", found.report + (" (older than the newest launch)" if found.stale else "")

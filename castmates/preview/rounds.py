@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from castmates.project import Project
+from castmates.results.adaptive_looks import as_decided
 from castmates.results.rounds import read_decisions
 from castmates.study.decisions import UNDECIDED, reasons, undecided, with_decisions
 from castmates.study.rounds import FIRST_LAUNCHES, first_rounds
@@ -10,8 +11,8 @@ from castmates.study.spec import Plan
 
 
 def expected(project: Project, plan: Plan) -> Plan:
-    """The plan with as many rounds as the first launches have where the number is not decided yet."""
-    budget = project.study.budget
+    """The plan with as many rounds as the first launches have where that is not decided yet, and what looks decided."""
+    budget, plan = project.study.budget, as_decided(plan, project.results)
     waiting = [block.company for block in plan.blocks if undecided([block])]
     return with_decisions(plan, {company.id: first_rounds(company, budget) for company in waiting})
 

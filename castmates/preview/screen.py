@@ -101,8 +101,12 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
     if outline.controls:
         pairs = [f"{program} beside {others} {MUST[kind]}" for kind, program, others in outline.controls]
         yield "Controls", ", ".join(pairs)
+    if outline.adaptive:
+        yield "Adaptive", outline.adaptive
     if outline.chances.pairs:
         yield "Will it find anything?", "\n".join(chances_words(outline.chances))
+    if outline.services:
+        yield "Services", "\n".join(outline.services)
     if mixes := on_mixes(outline.notes):
         yield "Mixes", "\n".join(_shown(mixes, outline))
     if outline.partitions or on_partitions(outline.notes):
@@ -113,6 +117,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Mitigations", "\n".join(_mitigations(outline))
     if outline.prediction:
         yield "Prediction", outline.prediction
+    if outline.placing:
+        yield "Placing jobs", outline.placing
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:

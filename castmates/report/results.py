@@ -23,14 +23,18 @@ from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
 from castmates.results import block_tables
+from castmates.results.adaptive_looks import Look as AdaptiveLook
+from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
+from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
-from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
+from castmates.results.columns.partitions import CURVES, KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
+from castmates.results.columns.services import LOADS, SERVICES
 from castmates.results.columns.study import (
     ATTRIBUTION,
     BLOCKS,
@@ -58,6 +62,7 @@ from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
 from castmates.study.reading import read
+from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
 NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), blocks=())
@@ -117,10 +122,19 @@ class Results:
     """A lead's loss by the number and the nearness of its antagonists."""
     nodes: StudyTable = StudyTable("nodes", NODES, later=True)
     """What each node came to: its effects, whether nodes differ, its own controls."""
+    system_over_mixes: StudyTable = StudyTable("system_over_mixes", SYSTEM_OVER_MIXES, later=True)
+    """The combined throughput over random mixes, pairs or groups."""
+    services: StudyTable = StudyTable("services", SERVICES, later=True)
+    """How much open-loop services answer of their load, and how late."""
+    loads: StudyTable = StudyTable("loads", LOADS, later=True)
+    """The highest load of a service that keeps the study's limit on its latency."""
     predictions: StudyTable = StudyTable("predictions", PREDICTIONS, later=True)
     """What pairs of a grid lose, measured or predicted, and how far predictions are off."""
     profiles: StudyTable = StudyTable("profiles", PROFILES, later=True)
     """The sensitivity and the pressure of each workload, by its bubbles and reporters."""
+    curves: StudyTable = StudyTable("curves", CURVES, later=True)
+    """Of an adaptive study, what was measured of each curve, and what is interpolated between."""
+    adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
     def __repr__(self) -> str:
@@ -279,6 +293,11 @@ class Results:
         """Whether some lead is to report the phases of its steps."""
         return any(company.lead.phases for company in self.plan.companies)
 
+    @cached_property
+    def service_workloads(self) -> set[str]:
+        """Workloads that are open-loop services."""
+        return service_workloads(self.plan)
+
     @property
     def watched(self) -> bool:
         """Whether a machine of the plan reports what its last-level caches hold."""
@@ -326,6 +345,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
         plan=plan,
         recorded=_recorded(here, plan),
         looks=tuple(read_looks(plan, here)),
+        adaptive_looks=tuple(read_adaptive_looks(plan, here)),
         study=read(Study, text, str(study_file)) if study_file else None,
         study_text=text,
         folder=here,

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import BLOCK_TABLES, LATER_WINDOWS, WINDOWS, table_file
+from castmates.results.columns.block import BLOCK_TABLES, LATER_WINDOWS, RECORD, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import BUNDLES
+from castmates.results.records import read_record
+from castmates.results.window_hosts import with_hosts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +32,12 @@ def read(
 
 
 def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
-    """All windows of the blocks in these folders, with the columns of the data contract."""
-    return read(places, "windows", list(WINDOWS))
+    """All windows of the blocks in these folders, with the columns of the data contract, and each with its node."""
+    records = {(place.parts[-2], int(place.parts[-1])): place / RECORD for place in places}
+    return with_hosts(
+        read(places, "windows", list(WINDOWS)),
+        lambda company, number: str(read_record(records[company, number]).get("host") or ""),
+    )
 
 
 def parts(
@@ -167,7 +173,7 @@ def _frame(
         series = values.to_pandas(
             types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
         )
-        if column in LATER_WINDOWS and values.null_count:
+        if column in LATER_WINDOWS and types.get(column) == "str" and values.null_count:
             series = series.astype("object").fillna("")
         read[column] = series.astype(types[column]) if column in types else series
     return pd.DataFrame(read)

@@ -17,9 +17,10 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-# Where the studies of a project lie: the workflow's own, those that `init` and `measure` write, and confirming ones.
+# Where the studies of a project lie: the workflow's own, those that `init` and `measure` write, and
+# those that confirm a partition or replay a study.
 OWN = ("*.yaml", "config/*.yaml", "config/studies/*.yaml", "studies/*.yaml")
-STUDY_FILES = (*OWN, str(StudyFolder.of("*").confirming_file("*")))
+STUDY_FILES = (*OWN, str(StudyFolder.of("*").confirming_file("*")), str(StudyFolder.of("*").replay_study_file))
 # What effects are made of; windows of older blocks lack columns that were added since.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 

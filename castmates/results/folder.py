@@ -156,9 +156,34 @@ class StudyFolder:
         """Which blocks have lost a table since they were measured; `results.torn` writes it."""
         return self.path / ".torn.json"
 
+    @property
+    def place(self) -> Path:
+        """The folder that `castmates place` writes: who should share a cache with whom."""
+        return self.path / "place"
+
     def confirming_file(self, name: str) -> Path:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"
+
+    @property
+    def replay(self) -> Path:
+        """What `castmates replay` wrote, in the folder of a replay: its study, and how it compares."""
+        return self.path / "replay"
+
+    @property
+    def replay_study_file(self) -> Path:
+        """The study of a replay; its workloads lie beside it."""
+        return self.replay / "study.yaml"
+
+    @property
+    def replay_origin_file(self) -> Path:
+        """What a replay measures again."""
+        return self.replay / "published.json"
+
+    @property
+    def replay_workloads_file(self) -> Path:
+        """The published workloads, as the catalogue beside the study of a replay."""
+        return self.replay / "workloads" / "published.yaml"
 
     def _named(self, name: str) -> str:
         """Check a name that results bring along: one with a slash would lead out of their folder."""

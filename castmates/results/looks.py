@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.results.adaptive_looks import is_adaptive, read_adaptive_look
 from castmates.results.folder import StudyFolder
 from castmates.study.looks import reached_words, until_nobody_goes_on
 from castmates.study.spec import Plan
@@ -21,6 +22,8 @@ def read_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
 
 def went_on(file: Path) -> list[str]:
     """The companies that went on after this look."""
+    if is_adaptive(file):
+        return list(read_adaptive_look(file)["companies"])
     return [reached["company"] for reached in read_look(file)["reached"] if reached["goes_on"]]
 
 
@@ -52,6 +55,6 @@ def read_look(file: Path) -> Look:
 
 def _there(plan: Plan, folder: StudyFolder) -> Iterator[Look]:
     for number in range(1, len(plan.looks) + 1):
-        if not (file := folder.look_file(number)).is_file():
+        if not (file := folder.look_file(number)).is_file() or is_adaptive(file):
             return
         yield read_look(file)

@@ -8,20 +8,21 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from castmates.errors import CastmatesError
+from castmates.results.adaptive_looks import as_decided, decided_launch
 from castmates.results.folder import StudyFolder
 from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
 from castmates.study.decisions import with_decisions, with_rounds
-from castmates.study.plan_text import Launch, launch_of, plan_of
-from castmates.study.spec import Plan
+from castmates.study.plan_text import Launch, launch_of, looks_of, plan_of
+from castmates.study.spec import Drawn, Plan
 
 Made = TypeVar("Made")
 
 
 def read_plan(file: Path) -> Plan:
-    """The plan as a rule wrote it, with the rounds that were decided since then."""
-    plan = _written(file, plan_of)
-    return with_decisions(plan, decided_rounds(StudyFolder(file.parent)))
+    """The plan as a rule wrote it, with what was decided since then: rounds, and mixes that launches leave out."""
+    plan, folder = _written(file, plan_of), StudyFolder(file.parent)
+    return as_decided(with_decisions(plan, decided_rounds(folder)), folder)
 
 
 def read_launch(file: Path, path: str) -> Launch | None:
@@ -30,6 +31,8 @@ def read_launch(file: Path, path: str) -> Launch | None:
     Every launch comes here: the others, which may be thousands, are not made.
     """
     launch = _written(file, lambda text: launch_of(text, path))
+    if launch is not None and launch.block.design.adaptive:
+        launch = decided_launch(launch, *_written(file, looks_of), StudyFolder(file.parent))
     if launch is None or not launch.block.design.decided:
         return launch
     block = launch.block
@@ -84,5 +87,13 @@ def remembered_cache(plan_file: Path) -> Cache | None:
     """What could be shared out when a study was planned last; None where that is not known."""
     try:
         return Cache.model_validate(json.loads(plan_file.read_bytes())["cache"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def remembered_draw(plan_file: Path) -> Drawn | None:
+    """The random mixes that were drawn when a study was planned last; None where none were."""
+    try:
+        return Drawn.model_validate(json.loads(plan_file.read_bytes())["drawn"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -34,7 +34,9 @@ from castmates.runner.rounds import eviction, lead_in
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
+from castmates.runner.rounds.service_columns import Services
 from castmates.runner.rounds.window import Window
+from castmates.study.adaptive import scenes_measured
 from castmates.workloads import programs
 
 # As castmates.files names them.
@@ -90,7 +92,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
         "processor": _processor(outcome) or "",
         "machine": outcome.block.company.machine,
     }
-    members = {member.name: member for member in outcome.block.company.members}
+    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
@@ -132,18 +134,19 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                     "lead_in_passes": window.lead_in.passes,
                     "not_steady": window.lead_in.not_steady,
                 }
+                | services.of_window(window, name)
             )
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    members = {member.name: member for member in outcome.block.company.members}
+    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
     numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
     every = [(each, number, window) for number, window in numbered for each in window.all_slices]
     for each, number, window in sorted(every, key=lambda row: row[0].number):
         for name in window.scene.active:
             progress = each.progress(name)
             records = progress.records
-            yield _key(outcome) | {
+            row = {
                 "round": window.round,
                 "stretch": each.stretch,
                 "cycle": each.cycle,
@@ -167,6 +170,7 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "length_s": each.length_s,
                 "steady_s": (each.begin_ns(name) - each.switch_ns) / 1e9,
             }
+            yield _key(outcome) | row | services.of_slice(each, name)
 
 
 def _steps(outcome: Outcome, phases: Joined) -> Iterator[dict[str, Any]]:
@@ -267,7 +271,14 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "versions": _versions(),
         "platform": outcome.platform,
         "members": {process.name: _member(process) for process in outcome.cast},
-    } | {name: facts for name, facts in (("truth", outcome.truth), ("processor", outcome.processor)) if facts}
+    } | {name: facts for name, facts in _sometimes(outcome).items() if facts}
+
+
+def _sometimes(outcome: Outcome) -> dict[str, Any]:
+    """What only some records have; `scenes` are those that were measured, where looks left some out."""
+    block = outcome.block
+    scenes = [scene.name for scene in scenes_measured(block)] if block.skipped else []
+    return {"truth": outcome.truth, "processor": outcome.processor, "scenes": scenes}
 
 
 def _processor(outcome: Outcome) -> str | None:
@@ -294,7 +305,10 @@ def _member(process: Running) -> dict[str, Any]:
         "ready_seconds": process.ready_seconds and round(process.ready_seconds, 3),
         "pages": process.pages,
         "last_lines": process.last_lines(),
-    } | ({"phases": process.phases.about()} if process.phases else {})
+        **({"phases": process.phases.about()} if process.phases else {}),
+        **({"requests": process.requests.about()} if process.requests else {}),
+        **({"frozen_between_steps": process.between_steps.about()} if process.between_steps else {}),
+    }
 
 
 def _program(process: Running) -> str | None:

@@ -32,6 +32,7 @@ MOST_ROUNDS = 1000
 SHORTEST_SLICE, LONGEST_SLICE = 0.01, 600.0
 FEWEST_AT_A_LOOK = 4
 CONFIRMED_AFTER = 6  # blocks: a precision that is reached is believed so many later
+FRESH = 2  # launches of a cell after those that answered its question: their share keeps its interval honest
 
 
 class Budget(Written):
@@ -42,23 +43,28 @@ class Budget(Written):
         description="half-width of the interval of each lead's slowdown against solo at which no more blocks are "
         "added, such as 1% or 0.01 (1 % of the solo time); without it there are exactly 'blocks'",
     )
+    adaptive: bool = Field(
+        default=False,
+        description="whether windows are spent where they decide: after fixed numbers of launches, mixes and "
+        "partitions whose question is answered stop, and of a curve only those cells are measured that decide "
+        "(docs/methodology.md); not beside 'precision'",
+    )
     blocks: int = Field(
         default=5,
         ge=1,
         le=10_000,
-        description="launches of each company; the sampling unit of the headline; with 'precision' the first look",
+        description="launches of each company; the sampling unit of the headline; with 'precision' or 'adaptive' the "
+        "first look",
     )
     most_blocks: int = Field(
         default=20,
         ge=1,
         le=10_000,
         validate_default=True,
-        description=f"launches of each company, at most, where 'precision' is given; at least {CONFIRMED_AFTER} more "
-        "than 'blocks'",
+        description="launches of each company, at most, where 'precision' or 'adaptive' is given; with 'precision' at "
+        f"least {CONFIRMED_AFTER} more than 'blocks', with 'adaptive' at least {FRESH} more",
     )
-    batch: int = Field(
-        default=2, ge=1, le=1000, description="launches that are added between two looks at the precision"
-    )
+    batch: int = Field(default=2, ge=1, le=1000, description="launches that are added between two looks")
     rounds: Annotated[int | Literal["auto", "pilot"], BeforeValidator(_rounds)] = Field(
         default="auto",
         description="passes over all scenes inside a block; 'auto': as many as the first two launches of each company "
@@ -98,28 +104,49 @@ class Budget(Written):
         default=600.0, gt=0, description="seconds a block should take, at most; mixes that make it longer are split off"
     )
 
+    @field_validator("adaptive")
+    @classmethod
+    def _one_rule(cls, adaptive: bool, info: ValidationInfo) -> bool:
+        if adaptive and info.data.get("precision") is not None:
+            raise ValueError("no 'precision' beside it: both decide how many launches there are")
+        return adaptive
+
     @field_validator("blocks")
     @classmethod
     def _enough_for_a_look(cls, blocks: int, info: ValidationInfo) -> int:
-        if info.data.get("precision") is not None and blocks < FEWEST_AT_A_LOOK:
-            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, because 'precision' cannot be estimated from fewer blocks")
+        looking = [key for key in ("precision", "adaptive") if info.data.get(key)]
+        if looking and blocks < FEWEST_AT_A_LOOK:
+            raise ValueError(f"at least {FEWEST_AT_A_LOOK}, because '{looking[0]}' learns too little from fewer blocks")
         return blocks
 
     @field_validator("most_blocks")
     @classmethod
     def _enough_to_confirm(cls, most: int, info: ValidationInfo) -> int:
-        fewest = info.data.get("blocks", 0) + CONFIRMED_AFTER
-        if info.data.get("precision") is not None and most < fewest:
+        first = info.data.get("blocks", 0)
+        if info.data.get("precision") is not None and most < first + CONFIRMED_AFTER:
             raise ValueError(
-                f"at least {fewest}, because 'precision' is given: no company stops before {CONFIRMED_AFTER} more than "
-                "'blocks'"
+                f"at least {first + CONFIRMED_AFTER}, because 'precision' is given: no company stops before "
+                f"{CONFIRMED_AFTER} more than 'blocks'"
+            )
+        if info.data.get("adaptive") and most < first + FRESH:
+            raise ValueError(
+                f"at least {first + FRESH}, because 'adaptive' is given: no mix stops before {FRESH} more than 'blocks'"
             )
         return most
 
+    def without_looks(self, blocks: int, **more: object) -> "Budget":
+        """The same with exactly so many launches, and what else changes."""
+        return self.model_copy(update={"blocks": blocks, "precision": None, "adaptive": False, **more})
+
+    @property
+    def has_looks(self) -> bool:
+        """Whether looks on the way decide how much is measured."""
+        return self.adaptive or self.precision is not None
+
     @property
     def looks(self) -> list[int]:
-        """How many blocks each company has at each look; there is but one without `precision`."""
-        if self.precision is None:
+        """How many blocks each company has at each look; there is but one where none decides anything."""
+        if not self.has_looks:
             return [self.blocks]
         return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
 

@@ -4,11 +4,14 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.study.mix_sets import MixSets
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
 
 Workloads = Mapping[str, Workload]
+# Keys that hold for one command alone.
+OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps")
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
     "command": "",
@@ -70,6 +73,8 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
         return "has 'progress: output' but no 'step_line'; give the regular expression of a line that is a step"
     if workload.progress != "output" and (workload.step_line or workload.ready_line):
         return f"has a 'step_line' or 'ready_line', but its progress is '{workload.progress}'; make it 'output'"
+    if workload.requests and workload.progress != "heartbeat":
+        return f"has 'requests: true', but its progress is '{workload.progress}'; make it 'heartbeat'"
     return misread(workload)
 
 
@@ -79,7 +84,7 @@ def _finish(name: str, written: Workloads, origin: Mapping[str, str]) -> Workloa
     for ancestor in reversed(chain):
         own = {key: value for key, value in written[ancestor].model_dump(exclude_unset=True).items() if key != "like"}
         if "command" in own:  # another program: what was written for the one before does not hold for it
-            keys = {key: value for key, value in keys.items() if key not in ("options", "package", "phases")}
+            keys = {key: value for key, value in keys.items() if key not in OF_THE_PROGRAM}
         options = {**keys.get("options", {}), **own.get("options", {})}
         keys |= own | ({"options": options} if options else {})
     whole = Workload.model_validate(keys)
@@ -118,6 +123,7 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
     for place, rule in study.mix_rules:
         places += [(f"{place}.lead", [rule.lead]), (f"{place}.antagonists", rule.antagonists)]
     places += [(f"controls.{kind}", [rule.lead, *rule.antagonists]) for kind, rule in study.control_rules]
+    places.append(("place.jobs", list(study.place.jobs)))
     for key, names in places:
         for name in names:
             if name not in workloads:
@@ -126,7 +132,9 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
                     "(`castmates workloads` lists what there is)."
                 )
     sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
-    if not (study.mix_rules or study.predict) and not (study.leads and (study.antagonists or sensitivity)):
+    sets = study.mixes if isinstance(study.mixes, MixSets) else None  # these make mixes, of names that are checked then
+    made = study.mix_rules or study.predict or sets is not None
+    if not made and not (study.leads and (study.antagonists or sensitivity)):
         raise CastmatesError(
             f"{study_file}: nothing to measure: give at least one of 'leads' and one of 'antagonists', or 'mixes'."
         )
@@ -153,4 +161,4 @@ def _named(study: Study) -> list[str]:
     rules = [rule for _, rule in (*study.mix_rules, *study.control_rules)]
     of_rules = [name for rule in rules for name in (rule.lead, *rule.antagonists)]
     predicted = [] if study.predict is None else [name for names in study.predict.named.values() for name in names]
-    return list(dict.fromkeys([*study.leads, *study.antagonists, *of_rules, *predicted]))
+    return list(dict.fromkeys([*study.leads, *study.antagonists, *of_rules, *study.place.jobs, *predicted]))

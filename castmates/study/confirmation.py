@@ -84,12 +84,12 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             ],
             "mitigations": [],
             "placement": _seats(study.placement, lead, [] if overcommits(mix.name) else others),
-            "budget": study.budget.model_copy(update={"blocks": blocks, "precision": None}),
+            "budget": study.budget.without_looks(blocks),
             "cache": study.cache.model_copy(update=_cache_keys(study, cache_of(plan, mix.name), mix.partitions[0])),
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
-            **_without(study, "attribution"),
+            **_without(study, "attribution", "place", "predict"),
         }
     )
 

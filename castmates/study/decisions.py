@@ -50,7 +50,18 @@ def with_decisions(plan: Plan, rounds: Mapping[str, int]) -> Plan:
 
 def without_decisions(plan: Plan) -> Plan:
     """The plan as it is before anything is decided: what has to be the same for its blocks to count as measured."""
-    return _changed(plan, lambda _: UNDECIDED)
+    return _changed(with_skipped(plan, lambda _: ()), lambda _: UNDECIDED)
+
+
+def with_skipped(plan: Plan, skipped: Callable[[Block], tuple[str, ...]]) -> Plan:
+    """The plan with the mixes that each launch of an adaptive study leaves out."""
+    if not any(block.design.adaptive for block in plan.blocks):
+        return plan
+    blocks = [
+        block.model_copy(update={"skipped": skipped(block)}) if block.design.adaptive else block
+        for block in plan.blocks
+    ]
+    return plan.model_copy(update={"blocks": tuple(blocks)})
 
 
 def with_rounds(block: Block, rounds: int, designs: dict[tuple[int, int], Design] | None = None) -> Block:

@@ -275,6 +275,8 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
         ready_line=workload.ready_line,
         package=workload.package,
         phases=workload.phases,
+        requests=workload.requests,
+        frozen_between_steps=workload.frozen_between_steps,
     )
 
 

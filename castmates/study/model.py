@@ -21,8 +21,10 @@ from castmates.study.counter_keys import CounterKeys
 from castmates.study.machine_keys import OneClass, refusal
 from castmates.study.mix_keys import ArrangedMix, Mitigated
 from castmates.study.mix_keys import MixRule as MixRule
+from castmates.study.mix_sets import MadeMix, MixesKey, MixSets
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
+from castmates.study.place_keys import PlaceKeys
 from castmates.study.predict_keys import PredictKeys
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
@@ -75,6 +77,16 @@ class Workload(Written):
         default=False,
         description="it reports the phases of its steps (docs/phases.md); a Model Garden job then marks them by itself",
     )
+    requests: bool = Field(
+        default=False,
+        description="it is an open-loop service, which records its requests (docs/services.md): it is judged by the "
+        "99th percentile of their latency, and not by its rate",
+    )
+    frozen_between_steps: bool = Field(
+        default=False,
+        description="it queues work on a device, so it is frozen only when it stands between two steps, with nothing "
+        "queued (docs/gpu.md)",
+    )
     cores: int = Field(default=1, ge=1, description="how many CPUs it is given")
     saturate: bool = Field(
         default=False,
@@ -90,6 +102,10 @@ class Workload(Written):
     ready_within: float = Field(default=180.0, gt=0, description="seconds it may take from its start to 'ready'")
     memory: Amount = Field(
         default="1 GB", description="what it takes of the machine's memory, such as 1.9 GB or 512 MiB"
+    )
+    tags: list[Name] = Field(
+        default_factory=list,
+        description="words by which a study names all workloads that have them, such as kernels (mixes.random.from)",
     )
 
     @field_validator("command")
@@ -267,8 +283,10 @@ class Study(Written):
     question: str = Field(default="", description="one sentence for the report: what this study wants to know")
     leads: list[Name] = Field(default_factory=list, description="each is put beside each of the antagonists")
     antagonists: list[Name] = Field(default_factory=list, description="each is put beside each of the leads")
-    mixes: list[ArrangedMix] = Field(
-        default_factory=list, description="further mixes, also of several antagonists at once"
+    mixes: MixesKey = Field(
+        default_factory=list,
+        description="further mixes, also of several antagonists at once: a list, or the keys random, pairs, groups "
+        "and list",
     )
     mitigations: list[Mitigated] = Field(
         default_factory=list, description="mixes, and what is tried against their losses (docs/partitions.md)"
@@ -310,6 +328,7 @@ class Study(Written):
         description="a change smaller than this is called equivalent to none (0.02 is 2 %)",
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
+    place: PlaceKeys = PlaceKeys()
     predict: PredictKeys | None = Field(
         default=None,
         description="a grid of pairs of which a part is measured, and the rest predicted (docs/prediction.md)",
@@ -339,9 +358,21 @@ class Study(Written):
         return machines
 
     @property
+    def listed_mixes(self) -> Sequence[ArrangedMix]:
+        """The mixes under `mixes` that are written out; once a project is read, also those that were made."""
+        return self.mixes.listed if isinstance(self.mixes, MixSets) else self.mixes
+
+    @property
+    def makes_mixes(self) -> bool:
+        """Whether it has sets of mixes: random ones, pairs or groups."""
+        if isinstance(self.mixes, MixSets):
+            return self.mixes.random is not None or self.mixes.pairs is not None or bool(self.mixes.groups)
+        return any(isinstance(rule, MadeMix) for rule in self.mixes)
+
+    @property
     def mix_rules(self) -> list[tuple[str, MixRule]]:
         """Every mix that is written out, with the place of its key."""
-        places: dict[str, Sequence[MixRule]] = {"mixes": self.mixes, "mitigations": self.mitigations}
+        places: dict[str, Sequence[MixRule]] = {"mixes": self.listed_mixes, "mitigations": self.mitigations}
         return [
             (f"{key}.{number}", rule) for key, rules in places.items() for number, rule in enumerate(rules, start=1)
         ]

@@ -18,6 +18,11 @@ def checked_blocks(asked: object, study: Study, study_file: str) -> int:
             f"blocks={asked}: {study_file} has a 'precision', which decides how many launches there are; change "
             "'precision' or 'most_blocks' under 'budget' there."
         )
+    if study.budget.adaptive:
+        raise CastmatesError(
+            f"blocks={asked}: {study_file} is 'adaptive', so that looks decide how many launches there are; change "
+            "'most_blocks' under 'budget' there."
+        )
     if not fewest <= number <= MOST:
         raise CastmatesError(
             f"blocks={asked}: expected a whole number of launches from {fewest}, which {study_file} has, to {MOST}."
@@ -27,6 +32,6 @@ def checked_blocks(asked: object, study: Study, study_file: str) -> int:
 
 def with_blocks(study: Study, asked: int) -> Study:
     """The study with as many launches as were asked for, where that is more than it has."""
-    if study.budget.precision is not None or asked <= study.budget.blocks:
+    if study.budget.has_looks or asked <= study.budget.blocks:
         return study
     return study.model_copy(update={"budget": study.budget.model_copy(update={"blocks": asked})})

@@ -1,6 +1,7 @@
 """What a node must have to be of a class, and the first thing in which it differs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from castmates.study.frozen import Frozen
 
@@ -28,6 +29,27 @@ class NodeFacts(Frozen):
     memory_bytes: int | None
     ways: int | None  # bits of resctrl's masks; None where resctrl is not mounted
     groups: int | None  # that it has room for
+
+
+def recorded(machine: Mapping[str, Any]) -> NodeFacts | None:
+    """The same of a study's machine.json; None where it lacks the topology, as that of a model does."""
+    topology = machine.get("topology") or {}
+    if not topology.get("online"):
+        return None
+    return NodeFacts(
+        processor=machine.get("cpu_model"),
+        online=topology["online"],
+        siblings=tuple(topology.get("siblings") or ()),
+        packages=topology.get("packages"),
+        caches=tuple(
+            LastLevel(id=each.get("id", 0), bytes=each.get("bytes"), ways=each.get("ways"), cpus=each.get("cpus", ""))
+            for each in topology.get("llcs") or ()
+        ),
+        nodes=tuple(f"{each.get('id')}: {each.get('cpus')}" for each in topology.get("nodes") or ()),
+        memory_bytes=machine.get("memory_bytes"),
+        ways=None,
+        groups=None,
+    )
 
 
 def difference(wanted: NodeFacts, found: NodeFacts) -> str:

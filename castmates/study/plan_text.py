@@ -74,6 +74,12 @@ def launch_of(text: str | bytes, path: str) -> Launch | None:
     return _launch(Block.model_validate(found), content.get("memory", {}), machines)
 
 
+def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]:
+    """The looks of the plan that a text describes, and the mixes that are measured only where one asks for them."""
+    content = json.loads(text)
+    return content.get("looks", ()), content.get("later", ())
+
+
 def launch_in(plan: Plan, path: str) -> Launch | None:
     """One block of a plan."""
     found = next((block for block in plan.blocks if block.path == path), None)

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from castmates.errors import CastmatesError
 from castmates.study.companies import Room, companies
+from castmates.study.curves import later
 from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
@@ -33,11 +34,17 @@ class _Request:
     kept: Sequence[Block]  # the measured blocks that have any of these mixes
     decided: Mapping[str, int]  # rounds, by company
     machine: str = ""  # the class of nodes
+    later: Collection[str] = ()  # identities of mixes that are measured only where a look asks for them
+
+    @cached_property
+    def launched(self) -> Counter[str]:
+        """How many measured blocks the companies of each mix have, whether these measured it or left it out."""
+        return Counter(mix.identity for block in self.kept for mix in block.company.mixes)
 
     @cached_property
     def measured(self) -> Counter[str]:
         """How many measured blocks each mix has."""
-        return Counter(mix.identity for block in self.kept for mix in block.company.mixes)
+        return self.launched - Counter(identity for block in self.kept for identity in block.skipped)
 
     def is_control(self, company: Company) -> bool:
         """Whether nothing but controls is in a company."""
@@ -46,6 +53,11 @@ class _Request:
     def most(self, identities: Iterable[str]) -> int:
         """How many blocks these mixes may come to; controls alone never need more than the first look."""
         return self.study.budget.looks[-1 if any(identity in self.results for identity in identities) else 0]
+
+    def before(self, company: Company) -> int:
+        """How many blocks less a company comes to than others: one of later mixes alone has none at the first look."""
+        waits = bool(self.later) and all(mix.identity in self.later for mix in company.mixes)
+        return self.study.budget.looks[0] if waits else 0
 
     def company(self, mixes: Sequence[Mix]) -> Company:
         """The company of these mixes, as it would be measured now."""
@@ -71,7 +83,7 @@ class _Growth:
     """A company that the plan goes on with."""
 
     company: Company
-    elsewhere: int  # how many measured blocks its mixes have in other companies
+    elsewhere: int  # how many blocks its mixes have in other companies, or never get
     missing: int  # how many blocks it lacks
 
 
@@ -91,8 +103,8 @@ def extend(
     """
     request = _request(study, placed, native_key, measured, decided or {})
     growths = _continued(request)
-    covered = {mix.identity for growth in growths for mix in growth.company.mixes}
-    growths += _founded(request, [identity for identity in request.mixes if identity not in covered], room or Room())
+    covered = {mix.identity: max(growth.missing, 0) for growth in growths for mix in growth.company.mixes}
+    growths += _founded(request, covered, room or Room())
     blocks = [*request.kept, *(block for growth in growths for block in _new_blocks(request, growth))]
     blocks.sort(key=lambda block: (block.company.id, block.number))  # one plan, one text: measured or not
     return Plan(
@@ -110,6 +122,7 @@ def extend(
         memory=_memory(placed, room or Room()),
         ignored_hosts=tuple(study.leave_out),
         prediction=_prediction(study),
+        later=tuple(request.later),
     )
 
 
@@ -143,7 +156,8 @@ def _request(
     mixes = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
     results = {mix.identity for mix in placed.mixes}
     kept = [block for block in measured if _counts(block.company, mixes)]
-    return _Request(study, placed.members, native_key, mixes, results, kept, decided, placed.machine)
+    waiting = later(placed.mixes) if study.budget.adaptive else ()
+    return _Request(study, placed.members, native_key, mixes, results, kept, decided, placed.machine, waiting)
 
 
 def _counts(company: Company, mixes: Mapping[str, Mix]) -> bool:
@@ -155,30 +169,66 @@ def _continued(request: _Request) -> list[_Growth]:
     """The companies that were begun and whose mixes are all still wanted; a mix goes on in one company only."""
     growths: list[_Growth] = []
     covered: set[str] = set()
-    for company in companies_of(request.kept):
+    begun = companies_of(request.kept)
+    if any(block.skipped for block in request.kept):
+        # The company of an adaptive study first: those that completed some of its mixes have fewer.
+        begun.sort(key=lambda company: -len(company.mixes))
+    for company in begun:
         identities = [mix.identity for mix in company.mixes]
         if not all(identity in request.mixes for identity in identities) or covered & set(identities):
             continue
         own = sum(block.company.id == company.id for block in request.kept)
-        elsewhere = min(request.measured[identity] for identity in identities) - own
         now = request.company([request.mixes[identity] for identity in identities])
+        left_out = Counter(
+            identity for block in request.kept if block.company.id == company.id for identity in block.skipped
+        )
+        # Blocks elsewhere that make up for what launches of this company left out do not stand for further ones.
+        others = (request.launched[identity] - own - left_out[identity] for identity in identities)
+        elsewhere = max(0, min(others)) + request.before(now)
         growths.append(_Growth(now, elsewhere, request.most(identities) - own - elsewhere))
         covered |= set(identities)
     return growths
 
 
-def _founded(request: _Request, identities: Iterable[str], room: Room) -> list[_Growth]:
-    """New companies for these mixes: those of one lead that lack as many blocks share a launch, as far as they fit."""
+def _founded(request: _Request, covered: Mapping[str, int], room: Room) -> list[_Growth]:
+    """New companies for the other mixes: those of one lead that lack as many blocks share a launch, as far as they fit.
+
+    Mixes that companies go on with (`covered`, with the blocks that they get there) are among them where launches of
+    an adaptive study left them out, and it is no longer adaptive.
+    """
+    lacking: dict[str, int] = {}
+    for identity in sorted(request.mixes, key=lambda each: each in request.later):  # those of the first look together
+        missing = request.most([identity]) - request.measured[identity] - covered.get(identity, 0)
+        if missing > 0 and not (identity in covered and request.study.budget.adaptive):
+            lacking[identity] = missing
+    growths = _begun(request, lacking)
+    going_on = {mix.identity for growth in growths for mix in growth.company.mixes}
     groups: dict[tuple[str, int], list[Mix]] = {}
-    for identity in identities:
-        mix, missing = request.mixes[identity], request.most([identity]) - request.measured[identity]
-        if missing > 0:
+    for identity, missing in lacking.items():
+        if identity not in going_on:
+            mix = request.mixes[identity]
             groups.setdefault((mix.lead, missing), []).append(mix)
-    study, growths = request.study, []
+    study = request.study
     for (_, missing), group in groups.items():
         for mixes in companies(group, request.members, study.budget, _rounds(study), room):
-            elsewhere = request.measured[mixes[0].identity]
-            growths.append(_Growth(request.company(mixes), elsewhere, missing))
+            company, elsewhere = request.company(mixes), request.most([mixes[0].identity]) - missing
+            before = request.before(company)
+            growths.append(_Growth(company, elsewhere + before, missing - before))
+    return growths
+
+
+def _begun(request: _Request, lacking: Mapping[str, int]) -> list[_Growth]:
+    """Companies that complete what an adaptive study left out, and were begun: all their mixes lack as many blocks."""
+    growths: list[_Growth] = []
+    taken: set[str] = set()
+    for company in companies_of(request.kept):
+        identities = {mix.identity for mix in company.mixes}
+        missing = {lacking.get(identity, 0) for identity in identities}
+        if len(missing) == 1 and 0 not in missing and not taken & identities:
+            now = request.company([request.mixes[mix.identity] for mix in company.mixes])
+            most = request.most(identities)
+            growths.append(_Growth(now, most - min(missing), min(missing)))
+            taken |= identities
     return growths
 
 
@@ -186,10 +236,10 @@ def _looks(request: _Request, blocks: Iterable[Block], elsewhere: Mapping[str, i
     """Which blocks each look adds: a block belongs to the first one that has as many blocks of its mixes.
 
     Blocks of companies that do not go on, and those of controls, belong to the first look. `elsewhere` has how many
-    measured blocks the mixes of each company that goes on have in other companies.
+    blocks the mixes of each company that goes on have in other companies, or never get.
     """
     budget = request.study.budget
-    if budget.precision is None:
+    if not budget.has_looks:
         return ()
     paths: list[list[str]] = [[] for _ in budget.looks]
     rank = Counter(elsewhere)
@@ -222,6 +272,10 @@ def _design(request: _Request, company: Company, number: int) -> Design:
     """The design that a new block gets; measured ones keep the one they were measured with."""
     study, is_control = request.study, request.is_control(company)
     design = design_of(study, is_control)
+    if study.budget.adaptive and not is_control:
+        # Launches measure different mixes, so that the first ones show nothing of the rounds of the others.
+        rounds = first_rounds(company, study.budget) if study.budget.rounds == "auto" else design.rounds
+        return design.model_copy(update={"rounds": rounds, "adaptive": True})
     if study.budget.rounds != "auto" or is_control:
         return design
     if number <= FIRST_LAUNCHES:

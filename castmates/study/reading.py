@@ -150,6 +150,9 @@ def _known_keys(model: type[BaseModel], path: Path) -> list[str]:
     schema = model.model_json_schema()
     node: Any = schema
     for part in path:
+        if isinstance(part, int) and (lists := _lists(node)):
+            node = lists[0]["items"]
+            continue
         node = _resolved(node, schema)
         if "items" in node:
             node = node["items"]
@@ -160,8 +163,13 @@ def _known_keys(model: type[BaseModel], path: Path) -> list[str]:
     return list(_resolved(node, schema).get("properties", {}))
 
 
+def _lists(node: Any) -> list[Any]:  # noqa: ANN401 (a piece of JSON schema)
+    """The forms of a key that are lists, where it has several forms."""
+    return [each for each in node.get("oneOf", []) if "items" in each]
+
+
 def _resolved(node: Any, schema: Any) -> Any:  # noqa: ANN401 (a piece of JSON schema)
-    for reference in [node, *node.get("anyOf", []), *node.get("allOf", [])]:
+    for reference in [node, *node.get("anyOf", []), *node.get("allOf", []), *node.get("oneOf", [])]:
         if "$ref" in reference:
             return _resolved(schema["$defs"][reference["$ref"].rsplit("/", 1)[-1]], schema)
     # What a word alone is short for stands beside that word.

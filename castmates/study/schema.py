@@ -3,9 +3,14 @@
 import json
 
 from castmates.study.model import Catalogue, Study
+from castmates.study.place_keys import PlaceKeys
 from castmates.study.written import Written
 
-SCHEMAS: dict[str, type[Written]] = {"study.schema.json": Study, "catalogue.schema.json": Catalogue}
+SCHEMAS: dict[str, type[Written]] = {
+    "study.schema.json": Study,
+    "catalogue.schema.json": Catalogue,
+    "place.schema.json": PlaceKeys,
+}
 
 
 def text_of(name: str) -> str:

@@ -20,8 +20,19 @@ Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
-LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases")
-LATER_IN_PLANS = ("mitigations", "left_out", "memory", "machines", "ignored_hosts", "prediction")
+LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "requests", "frozen_between_steps")
+LATER_IN_PLANS = (
+    "mitigations",
+    "left_out",
+    "memory",
+    "machines",
+    "ignored_hosts",
+    "drawn",
+    "sets",
+    "prediction",
+    "later",
+)
+LATER_IN_DESIGNS = ("decided", "adaptive")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -58,6 +69,8 @@ class Member(Frozen):
     ready_line: str = ""
     package: str | None = None  # that has its program
     phases: bool = False  # it reports the phases of its steps
+    requests: bool = False  # it is an open-loop service, and records its requests
+    frozen_between_steps: bool = False  # it queues work on a device, and stands between two steps when it is asked to
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -193,11 +206,12 @@ class Design(Frozen):
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
     decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
+    adaptive: bool = False  # looks on the way decide which mixes a launch measures
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "decided" or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_DESIGNS or value}
 
 
 class Company(Frozen):
@@ -230,6 +244,12 @@ class Block(Frozen):
     number: int
     seed: int
     design: Design
+    skipped: tuple[str, ...] = ()  # identities of mixes that looks left out of this launch: a decision, as of rounds
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: blocks from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "skipped" or value}
 
     @property
     def path(self) -> str:
@@ -252,6 +272,29 @@ class NodeClass(Frozen):
     memory: dict[str, int] = Field(default_factory=dict)  # as in a plan, whose own is empty then
 
 
+class DrawnMix(Frozen):
+    """A mix that was drawn at random, wherever its members sit."""
+
+    lead: str  # workloads
+    antagonists: tuple[str, ...]
+
+
+class Drawn(Frozen):
+    """The list of random mixes: it is appended to, and never drawn again."""
+
+    seed: int
+    mixes: tuple[DrawnMix, ...]  # in the order in which they were drawn
+
+
+class MixSet(Frozen):
+    """Mixes that one key of a study asks for together, and that have a mean."""
+
+    name: str  # random, pairs, groups
+    mixes: tuple[str, ...]  # their names, without a class of nodes
+    leads: tuple[str, ...] = ()  # of random mixes: from which leads and antagonists are drawn
+    pool: tuple[str, ...] = ()
+
+
 class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
@@ -269,7 +312,10 @@ class Plan(Frozen):
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
     machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
     ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed
+    drawn: Drawn | None = None  # all random mixes that were ever drawn; the study may use only the first of them
+    sets: tuple[MixSet, ...] = ()
     prediction: Prediction | None = None
+    later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
 
     @property
     def machine(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from castmates.study.class_names import without_class
 from castmates.study.mix_keys import PERIOD, ArrangedMix, Mitigated
+from castmates.study.mix_sets import MadeMix
 from castmates.study.model import Study
 from castmates.study.prediction_design import design
 
@@ -65,7 +66,7 @@ class Wanted:
 def wanted(study: Study) -> list[Wanted]:
     """Every lead beside every antagonist, then what is written out or drawn, in all its arrangements; each once."""
     crossed = [Wanted(lead, (name,)) for lead in study.leads for name in study.antagonists]
-    written = [each for rule in study.mixes for each in _arranged(rule)]
+    written = [each for rule in study.listed_mixes for each in _arranged(rule)]
     against = [each for rule in study.mitigations for each in (unmanaged(rule), *elsewhere(rule))]
     unique: dict[str, Wanted] = {}
     for each in [*crossed, *written, *against, *_for_prediction(study)]:
@@ -133,6 +134,9 @@ def with_place(antagonists: str, mix: str) -> str:
 
 
 def _arranged(rule: ArrangedMix) -> Iterator[Wanted]:
+    if isinstance(rule, MadeMix):
+        yield Wanted(rule.lead, tuple(rule.antagonists), fewest=rule.insists)
+        return
     places: Sequence[str] = [SAME_CPUS] if rule.share.cpus else rule.distance or [""]
     quotas = tuple(Quota(percent, rule.share.period) for percent in rule.share.quota)
     for place in places:

@@ -55,4 +55,5 @@ def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
         cores=keys.cores,
         memory=keys.memory,
         ready_within=READY_WITHIN,
+        tags=[suite],
     )

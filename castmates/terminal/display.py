@@ -20,6 +20,8 @@ from castmates.pipeline.closing import closing_text
 from castmates.preview import rounds
 from castmates.preview.duration import seconds_of_block, seconds_of_sweep, still_to_measure
 from castmates.project import Project
+from castmates.results.adaptive_looks import read_adaptive_looks
+from castmates.study.adaptive_words import sentences
 from castmates.study.spec import Block, Plan
 from castmates.terminal import prepared, words
 from castmates.terminal.failed import Failures
@@ -158,6 +160,13 @@ class Display:
             self._line(prepared.machine_line(self._project.results.machine_file))
         elif job.rule == "take_look":
             self._sweep.add(self._to_measure()[0])
+            for line in self._decided(int(job.wildcards["look"])):
+                self._line(f"{clock_time()}  {line}")
+
+    def _decided(self, number: int) -> list[str]:
+        """What this look of an adaptive study decided."""
+        looks = read_adaptive_looks(self._plan, self._project.results)
+        return sentences(looks[number - 1]) if number <= len(looks) else []
 
     def _job_fails(self, facts: dict[str, Any]) -> None:
         job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)

@@ -15,7 +15,7 @@ WORDS = {
     "write_plan": "planning",
     "describe_mix": "planning",
     "decide_rounds": "deciding how many rounds follow",
-    "take_look": "looking at the precision",
+    "take_look": "looking at what is known so far",
     "gather_blocks": "gathering tables",
     "estimate_effects": "estimating losses",
     "recommend_partitions": "choosing partitions",

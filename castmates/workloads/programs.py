@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from castmates.workloads import identity
-from castmates.workloads.native.build import KERNELS
+from castmates.workloads.native.build import KERNELS, SERVICES
 
 WRAPPER = re.compile(r"(?:.*/)?(?:sh|bash|dash|env|python[\d.]*|\{python\})")  # the package shows what it runs
+# What the load generator starts, by its option; Debian keeps one of them out of the PATH of some.
+SERVERS = {"memcached": "memcached", "redis": "redis-server", "nginx": "nginx"}
+SERVERS_AT = "/usr/sbin"
 GAMES = "/usr/games"  # where Debian puts games, out of the PATH of some
 # A program that a compiler knows the place of; only compilers are asked, and those of the PATH.
 ASKED = re.compile(r"(?<![\w.+/-])((?:[\w.+-]+-)?(?:g?cc|g\+\+|clang)(?:-\d+)?) -print-prog-name=([\w.+-]+)")
@@ -19,6 +22,8 @@ ASKED = re.compile(r"(?<![\w.+/-])((?:[\w.+-]+-)?(?:g?cc|g\+\+|clang)(?:-\d+)?) 
 def lack(command: Sequence[str], package: str | None, path: str) -> str:
     """A clause that names which program this command lacks here; "" where it lacks none that we know of."""
     program = command[0]
+    if Path(program).name in SERVICES:
+        return _lack_of_service(command, package, path)
     if program != "{python}" and shutil.which(program, path=path) is None:
         return f"there is no program '{program}'"
     if package is None:
@@ -27,6 +32,18 @@ def lack(command: Sequence[str], package: str | None, path: str) -> str:
         # Who names a file means that file, which may be a stranger's: it would have to be run to show what it is.
         return "" if "/" in program else _foreign(program, package, path)
     return _lack_of_wrapped(command, package, path)
+
+
+def _lack_of_service(command: Sequence[str], package: str | None, path: str) -> str:
+    """The same of a service: its load generator is ours, and compiled where it is wanted; the server is not."""
+    words = [*command, ""]
+    server = words[words.index("--server") + 1] if "--server" in words else ""
+    program, everywhere = SERVERS.get(server), os.pathsep.join([path, SERVERS_AT])
+    if program is None:
+        return ""  # what it is started with is for the load generator to judge
+    if shutil.which(program, path=everywhere) is None:
+        return f"there is no program '{program}'"
+    return _foreign(program, package, everywhere) if package else ""
 
 
 def _lack_of_wrapped(command: Sequence[str], package: str, path: str) -> str:

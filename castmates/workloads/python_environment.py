@@ -10,7 +10,14 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.workloads import building
 
-ROUGH_PACKAGE_SIZES = {"tensorflow-cpu": "about 2 GB", "nvidia-cudnn-cu12": "several GB", "ziglang": "about 400 MB"}
+ROUGH_PACKAGE_SIZES = {
+    "tensorflow-cpu": "about 2 GB",
+    "nvidia-cudnn-cu12": "several GB",
+    "ziglang": "about 400 MB",
+    "torch": "about 900 MB",
+    "jaxlib": "about 650 MB",
+}
+PAGE_OF_WHEELS = re.compile(r"^--find-links https://.*\n", re.MULTILINE)
 SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -30,7 +37,8 @@ def build(name: str, lock: Path, wanted: str, place: Path, held: int) -> dict[st
     # `sync` installs exactly the lock: what a package declares beyond it was left out on purpose.
     lock_options = ["--require-hashes", "--compile-bytecode"]
     inside = str(place / "bin" / "python")
-    _uv(["pip", "sync", *lock_options, "--python", inside, str(lock)], name, place, log, held)
+    sources = _sources(lock, packages, inside, place)
+    _uv(["pip", "sync", *lock_options, "--python", inside, *sources], name, place, log, held)
     installed = _installed(inside)
     top = _top_packages(installed, lock.with_suffix(".in"), packages)
     return {"python": _version(inside), "packages": top, "installed": len(installed)}
@@ -56,6 +64,25 @@ def locked_versions(lock: Path) -> dict[str, str]:
     """Read package -> version from a lock, without its markers and hashes."""
     pinned = re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return dict(pinned)
+
+
+def _sources(lock: Path, packages: dict[str, str], inside: str, place: Path) -> list[str]:
+    """What uv installs from: the lock, or a copy of it without its page of wheels where a folder has them all.
+
+    A version such as 2.13.0+cpu is not on PyPI, so the lock names a page that has it. A machine that cannot reach that
+    page may have the wheels in a folder that pip knows; the hashes hold for both.
+    """
+    text = lock.read_text(encoding="utf-8")
+    folders = [Path(one) for one in os.environ.get("PIP_FIND_LINKS", "").split() if Path(one).is_dir()]
+    python = "cp" + "".join(_version(inside).split(".")[:2])
+    elsewhere = [f"{name}-{version}-{python}-*.whl" for name, version in packages.items() if "+" in version]
+    if not PAGE_OF_WHEELS.search(text) or not all(
+        any(any(folder.glob(wheel)) for folder in folders) for wheel in elsewhere
+    ):
+        return [str(lock)]
+    copy = place / lock.name
+    copy.write_text(PAGE_OF_WHEELS.sub("", text), encoding="utf-8")
+    return [*(word for folder in folders for word in ("--find-links", str(folder))), str(copy)]
 
 
 def _installed(inside: str) -> dict[str, str]:

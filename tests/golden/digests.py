@@ -17,6 +17,8 @@ MODULES = (
     "castmates.workloads.tfmodels",
     "castmates.workloads.tfmodels.attach",
     "castmates.workloads.tfmodels.records",
+    "castmates.workloads.torchjobs",
+    "castmates.workloads.jaxjobs",
     *(recipe.module for name, recipe in sorted(inputs.RECIPES.items()) if not name.startswith("tfmodels")),
 )
 

@@ -243,5 +243,5 @@ def test_every_workload_that_is_here_keeps_its_promises():
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(name for name in PYTHONS if name.endswith("-tiny")))
 def test_tiny_jobs_keep_their_promises(name):
-    environments.build("tfmodels", PLACES.envs, PLACES.cache)
+    environments.build(CATALOGUE[name].environment, PLACES.envs, PLACES.cache)
     kept({name})

@@ -23,7 +23,10 @@ TWINS = {
     "gnugo": ("gnugo", "usr/games/gnugo", "--version"),
     "hpcc": ("hpcc", "usr/bin/hpcc", ""),  # it has no such words
     "minisat": ("minisat", "usr/bin/minisat", "--help"),
+    "memcached": ("memcached", "usr/bin/memcached", "-V"),
+    "nginx": ("nginx", "usr/sbin/nginx", "-v"),
     "povray": ("povray", "usr/bin/povray", "--version"),
+    "redis-server": ("redis-server", "usr/bin/redis-server", "-v"),
     "stockfish": ("stockfish", "usr/games/stockfish", "quit"),
     "stress-ng": ("stress-ng", "usr/bin/stress-ng", "--version"),
     "x264": ("x264", "usr/bin/x264", "--version"),

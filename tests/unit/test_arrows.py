@@ -36,6 +36,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "report/page": FIGURES | {"report/answer"},
     "report/paper": FIGURES | {"project", "report/page"},
     "report/comparison": FIGURES | {"report/page"},
+    "report/grouping": FIGURES | {"report/page"},
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}
@@ -60,6 +61,15 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "tfmodels.__main__",
     "tfmodels.marks",
     "stressng.__main__",
+    "jobs.asked",
+    "jobs.data",
+    "jobs.loop",
+    "torchjobs.__main__",
+    "torchjobs.job",
+    "torchjobs.models",
+    "jaxjobs.__main__",
+    "jaxjobs.job",
+    "jaxjobs.models",
 ]
 
 

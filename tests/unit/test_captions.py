@@ -12,7 +12,9 @@ from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_distances as distances
 from tests.unit import test_mitigations as mitigations
+from tests.unit import test_services_figure as services
 from tests.unit import test_steptimes as steptimes
+from tests.unit import test_system_mixes_figure as mixes
 from tests.unit import topdown_maker
 from tests.unit.partition_maker import atoms
 from tests.unit.phases import test_figures_by_phase as by_phase
@@ -60,6 +62,8 @@ MADE = {
     "counters_evolution": rounds.study,
     "distances": lambda _, blocks: distances.results(blocks),
     "mitigations": lambda _, blocks: mitigations.results(blocks),
+    "system_mixes": lambda _, blocks: mixes.results(blocks),
+    "services": lambda _, blocks: services.results(blocks),
 }
 
 

@@ -44,7 +44,18 @@ NOT_CAPTURED = {
         "memory_limit",
         "read_at",
     ),
-    *("read_at", "virtualisation", "freezing", "perf", "pqos", "compiler", "tensorflow_python", "git", "tracefs"),
+    *(
+        "read_at",
+        "virtualisation",
+        "freezing",
+        "perf",
+        "pqos",
+        "compiler",
+        "tensorflow_python",
+        "gpus",
+        "git",
+        "tracefs",
+    ),
 }
 REDUCED = {"kernel", "cmdline", "distribution"}
 # What a machine's owner would not want to give away, put wherever a file lets a user, a maker or a program put it.

@@ -121,7 +121,8 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_survives_being_written(file):
     study = project.load(file).study
-    assert read(Study, text_of(study, str(file)), "x.yaml") == study
+    again = read(Study, text_of(study, str(file)), "x.yaml")
+    assert again.model_dump() == study.model_dump()  # random mixes are written out, and are then mixes like others
 
 
 def test_what_cannot_be_confirmed_is_told(parent):

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counter_rounds import over_rounds
-from castmates.analysis.explanations.phase_counts import estimate_phase_counts
 from castmates.results.columns.block import COUNTERS
+from tests.unit.phases.by_phase import phase_counts
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage_of_reasons import BLOCKS, Studies, covers
 
@@ -28,7 +28,7 @@ def test_changes_of_counts_by_phase(blocks):
     steps = windows[["study", "company", "block", "window", "member", "platform"]].assign(
         t_ns=t_ns, units=step, begin_ns=pd.array(t_ns, "Int64"), forward_s=FORWARD, slice=windows["window"]
     )
-    found = estimate_phase_counts([steps], [counts], studies.windows)
+    found = phase_counts([steps], [counts], studies.windows)
     assert len(found) == studies.shape[0]
     for name, truth in (("ratio", EFFECT), ("within", moved)):
         share = covers(found[f"{name}_low"], found[f"{name}_high"], np.exp(truth))

@@ -11,10 +11,11 @@ import pytest
 
 from castmates.analysis.design.costs import costs
 from castmates.analysis.explanations import counters, topdown
-from castmates.analysis.explanations.phases import STEP, estimate_phases
+from castmates.analysis.explanations.phases import STEP
 from castmates.results.columns.block import COUNTERS, TOPDOWN, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import of_level
+from tests.unit.phases.by_phase import phase_losses
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import one_slice
 
@@ -146,7 +147,7 @@ def test_losses_of_phases(blocks):
         input_s=INPUT,
         forward_s=forward,
     )
-    found = estimate_phases(steps, studies.windows)
+    found = phase_losses(steps, studies.windows)
     for phase in ("forward", STEP):
         own = found[found["phase"] == phase]
         for name, here in (("loss", 100 * LOSS), ("within", 100 * moved)):

@@ -9,7 +9,7 @@ import yaml
 
 from castmates.cli.main import app
 from castmates.machine.quirks import table as quirks_table
-from castmates.results.columns import block, comparison, nodes, partitions, study
+from castmates.results.columns import block, comparison, mixes, nodes, partitions, study
 from docs_site import commands, examples, quirks, study_keys, tables
 from docs_site.links import FENCED, LINK, relinked
 from docs_site.pages import ELSEWHERE, GENERATED
@@ -47,7 +47,7 @@ def test_every_column_of_the_contract_is_on_the_page():
     page = tables.page(ROOT)
     contracts = [
         (name, columns)
-        for module in (study, nodes, partitions, comparison, block)
+        for module in (study, mixes, nodes, partitions, comparison, block)
         for name, columns in vars(module).items()
         if name.isupper() and isinstance(columns, dict) and all(isinstance(one, str) for one in columns.values())
     ]

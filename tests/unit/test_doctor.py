@@ -65,6 +65,7 @@ TRIED = {
     "left_changed": [],
     "compiler": "cc 12",
     "tensorflow_python": "3.11.7",
+    "gpus": {"names": ["NVIDIA L4, driver 580.82.07"], "lack": ""},
     "way_masks": {"verdict": "works", "at": "2026-01-05T10:00:00+00:00", "said": "Way masks work."},
     "counts": {"at": "2026-01-05T10:00:00+00:00", "events": {"instructions": "verified"}},
     "packages": {},

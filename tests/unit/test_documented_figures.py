@@ -13,8 +13,10 @@ TABLES = {
     "test_coverage_of_rounds": "methodology.md",
     "test_system_coverage": "methodology.md",
     "test_coverage_of_shapes": "methodology.md",
+    "test_coverage_of_mixes": "methodology.md",
     "test_prediction_coverage": "methodology.md",
     "modelled.test_cache": "modelled-machine.md",
+    "modelled.test_adaptive_oracle": "methodology.md",
 }
 
 

@@ -36,10 +36,12 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
     tables = {
         "effects",
+        "services",
         "attribution",
         "controls",
         "carryover",
         "system",
+        "system_over_mixes",
         "latency",
         "resources",
         "margins",

@@ -32,7 +32,7 @@ def results(*groups, noise=0.004, limit=25.0, **given):
     plan = Plan.model_validate(found.plan)
     curves = sensitivity_table(plan, found.effects)
     pareto = pareto_table(plan, found.windows, found.effects)
-    advice = recommendations(pareto, limit, 12)
+    advice = recommendations(pareto, limit).assign(cache_ways=12)
     return replace(found, sensitivity_curves=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
 
 

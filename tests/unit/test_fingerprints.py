@@ -1,6 +1,6 @@
 """Fingerprints that are made of common parts are those of the whole text: no measured block may get another one."""
 
-from castmates.study.decisions import without_decisions
+from castmates.study.decisions import with_skipped, without_decisions
 from castmates.study.fingerprints import Fingerprints
 from castmates.study.plan_text import plan_of, text_of
 from castmates.study.spec import Block
@@ -30,5 +30,12 @@ def test_a_decision_leaves_blocks_their_fingerprints():
     ]
 
 
-def test_a_block_has_no_part_that_the_fingerprint_leaves_out():
-    assert sorted(Block.model_fields) == ["company", "design", "number", "seed", "study"]
+def test_a_block_has_no_part_that_the_fingerprint_leaves_out_but_what_looks_decide():
+    assert sorted(Block.model_fields) == ["company", "design", "number", "seed", "skipped", "study"]
+    before = plan(study(["x"], ["a", "b"], budget={"blocks": 4, "most_blocks": 8, "adaptive": True}))
+    after = with_skipped(before, lambda block: (block.company.mixes[0].identity,))
+    assert after.blocks[0] != before.blocks[0]
+    assert without_decisions(after).blocks == before.blocks
+    assert [Fingerprints().of_block(block) for block in after.blocks] == [
+        block.fingerprint(16) for block in before.blocks
+    ]

@@ -289,7 +289,7 @@ def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
            "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8, "stp_high": 2.0,
            "frontier": True, "blocks": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
            "held": state, "freedom": 4}  # fmt: skip
-    (advice,) = recommendations(frame([row], PARETO), 3.0, 11).to_dict("records")
+    (advice,) = recommendations(frame([row], PARETO), 3.0).to_dict("records")
     assert advice["held"] == state
     said = sentence(advice, "castmates confirm s.yaml")
     assert words in said

@@ -8,7 +8,8 @@ from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
-from castmates.analysis.effects.pooling import UNKNOWN, pooled, with_hosts, without_hosts, without_left_out
+from castmates.analysis.effects.pooling import UNKNOWN, pooled, without_hosts, without_left_out
+from castmates.results.window_hosts import with_hosts
 from tests.unit.partition_maker import atoms, made, windows
 
 PLAN = made(atoms(), blocks=9)

@@ -245,7 +245,7 @@ def test_methods_say_how_many_recommended_masks_were_measured_again(tmp_path):
         rows = [UNMANAGED | {"mix": mix} for mix in ("a+b", "c+d")]
         rows += [row("split-4", 4, 1.0, 2.0, mix=mix) for mix in ("a+b", "c+d")]
         rows += [row("split-4", 4, 1.0, 2.0, stage=CONFIRMED, mix=mix) for mix in confirmed]
-        advice = recommendations(frame(rows, PARETO), 3.0, 12)
+        advice = recommendations(frame(rows, PARETO), 3.0).assign(cache_ways=12)
         return said(replace(results(tmp_path / "-".join(("s", *confirmed))), recommendations=advice))
 
     assert "1 of 2 recommended masks was measured again in fresh launches" in told("a+b")

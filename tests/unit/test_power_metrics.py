@@ -263,3 +263,29 @@ def test_the_page_states_the_slices_and_what_short_ones_cannot_show():
         "Within such slices, power limits and heat show in the scene that causes them."
     )
     assert slices.used(page_of(frame([], RESOURCES))) == ""
+
+
+def test_gpus_stand_in_nobodys_name_with_the_mean_of_their_readings():
+    """Beside a neighbour the GPU waits for its host: half as busy, at 150 instead of 200 W."""
+
+    def readings(row):
+        busy, watts = (40.0, 150.0) if row["kind"] == "corun" else (80.0, 200.0)
+        mine = {"source": "gpu", "subject": "gpu0"}
+        return [
+            *(mine | {"t_ns": t, "metric": "gpu_utilisation", "value": busy + more} for t, more in ((1, -10), (2, 10))),
+            *(mine | {"t_ns": t, "metric": "gpu_held_down", "value": value} for t, value in ((1, 0.0), (2, 1.0))),
+            mine | {"t_ns": 2, "metric": "gpu_mean_w", "value": watts},
+            mine | {"t_ns": 1, "metric": "gpu_sm_ghz", "value": 1.5},
+            mine | {"t_ns": 2, "metric": "gpu_sm_ghz", "value": None},
+        ]
+
+    table = found("samples", readings, of_members=False)
+    used = row_of(table, metric="GPU utilisation", scene="corun", baseline="solo")
+    assert (used["value"], used["baseline_value"], used["change"], used["scale"]) == (
+        pytest.approx(40), pytest.approx(80), pytest.approx(-40), "points",
+    )  # fmt: skip
+    assert (used["scope"], used["member"], used["unit"]) == ("gpu 0", "", "per cent")
+    power = row_of(table, metric="GPU power", scene="corun", baseline="solo")
+    assert (power["value"], power["change"], power["scale"]) == (pytest.approx(150), pytest.approx(0.75), "ratio")
+    assert row_of(table, metric="GPU clock held down", scene="corun", baseline="solo")["value"] == pytest.approx(50)
+    assert "GPU clock" not in set(table["metric"]), "a reading is missing"

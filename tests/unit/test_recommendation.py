@@ -46,7 +46,7 @@ UNMANAGED = row("unmanaged", None, 20.0, 21.0, 99.0)
 
 
 def advised(*rows, limit=3.0):
-    (found,) = recommendations(frame([UNMANAGED, *rows], PARETO), limit, 12).to_dict("records")
+    (found,) = recommendations(frame([UNMANAGED, *rows], PARETO), limit).assign(cache_ways=12).to_dict("records")
     return found
 
 
@@ -153,7 +153,7 @@ def test_what_is_lacking_is_told():
     assert advised()["verdict"] == NO_SWEEP
     assert advised(row("cap-2", None, 1.0, 1.5))["verdict"] == NO_SWEEP
     assert advised(row("split-4", 4, 1.0, math.nan, blocks=2))["verdict"] == TOO_FEW
-    assert recommendations(frame([], PARETO), 3.0, None).empty
+    assert recommendations(frame([], PARETO), 3.0).empty
 
 
 def test_kinds_share_the_chance_of_an_error():
@@ -275,7 +275,7 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
     """3000 mixes of 5 launches, 11 masks of two kinds, fresh blocks of all; the loss crosses 3 % after 6 ways."""
     rng = np.random.default_rng(3)
     table = pd.concat([sweep(SEARCH, rng), sweep(CONFIRMED, rng)], ignore_index=True)
-    found = recommendations(table, 3.0, 12)
+    found = recommendations(table, 3.0)
     wrong = ((found["verdict"] == MET) & (found["lead_ways"] < 7)).mean()
     assert wrong <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / MIXES)
     met = found[found["verdict"] == MET]

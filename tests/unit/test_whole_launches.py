@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from castmates.analysis.explanations import counters, phases, topdown
+from castmates.analysis.explanations import counters, topdown
 from castmates.report.once_per_results import once
 from castmates.results.columns.block import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import TREE
+from tests.unit.phases.by_phase import phase_losses
 from tests.unit.windows_maker import company, mix, plan, written
 
 LAUNCH = ["company", "block"]
@@ -68,7 +69,7 @@ def in_parts(table, size):
         (counts, counters.left_out),
         (shares, lambda *given: topdown.tables(*given)[0]),
         (shares, lambda *given: topdown.tables(*given)[1]),
-        (steps, phases.estimate_phases),
+        (steps, phase_losses),
     ],
 )
 @pytest.mark.parametrize("size", [1, 3])
@@ -82,7 +83,7 @@ def test_parts_give_the_bits_of_the_whole(make, analyse, size):
 
 @pytest.mark.parametrize("make", [counts, shares, steps])
 def test_names_may_be_categories_that_differ_from_part_to_part_which_may_come_in_any_order(make):
-    analyse = {counts: counters.tables, shares: topdown.tables, steps: lambda *given: [phases.estimate_phases(*given)]}
+    analyse = {counts: counters.tables, shares: topdown.tables, steps: lambda *given: [phase_losses(*given)]}
     table = make()
     mixed = table.sample(frac=1, random_state=3) if make is counts else table  # heartbeats stay in order
     names = [name for name in table if table[name].dtype.kind == "O"]

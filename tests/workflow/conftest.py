@@ -15,16 +15,19 @@ MODELLED = {
 }
 
 
-# Its neighbours sit in several places, and things are tried against a loss: the tables of both have rows.
+# Its neighbours sit in several places, some mixes are drawn, and things are tried against a loss: all of it has tables.
 ARRANGED = {
     "platform": "modelled",
     "model": {"threads": 2, "sockets": 2, "domains": 2},
-    "leads": [],
+    "leads": ["chase"],
     "antagonists": [],
-    "mixes": [
-        {"lead": "chase", "antagonists": ["stream"], "distance": ["smt", "other-socket"], "count": [1, 2]},
-        {"lead": "chase", "antagonists": ["compute"], "share": {"cpus": "lead", "quota": "50%"}},
-    ],
+    "mixes": {
+        "random": {"count": 3, "from": ["stream", "compute", "chase-in-cache"]},
+        "list": [
+            {"lead": "chase", "antagonists": ["stream"], "distance": ["smt", "other-socket"], "count": [1, 2]},
+            {"lead": "chase", "antagonists": ["compute"], "share": {"cpus": "lead", "quota": "50%"}},
+        ],
+    },
     "mitigations": [{"lead": "chase", "antagonists": ["stream"], "distance": "smt", "kinds": ["core", "quota"]}],
     "budget": MODELLED["budget"],
 }

@@ -86,7 +86,7 @@ def test_plan_says_what_comes():
         (["plan", "no-such.yaml"], "no-such.yaml: there is neither a study file nor a results folder"),
         (["plan", "README.md"], "README.md"),
         (["run", "nobody/1", "config/studies/quick.yaml"], "has no block 'nobody/1'"),
-        (["build-environment", "torch"], "there is no environment 'torch'; there are: native, tfmodels, tfmodels-cuda"),
+        (["build-environment", "tourch"], "there is no environment 'tourch'; there are: native, jax, tfmodels"),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, said):

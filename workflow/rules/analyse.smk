@@ -2,7 +2,7 @@ localrules:
     take_look,
 
 
-# Only where a precision is wanted: shows which companies need more blocks. One step for the whole study.
+# Where a precision is wanted, or a study is adaptive: decides what goes on. One step for the whole study.
 checkpoint take_look:
     input:
         plan="results/{study}/plan.json",
@@ -16,9 +16,9 @@ checkpoint take_look:
     conda:
         "../../envs/castmates.yaml"
     params:
-        precision=TERMS.precision,
+        wanted=wanted_of_looks(),
     shell:
-        "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --precision {params.precision} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} {params.wanted} --output {output:q} 2> {log:q}"
 
 
 # Thousands of small files are slow: while the study is measured, the tables of some blocks at a time are gathered.
@@ -76,7 +76,8 @@ rule recommend_partitions:
         plan="results/{study}/plan.json",
         bundles=lambda wildcards: bundle_files(),
         tables=expand(
-            "results/{{study}}/tables/{table}.parquet", table=["effects", "windows"]
+            "results/{{study}}/tables/{table}.parquet",
+            table=["effects", "windows", "services"],
         ),
         confirming=confirming.block_files(FOLDER),
     output:
@@ -91,5 +92,6 @@ rule recommend_partitions:
         "../../envs/castmates.yaml"
     params:
         lead_loss=TERMS.lead_loss or 0,
+        latency=latency_option(),
     shell:
-        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} --output results/{wildcards.study}/tables 2> {log:q}"
+        "python -P -m castmates.pipeline recommend_partitions --plan {input.plan:q} --lead-loss {params.lead_loss} {params.latency} --output results/{wildcards.study}/tables 2> {log:q}"

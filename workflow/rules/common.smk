@@ -147,6 +147,14 @@ def earlier_looks(wildcards):
     return [FOLDER.look_file(number) for number in earlier]
 
 
+def wanted_of_looks():
+    """What looks judge by, for the script."""
+    if not TERMS.adaptive:
+        return f"--precision {TERMS.precision}"
+    limit = f" --lead-loss {TERMS.lead_loss}" if TERMS.lead_loss else ""
+    return f"--adaptive --margin {TERMS.margin}{limit}"
+
+
 def decisions_of_study():
     """The companies that went on after each look, up to the last one; none without looks."""
     decisions = []
@@ -243,6 +251,11 @@ def environment_of_inputs(wildcards):
     key = environments.key(recipe.environment, shipped.environments())
     place = environments.place_of(recipe.environment, key, CACHE)
     return str(environments.ready_file(place))
+
+
+def latency_option():
+    """What the study limits of the latency of requests; nothing where it limits none."""
+    return " ".join(f"--latency {name}={ms}" for name, ms in TERMS.latency.items())
 
 
 def isolating_option():

@@ -93,7 +93,8 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
     took = [
         (record["seconds"]["total"] - record["seconds"]["measure"], record["seconds"]["measure"] / rounds)
         for record in records
-        if record["status"] == "measured" and (rounds := record["windows"] / len(record["spec"]["company"]["scenes"]))
+        if record["status"] == "measured"
+        and (rounds := record["windows"] / len(record.get("scenes") or record["spec"]["company"]["scenes"]))
     ]
     if not took:
         return None

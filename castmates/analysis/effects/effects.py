@@ -1,5 +1,6 @@
 """Plan and windows -> the table of effects."""
 
+import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
@@ -14,7 +15,10 @@ from castmates.analysis.statistics.intervals import holm, per_launch, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import EFFECTS
 from castmates.study.memory_peak import Peak
+from castmates.study.services import service_members
 from castmates.study.spec import UNMANAGED, Plan
+
+LATE = "p99 of latency"  # of an open-loop service, which is judged by it
 
 
 def estimate_effects(
@@ -56,7 +60,7 @@ def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     return table.assign(
         study=plan.study,
         machine=plan.machine,
-        metric="rate",
+        metric=np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
         **slowdowns,
         degradation_pct=_degradation(slowdowns["slowdown"]),
         degradation_low=_degradation(slowdowns["slowdown_low"]),

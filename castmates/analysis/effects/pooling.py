@@ -1,6 +1,6 @@
 """Which blocks of a study may be estimated together: those of one class of nodes, of one model of processor."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 
@@ -8,23 +8,6 @@ from castmates.study.node_classes import parts_of
 from castmates.study.spec import NodeClass, Plan
 
 UNKNOWN = "unknown processor"
-
-
-def with_hosts(windows: pd.DataFrame, host_of: Callable[[str, int], str]) -> pd.DataFrame:
-    """The windows with their nodes, where blocks lack them that were measured before windows had any.
-
-    The record of a block (`host_of`) has always had its host. The processor is that of the host's other windows.
-    """
-    lacking = (windows["host"] == "") & (windows["platform"] != "modelled")
-    if not lacking.any():
-        return windows
-    places = pd.MultiIndex.from_frame(windows.loc[lacking, ["company", "block"]].astype({"company": object}))
-    hosts = {place: host_of(str(place[0]), int(place[1])) for place in places.unique()}
-    host, processor = windows["host"].astype(object), windows["processor"].astype(object)
-    host[lacking] = [hosts[place] for place in places]
-    known = dict(zip(host[processor != ""], processor[processor != ""], strict=True))
-    processor = processor.where(processor != "", host.map(lambda name: known.get(name, "")))
-    return windows.assign(host=host.astype("str"), processor=processor.astype("str"))
 
 
 def pooled(plan: Plan, windows: pd.DataFrame) -> list[Plan]:
@@ -75,3 +58,8 @@ def without_left_out(plan: Plan, blocks: pd.DataFrame) -> Plan:
 def _without(plan: Plan, gone: Collection[tuple[str, int]]) -> Plan:
     blocks = tuple(block for block in plan.blocks if (block.company.id, block.number) not in gone)
     return plan.model_copy(update={"blocks": blocks})
+
+
+def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table of those of all parts; a part without rows must not change a column's type."""
+    return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

@@ -38,23 +38,36 @@ def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric
 
     `added` are the metrics of plug-ins, by name.
     """
-    contrasts = mix_contrasts(plan)
-    contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    contrasts = of_system(plan)
     if contrasts.empty:
         return frame([], SYSTEM)
-    about, own = _mixes(contrasts), planned(windows, plan)
-    members = launch_slowdowns(own, contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
-    present = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("present").reset_index()
-    launches = members.merge(present, on=[*_MIX, *_LAUNCH])
-    values = of_launches(launches[launches["present"] == launches["members"]], [*_MIX, *_LAUNCH], added)
+    own = planned(windows, plan)
+    about, values = whole_launches(own, contrasts, added)
     measured = own[_LAUNCH].drop_duplicates()
     measured = measured.merge(contrasts[[*_MIX, "company"]].drop_duplicates(), on="company")
     counts = measured.groupby([*_MIX, "platform"], observed=True).size().rename("measured").reset_index()
-    counts = counts.merge(_flags(own, contrasts), on=[*_MIX, "platform"], how="left")
+    counts = counts.merge(biased_mixes(own, contrasts), on=[*_MIX, "platform"], how="left")
     return _table(plan, about, over_launches(values, [*_MIX, "platform"]), counts, windows, (*METRICS, *added))
 
 
-def _flags(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+def of_system(plan: Plan) -> pd.DataFrame:
+    """The contrasts of all members of the mixes, each against its own rate alone."""
+    contrasts = mix_contrasts(plan)
+    return contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+
+
+def whole_launches(
+    own: pd.DataFrame, contrasts: pd.DataFrame, added: Mapping[str, Metric] = NO_MORE
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The mixes of the plan, and the metrics of every launch in which all members have a pair."""
+    about = _mixes(contrasts)
+    members = launch_slowdowns(own, contrasts).merge(about[[*_MIX, "members"]], on=_MIX)
+    present = members.groupby([*_MIX, *_LAUNCH], observed=True).size().rename("present").reset_index()
+    launches = members.merge(present, on=[*_MIX, *_LAUNCH])
+    return about, of_launches(launches[launches["present"] == launches["members"]], [*_MIX, *_LAUNCH], added)
+
+
+def biased_mixes(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """Whether windows of the co-run were rejected more often than the baseline's of any member."""
     flags = possibly_biased(windows, contrasts).reset_index()
     flags = flags.merge(contrasts.drop_duplicates("row")[["row", *_MIX]], on="row")
@@ -103,22 +116,32 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
 
 
 def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Every metric over the launches, with its interval; `values` as `of_launches` gives them.
+    """Every metric over the launches, with its interval; `values` as `of_launches` gives them."""
+    table = estimate(on_scale(values), by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
+    ends = ("log", "log_low", "log_high")
+    value, low, high = off_scale(table["metric"], *(table[name].to_numpy(dtype=float) for name in ends))
+    return table.assign(value=value, low=low, high=high)
 
-    The mean is taken on the log scale; that of Jain's index on the scale of the relative spread of the members'
-    progress, √(1/J - 1), on which launches scatter alike however fair they are. No end lies where the metric cannot be.
+
+def on_scale(values: pd.DataFrame) -> pd.DataFrame:
+    """A row per launch and metric, with its `difference`: the metric on the scale on which means are taken.
+
+    It is the log scale; of Jain's index the scale of the relative spread of the members' progress, √(1/J - 1), on
+    which launches scatter alike however fair they are.
     """
     long = values.reset_index().melt(id_vars=[*values.index.names], var_name="metric")
     jain, value = (long["metric"] == JAIN).to_numpy(), long["value"].to_numpy(dtype=float)
-    long["difference"] = np.where(jain, np.sqrt(np.maximum(1 / value - 1, 0)), np.log(value))
-    table = estimate(long, by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
-    jain, unfair = (table["metric"] == JAIN).to_numpy(), (table["metric"] == UNFAIRNESS).to_numpy()
-    mean, low, high = (table[name].to_numpy(dtype=float) for name in ("log", "log_low", "log_high"))
+    return long.assign(difference=np.where(jain, np.sqrt(np.maximum(1 / value - 1, 0)), np.log(value)))
+
+
+def off_scale(metric: pd.Series, mean: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means and ends of intervals as metrics again; no end lies where the metric cannot be."""
+    jain, unfair = (metric == JAIN).to_numpy(), (metric == UNFAIRNESS).to_numpy()
     low = np.where(jain | unfair, np.maximum(low, 0), low)  # NaN stays NaN
-    return table.assign(
-        value=np.where(jain, _index(mean), np.exp(mean)),
-        low=np.where(jain, _index(high), np.exp(low)),
-        high=np.where(jain, _index(low), np.exp(high)),
+    return (
+        np.where(jain, _index(mean), np.exp(mean)),
+        np.where(jain, _index(high), np.exp(low)),
+        np.where(jain, _index(low), np.exp(high)),
     )
 
 

@@ -21,6 +21,7 @@ UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
 SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
 MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equivalent", "unclear"
 PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
+AGREES, DIFFERS, NOT_HERE, NEW_HERE = "agrees", "differs", "not measured here", "not published"
 DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
@@ -99,6 +100,30 @@ def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
             MORE: significant & (log > 0),
             LESS: significant & (log < 0),
             EQUIVALENT: (low >= -edge) & (high <= edge),
+        },
+        otherwise=UNCLEAR,
+    )
+
+
+def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+    """Whether an effect that was measured again agrees, from the columns of a comparison: A is what was published.
+
+    Unlike in a comparison, a difference that is proven but lies inside the margin with its whole interval agrees:
+    whoever relies on the published number is not misled by it.
+    """
+    edge = np.log1p(margin)
+    low, high = (np.log(_floats(estimates, f"ratio_{end}")) for end in ("low", "high"))
+    fewest = np.minimum(_floats(estimates, "blocks_a"), _floats(estimates, "blocks_b"))
+    platforms = estimates["platform_a"] != estimates["platform_b"]
+    return _first_that_holds(
+        {
+            NOT_HERE: (estimates["where"] == "only in A").to_numpy(dtype=bool),
+            NEW_HERE: (estimates["where"] == "only in B").to_numpy(dtype=bool),
+            NO_DATA: fewest == 0,
+            PLATFORMS_DIFFER: platforms.to_numpy(dtype=bool),
+            TOO_FEW: fewest < FEWEST_BLOCKS,
+            AGREES: (low >= -edge) & (high <= edge),
+            DIFFERS: _floats(estimates, "p_holm") < EFFECT_LEVEL,
         },
         otherwise=UNCLEAR,
     )

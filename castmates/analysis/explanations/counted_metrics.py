@@ -3,7 +3,7 @@
 What was counted for less than nearly all of a member's time is in none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ USABLE = ("counted", "scaled")
 CYCLES, INSTRUCTIONS, TASK_CLOCK = "cycles", "instructions", "task-clock"
 IPC, PER_1000, PER_CYCLE = "instructions per cycle", "per 1000 instructions", "per cycle"
 GHZ = "GHz while running"
+ANSWERED = "answered"  # by a service, per second
 USER_ONLY = "user mode only"  # in the note of a count
 WHOLE_CPU = "cpu"  # a scope, whose task-clock runs on while nobody does
 
@@ -35,8 +36,18 @@ class Work:
 
     @classmethod
     def of(cls, windows: pd.DataFrame) -> "Work":
-        """How long the slices of each of these windows were open, and the member's rate in them."""
-        return cls(windows["open_s"].to_numpy(dtype=float), windows["rate"].to_numpy(dtype=float))
+        """How long the slices of each of these windows were open, and the member's rate in them.
+
+        A service is judged by its latency; what it did is what it answered.
+        """
+        rate = windows["rate"]
+        rate = windows[ANSWERED].fillna(rate) if ANSWERED in windows else rate
+        return cls(windows["open_s"].to_numpy(dtype=float), rate.to_numpy(dtype=float))
+
+
+def with_work(windows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
+    """These columns of windows, and what services answered, where that is known."""
+    return [*columns, *([ANSWERED] if ANSWERED in windows else [])]
 
 
 def usable(counts: pd.DataFrame) -> Marks:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable
+from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable, with_work
 from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
@@ -61,7 +61,7 @@ def over_rounds(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row per lead, scene, metric and round; and a row per lead, scene and metric that has enough rounds."""
     ours = (windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS)
-    leads = coded(windows.loc[ours, _ASKED]).reset_index(drop=True)
+    leads = coded(windows.loc[ours, with_work(windows, _ASKED)]).reset_index(drop=True)
     places, work = WindowPlaces.of(leads, _WINDOW), Work.of(leads)
     row, rows = combinations(leads, _ROW)
     found = []

@@ -20,6 +20,7 @@ from castmates.analysis.explanations.counted_metrics import (
     metric_names,
     per_unit,
     usable,
+    with_work,
 )
 from castmates.analysis.explanations.events_left_out import LeftOut
 from castmates.analysis.statistics.intervals import ratio
@@ -69,7 +70,7 @@ Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at
 
 def tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row per lead, co-run scene and metric that was counted in both windows of some round; and what is in none."""
-    leads = _Leads(coded(windows.loc[windows["role"] == "lead", list(_ASKED)]))
+    leads = _Leads(coded(windows.loc[windows["role"] == "lead", with_work(windows, _ASKED)]))
     for part in [counts] if isinstance(counts, pd.DataFrame) else counts:
         leads.add(part)
     return leads.table(), leads.left_out.table()

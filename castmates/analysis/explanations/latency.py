@@ -10,31 +10,42 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts, workload_of
+from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.rejections import possibly_biased
-from castmates.analysis.effects.system import BASELINES
+from castmates.analysis.explanations import request_quantiles
+from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
 from castmates.analysis.statistics.intervals import BLOCK, estimate, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
-from castmates.study.spec import UNMANAGED, Plan
+from castmates.study.services import service_members
+from castmates.study.spec import Plan
 
 MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
+MOST_LEFT = 0.5  # share of a launch's windows in which a quantile of requests is but a bound
 MOST_ODD = 0.01  # share of steps that cover another number of units than the others
 
 _ROW = ["row", "platform"]
 _LONG = [*_ROW, "quantile"]
+_LEFT = [f"left {share}" for share in QUANTILES.values()]
 _NAMES = {str(share): name for name, share in QUANTILES.items()}
 _ORDER = ["solo", "placebo", "alone", "corun"]
 
 
 def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """A row per member, scene, quantile and platform; `parts` are the heartbeats of whole blocks, some at a time."""
+    """A row per member, scene, quantile and platform; `parts` are the heartbeats of whole blocks, some at a time.
+
+    Of an open-loop service they are quantiles of its requests, and not of its steps.
+    """
     known = conditions(plan)
     own = planned(windows, plan)
-    launches = Launches.of(own)
+    is_service = own["member"].isin(list(service_members(plan)))
+    launches = Launches.of(own[~is_service])
     quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], parts)]
-    values = of_launches(launches, quantiles).merge(known, on=["company", "scene", "member"])
+    found = [of_launches(launches, quantiles)]
+    if is_service.any():
+        found.append(request_quantiles.of_launches(own[is_service]))
+    values = pd.concat(found, ignore_index=True).merge(known, on=["company", "scene", "member"])
     if values.empty:  # nothing is valid of what has a row
         return frame([], LATENCY)
     return _table(plan, values.merge(possibly_biased(own, known), on=_ROW), own)
@@ -46,48 +57,15 @@ def of_launches(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFra
     return launches.table.join(every.set_index("group")).fillna({"steps": 0, "odd": 0})
 
 
-def conditions(plan: Plan) -> pd.DataFrame:
-    """Which scene of a company is which row of the table, and which scene is its baseline there."""
-    contrasts = mix_contrasts(plan)
-    scenes = contrasts[contrasts["baseline"].isin(BASELINES)].assign(kind="corun")
-    scenes.loc[scenes["antagonists"] == "", "kind"] = "solo"
-    bases = contrasts[contrasts["baseline"] != WITHOUT_PARTITION].assign(scene=contrasts["baseline_scene"], mix="")
-    bases = bases.assign(
-        kind=bases["baseline"].str.partition("@")[0],
-        partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
-        # A placebo is compared with solo too.
-        baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
-    )
-    table = pd.concat([bases, scenes], ignore_index=True)
-    table = table.drop_duplicates(["company", "scene", "member", "mix", "partition"])
-    under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
-    label = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
-    table = table.assign(label=label, baseline=np.where(table["role"] == "lead", *BASELINES))
-    table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
-    table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
-    kept = [
-        "row",
-        "company",
-        "scene",
-        "baseline_scene",
-        "member",
-        "role",
-        "kind",
-        "label",
-        "mix",
-        "partition",
-        "baseline",
-    ]
-    return table[kept]
-
-
 def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    long = values.melt(
-        id_vars=[*PLACE, "row", "baseline_scene", "steps", "odd", "units"], value_vars=list(_NAMES), var_name="quantile"
-    )
+    values = values.assign(**{name: values[name].fillna(0.0) if name in values else 0.0 for name in _LEFT})
+    kept = [*PLACE, "row", "baseline_scene", "steps", "odd", "units"]
+    long = values.melt(id_vars=kept, value_vars=list(_NAMES), var_name="quantile")
+    long["left"] = values.melt(id_vars=kept, value_vars=_LEFT)["value"].astype(float)
     long["quantile"] = long["quantile"].map(_NAMES)
     long["needed"] = long["quantile"].map({name: fewest_steps(share) for name, share in QUANTILES.items()})
-    long["enough"] = long["steps"] >= long["needed"]
+    long["left"] = long["left"] > MOST_LEFT
+    long["enough"] = (long["steps"] >= long["needed"]) & ~long["left"]
     counts = _counts(long)
     refused = _refused(counts)
     usable = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
@@ -108,7 +86,7 @@ def _counts(long: pd.DataFrame) -> pd.DataFrame:
     return enough.groupby(_LONG, observed=True).agg(
         blocks=("enough", "sum"), blocks_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
         odd=("odd", "sum"), most=("steps", "max"), units=("units", "median"), steps_needed=("needed", "first"),
-        sizes=("sized", "nunique"),
+        sizes=("sized", "nunique"), left=("left", "sum"),
     )  # fmt: skip
 
 
@@ -118,6 +96,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     needed, most = counts["steps_needed"].astype(str), counts["most"].astype("int64").astype(str)
     launches = counts["blocks"] + counts["blocks_few"]
     reasons = {
+        "so many requests were unanswered when slices ended that it is not known": counts["left"] > MOST_FEW * launches,
         "no step lies wholly within a valid window": counts["every"] + counts["odd"] == 0,
         "heartbeats cover different numbers of units, so that one step cannot be timed": (
             counts["odd"] > MOST_ODD * (counts["every"] + counts["odd"])
@@ -159,6 +138,7 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
         unit=table["member"].map(unit),
         place=table["kind"].map({kind: place for place, kind in enumerate(_ORDER)}),
         blocks_paired=table["blocks_paired"].fillna(0),
+        what=np.where(table["member"].isin(list(service_members(plan))), "request", "step"),
     )
     first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")[
         "member"

@@ -58,13 +58,8 @@ NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they m
 Parts = Iterable[pd.DataFrame]  # some whole launches at a time
 
 
-def estimate_phase_counts(steps: Parts, counts: Parts, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, mix, partition, phase and metric against solo; under a partition also against no partition."""
-    return counts_by_phase(PhaseTimes(steps, windows), counts)
-
-
 def counts_by_phase(times: PhaseTimes, counts: Parts) -> pd.DataFrame:
-    """The same, of what was spent in the phases."""
+    """A row per lead, mix, partition, phase and metric against solo; under a partition also against no partition."""
     if times.compared.empty:
         return frame([], PHASE_COUNTS)
     known = _Counted(times)

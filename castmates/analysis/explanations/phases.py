@@ -127,16 +127,8 @@ class PhaseTimes:
         self.parts = [] if self.compared.empty else [self.leads.spent(part) for part in steps]
 
 
-def estimate_phases(steps: pd.DataFrame | Iterable[pd.DataFrame], windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one.
-
-    `steps` are all, or those of some whole launches at a time.
-    """
-    return losses_by_phase(PhaseTimes([steps] if isinstance(steps, pd.DataFrame) else steps, windows))
-
-
 def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
-    """The same, of what was spent."""
+    """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one."""
     compared, leads = times.compared, times.leads
     if compared.empty:
         return frame([], PHASES)

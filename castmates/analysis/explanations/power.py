@@ -22,6 +22,8 @@ THROTTLED, LIMITED = "core throttle events", "core power limit events"
 PACKAGE_POWER, MEMORY_POWER, UNCORE = "package power", "memory power", "uncore clock"
 PACKAGE_THROTTLED, PACKAGE_LIMITED = "package throttle events", "package power limit events"
 CONTROLLERS, FOREIGN, SEEN_BY_MBM = "memory controllers", "foreign traffic", "MBM over memory controllers"
+GPU_USED, GPU_MEMORY, GPU_POWER = "GPU utilisation", "GPU memory taken", "GPU power"
+GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HELD_DOWN = "GPU clock", "GPU memory clock", "GPU clock held down"
 # Every metric of this table, in its order, with its unit.
 POWER = {
     GHZ: "GHz",
@@ -37,7 +39,15 @@ POWER = {
     CONTROLLERS: "bytes per second",
     FOREIGN: "bytes per second",
     SEEN_BY_MBM: "",
+    GPU_USED: "per cent",
+    GPU_MEMORY: "bytes",
+    GPU_POWER: "W",
+    GPU_CLOCK: "GHz",
+    GPU_MEMORY_CLOCK: "GHz",
+    GPU_HELD_DOWN: "per cent",
 }
+OF_GPUS = (GPU_USED, GPU_MEMORY, GPU_POWER, GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HELD_DOWN)
+SHARES = (GPU_USED, GPU_HELD_DOWN)  # may be none: their change is a difference
 EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
 BASELINES = ("solo", "placebo", "alone")
 PACKAGES = "packages"  # the scope of what is known of all of the block's packages together
@@ -53,10 +63,18 @@ _OF_PACKAGES = {
     "memory_written": CONTROLLERS,
     "memory_moved": CONTROLLERS,
 }
+_OF_GPUS = {
+    "gpu_utilisation": GPU_USED,
+    "gpu_memory": GPU_MEMORY,
+    "gpu_mean_w": GPU_POWER,
+    "gpu_sm_ghz": GPU_CLOCK,
+    "gpu_memory_ghz": GPU_MEMORY_CLOCK,
+    "gpu_held_down": GPU_HELD_DOWN,
+}
 _DIRECTIONS = ("memory_read", "memory_written")
 _BUSY, _RUNNING, _MBM, _FOREIGN = "busy_ghz", "unhalted_s", "mbm_total", "foreign_traffic"
 _MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is the nominal one
-COLLECTORS = ("package", "throttling", "busy_clock", "frequency")  # that read what only this table shows
+COLLECTORS = ("package", "throttling", "busy_clock", "frequency", "gpu")  # that read what only this table shows
 SOURCES = (*COLLECTORS, "foreign traffic", "resctrl", "pqos")
 _ALONE = (_BUSY, _RUNNING, _FOREIGN, _MHZ)  # what counts without another reading
 _KEY = ["company", "block", "window"]
@@ -97,6 +115,7 @@ class Power:
                 self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["company", "subject"])), watched)),
                 self._of_packages(_per_second(_of_packages(samples), watched)),
                 self._of_packages(_of_all(samples, watched, self._active)),
+                self._of_packages(_of_gpus(samples)),
             ]
         )
 
@@ -135,7 +154,7 @@ class _Additive:
     """The names, with or without a scope, of what is compared by its difference."""
 
     def __contains__(self, name: object) -> bool:
-        return str(name).rpartition(_BETWEEN)[2] in EVENTS
+        return str(name).rpartition(_BETWEEN)[2] in (*EVENTS, *SHARES)
 
 
 def _contrasts(plan: Plan) -> pd.DataFrame:
@@ -160,7 +179,7 @@ def _of_use(samples: pd.DataFrame) -> pd.DataFrame:
     metric = samples["metric"]
     controllers = [name for name, ours in _OF_PACKAGES.items() if ours == CONTROLLERS]
     monitor = [_MBM] if metric.isin(controllers).any() else []
-    wanted = metric.isin([*monitor, *_ALONE, *_OF_CPUS, *_OF_PACKAGES]) & samples["source"].isin(SOURCES)
+    wanted = metric.isin([*monitor, *_ALONE, *_OF_CPUS, *_OF_PACKAGES, *_OF_GPUS]) & samples["source"].isin(SOURCES)
     return samples[wanted.to_numpy(dtype=bool)]
 
 
@@ -192,6 +211,16 @@ def _of_packages(samples: pd.DataFrame) -> pd.DataFrame:
     scopes = own["subject"].str.replace("package", "package ", regex=False)
     own = own.assign(metric=scopes + _BETWEEN + own["metric"].map(_OF_PACKAGES))
     return _sums(own, [*_KEY, "metric"]).reset_index()
+
+
+def _of_gpus(samples: pd.DataFrame) -> pd.DataFrame:
+    """What each GPU showed on average in a window; unknown where one reading is."""
+    own = samples[samples["metric"].isin(_OF_GPUS).to_numpy(dtype=bool)]
+    scopes = own["subject"].str.replace("gpu", "gpu ", regex=False)
+    percent = np.where(own["metric"] == "gpu_held_down", 100.0, 1.0)  # of its readings
+    own = own.assign(metric=scopes + _BETWEEN + own["metric"].map(_OF_GPUS), value=own["value"] * percent)
+    groups = own.assign(lacks=own["value"].isna()).groupby([*_KEY, "metric"])
+    return groups["value"].mean().where(~groups["lacks"].any()).dropna().reset_index()
 
 
 def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int]") -> pd.DataFrame:

@@ -22,6 +22,7 @@ from castmates.analysis.explanations.counted_metrics import (
     is_per_unit,
     per_unit,
     usable,
+    with_work,
 )
 from castmates.analysis.explanations.power import POWER, Power
 from castmates.analysis.statistics.name_codes import coded, codes_in
@@ -76,7 +77,7 @@ def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]
     own = planned(windows, plan)
-    valid = coded(own.loc[own["valid"], _ASKED])
+    valid = coded(own.loc[own["valid"], with_work(own, _ASKED)])
     known, power = _Used(valid, contrasts), Power(plan, valid)
     for part in parts:
         known.add(part)

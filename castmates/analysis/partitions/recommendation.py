@@ -29,8 +29,8 @@ _VALUES = [f"{name}{end}" for name in ("loss", "kept") for end in ("_pct", "_low
 _VALUES += ["stp", "stp_low", "stp_high"]
 
 
-def recommendations(pareto: pd.DataFrame, limit_pct: float, cache_ways: int | None) -> pd.DataFrame:
-    """A row per mix and platform of a Pareto table."""
+def recommendations(pareto: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
+    """A row per mix and platform of a Pareto table; the ways of its cache are filled in by those who know it."""
     searched = pareto[pareto["stage"] == SEARCH]
     if searched.empty:
         return frame([], RECOMMENDATIONS)
@@ -41,7 +41,7 @@ def recommendations(pareto: pd.DataFrame, limit_pct: float, cache_ways: int | No
     table["verdict"] = table["verdict"].fillna(NO_SWEEP)
     texts = {name: "" for name, kind in RECOMMENDATIONS.items() if kind == "str"}
     counts = {name: 0 for name, kind in RECOMMENDATIONS.items() if kind == "int64"}
-    table = table.assign(limit_pct=limit_pct, cache_ways=cache_ways)
+    table = table.assign(limit_pct=limit_pct)
     return table.reindex(columns=list(RECOMMENDATIONS)).fillna(texts | counts).astype(dict(RECOMMENDATIONS))
 
 

@@ -54,6 +54,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         tools.tracing(facts),
         tools.compiler(facts),
         tools.tensorflow_python(facts),
+        tools.gpus(facts),
         tools.packages(facts),
         tools.plugins(facts),
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from castmates.linux.nvml import NO_DRIVER, NO_PACKAGE
 from castmates.machine.doctor.check import GRANT, Check
 
 PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
@@ -202,6 +203,23 @@ def tensorflow_python(facts: Mapping[str, Any]) -> Check:
     cost = "Model Garden jobs cannot be installed; other workloads can."
     change = "uv python install 3.11"
     return Check("Python for TensorFlow", "no", "none of 3.10 to 3.13", cost, f"Install one: {change}", change)
+
+
+def gpus(facts: Mapping[str, Any]) -> Check:
+    """Is there a GPU, and can it be read?"""
+    name, cost = "GPU", "Jobs on a GPU cannot run here; all others can."
+    found: dict[str, Any] | None = facts.get("gpus")
+    if found is None:
+        return Check(name, "unknown", "not tried", cost, "Run castmates doctor on the machine itself.")
+    if not found["lack"]:
+        return Check(name, "yes", "; ".join(found["names"]))
+    if found["lack"] == NO_DRIVER:
+        return Check(name, "no", NO_DRIVER, cost, "Use a machine with an NVIDIA GPU and its driver (docs/gpu.md).")
+    unread = "Jobs on a GPU can run; its utilisation, power and clocks are not recorded."
+    change = "pip install nvidia-ml-py" if found["lack"] == NO_PACKAGE else ""
+    return Check(
+        name, "partly", found["lack"], unread, f"Install it: {change}" if change else "See the driver.", change
+    )
 
 
 def packages(facts: Mapping[str, Any]) -> Check:

@@ -6,7 +6,7 @@ from castmates.report.answer.cards import Card, cards
 from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.headline import below, headline
 from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED_GAIN, Pair, most_important, pairs
-from castmates.report.answer.settling import MOST, ToSettle, has_precision, to_settle
+from castmates.report.answer.settling import MOST, ToSettle, has_looks, to_settle
 from castmates.report.answer.thrown_away import nothing_left, remedy, thrown_away
 from castmates.report.answer.ways import Curve, curves
 from castmates.report.results import Results
@@ -102,7 +102,9 @@ def _how(results: Results, settle: ToSettle) -> str:
     """What to do before the command, or instead of it."""
     if settle.planned:
         return ""
-    if has_precision(results):
+    if results.study is not None and results.study.budget.adaptive:
+        return f"The study is `adaptive`: set `most_blocks` to at least {settle.launches} under `budget` first. "
+    if has_looks(results):
         return (
             f"The study's `precision` decides how many there are: make it smaller and set `most_blocks` to at least "
             f"{settle.launches} under `budget` first. "

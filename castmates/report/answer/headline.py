@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from castmates.analysis.effects.contrasts import NEGATIVE
 from castmates.analysis.effects.verdicts import INSENSITIVE, UNSTABLE, effect_level
 from castmates.analysis.statistics.power import detectable
+from castmates.english import rounded
 from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.answer.percent import percent
 from castmates.report.answer.settling import spread_of, spreads
 from castmates.report.answer.thrown_away import ThrownAway, nothing_left, thrown_away
 from castmates.report.answer.ways import Curve, Place
 from castmates.report.results import Results, records
+from castmates.report.text.services import SPEED
 from castmates.report.text.words import as_degradation, listed, number, plain
 
 NAMED = 3  # losses that the headline names one by one
@@ -27,6 +29,8 @@ def headline(results: Results, found: Pairs, under: Under) -> str:
     if nothing_left(results):
         return _nothing_left(thrown_away(results))
     if losses := of_state(found, LOSS):
+        if all(pair.is_service for pair in losses):
+            return _later(worth_naming(losses, results.margin) or losses, found)
         return _losses(worth_naming(losses, results.margin) or losses, found, under)
     if suspected := of_state(found, SUSPECTED):
         return _suspected(suspected, "loss")
@@ -55,7 +59,8 @@ def worth_naming(losses: Pairs, margin: float | None) -> list[Pair]:
 
 def below(results: Results, found: Pairs) -> str:
     """What the headline leaves out: the other pairs, the noise, and why the numbers may mean nothing."""
-    sentences = [*_distrust(results), _smaller(results, found), _the_others(results, found), _noise(results, found)]
+    sentences = [SPEED] if any(pair.is_service for pair in found) else []
+    sentences += [*_distrust(results), _smaller(results, found), _the_others(results, found), _noise(results, found)]
     sentences += [_extended(results), _failures(results)]
     return " ".join(filter(None, sentences))
 
@@ -84,6 +89,29 @@ def _losses(losses: Pairs, found: Pairs, under: Under) -> str:
         return f"{top.program} loses {each}{given_back}."
     each = listed([f"{pair.program} beside {pair.neighbours} ({percent(pair.loss)})" for pair in worst])
     return f"{_many(len(losses), 'pair').capitalize()} lose speed: {each}{given_back}."
+
+
+def _later(losses: Pairs, found: Pairs) -> str:
+    """How much later services answer: a service has no speed, and its rate is that of the load while it keeps up."""
+    worst = sorted(losses, key=lambda pair: -pair.loss)
+    each = [f"{times_as_long(pair)} beside {pair.neighbours}" for pair in worst]
+    if len(losses) <= NAMED and len({pair.program for pair in losses}) == 1:
+        return f"{worst[0].program} answers its slowest requests later: its p99 is {listed(each)}."
+    if len(losses) <= NAMED:
+        named = [f"{pair.program} beside {pair.neighbours} ({times_as_long(pair)})" for pair in worst]
+        return (
+            f"{_many(len(losses), 'pair').capitalize()} answer their slowest requests later, by p99: {listed(named)}."
+        )
+    which = "All" if len(losses) == len(found) else f"{len(losses)} of"
+    return (
+        f"{which} {len(found)} pairs answer their slowest requests later; most of all {worst[0].program}, whose p99 is "
+        f"{each[0]}."
+    )
+
+
+def times_as_long(pair: Pair) -> str:
+    """1.8 times as long; a slowdown of a service is a ratio of latencies."""
+    return f"{rounded(math.exp(pair.log))} times as long"
 
 
 def _nothing_left(lost: ThrownAway) -> str:

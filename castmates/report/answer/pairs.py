@@ -7,6 +7,7 @@ from typing import Any
 
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, NO_DATA, TOO_FEW, effect_level
 from castmates.report.results import Results
+from castmates.report.text.services import noted
 from castmates.report.text.words import nearly, plain, within
 from castmates.study.spec import UNMANAGED
 
@@ -38,6 +39,7 @@ class Pair:
     words: str  # of the verdict
     note: str = ""
     platform: str = ""
+    is_service: bool = False  # it is judged by the latency of its requests
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -94,8 +96,9 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
         log_low=_log(row["slowdown_low"]),
         log_high=_log(row["slowdown_high"]),
         words=words,
-        note="; ".join(filter(None, [note, *_doubts(row)])),
+        note="; ".join(filter(None, [noted(results, row["mix"], row["platform"]), note, *_doubts(row)])),
         platform=row["platform"],
+        is_service=row["lead"] in results.service_workloads,
     )
 
 

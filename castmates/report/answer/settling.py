@@ -67,7 +67,7 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
     elif feasible:
         needed = max(needed, planned + 1, measured + 1)
     again = f"{retry_command(results.study_file)} && " if useless and missing else ""
-    sweep = sweep_command(results, None if missing or has_precision(results) else needed)
+    sweep = sweep_command(results, None if missing or has_looks(results) else needed)
     more = needed - measured
     return ToSettle(
         pairs=len(wanted),
@@ -82,15 +82,15 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
     )
 
 
-def has_precision(results: Results) -> bool:
-    """Whether a precision decides how many launches the study has: a command can ask for no others then."""
-    return results.study is not None and results.study.budget.precision is not None
+def has_looks(results: Results) -> bool:
+    """Whether looks decide how many launches the study has: a command can ask for no others then."""
+    return results.study is not None and results.study.budget.has_looks
 
 
 def _planned(results: Results) -> int:
     """Launches of each program that the study has without being asked for more."""
     of_plan = max(Counter(block.company.id for block in results.plan.blocks).values(), default=0)
-    return of_plan if results.study is None or has_precision(results) else max(of_plan, results.study.budget.blocks)
+    return of_plan if results.study is None or has_looks(results) else max(of_plan, results.study.budget.blocks)
 
 
 def _done(results: Results, wanted: Sequence[Pair], planned: int) -> tuple[int, bool, bool]:

@@ -30,7 +30,12 @@ LETTERS = ascii_uppercase
 def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
     """Read all, refuse what cannot be compared, and compare each with the first, the baseline."""
     _refuse_too_many(named)
-    studies = dict(zip(LETTERS, map(read_measured, named), strict=False))
+    return compare_measured(list(map(read_measured, named)), margin)
+
+
+def compare_measured(measured: Sequence[Measured], margin: float | None) -> Several:
+    """Compare what was read of studies with the first of them."""
+    studies = dict(zip(LETTERS, measured, strict=False))
     for study in studies.values():
         _refuse_failures_alone(study)
     for one, other in combinations(studies, 2):

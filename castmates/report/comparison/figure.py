@@ -124,7 +124,7 @@ def _losses(axes: Axes, place: float, row: Row, look: Look) -> None:
 
 def _change(axes: Axes, place: float, row: Row, look: Look) -> None:
     colour, marker = look
-    weight = "bold" if row["verdict"].startswith("loses") else "normal"
+    weight = "bold" if row["verdict"].startswith(("loses", "differs")) else "normal"
     axes.text(
         1.03, place, row["verdict"], transform=axes.get_yaxis_transform(), va="center", fontsize=6.8, color=INK,
         fontweight=weight,

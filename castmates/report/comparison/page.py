@@ -26,12 +26,9 @@ def write_page(several: Several, drawings: Path, output: Path) -> None:
 
 def page(several: Several, drawings: dict[str, str]) -> str:
     """The page's HTML."""
-    names = ("report.css", "figures.css", "report.js", "figures.js")
-    parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names}
     common = {
-        "css": parts["report.css"] + parts["figures.css"],
-        "script": parts["report.js"] + parts["figures.js"],
-        "first": first_words(several),
+        **common_parts(),
+        "first": first_words(several.origin),
         "drawings": {name: Markup(drawing) for name, drawing in drawings.items()},
         "studies": several.studies,
         "version": castmates.__version__,
@@ -39,6 +36,21 @@ def page(several: Several, drawings: dict[str, str]) -> str:
     two = len(several.pairs) == 1
     name, own = ("comparison.html.j2", _of_two(several)) if two else ("comparisons.html.j2", _of_several(several))
     return folded(environment().get_template(name).render(common | own))
+
+
+def drawn(folder: Path, name: str) -> Markup:
+    """A figure that was drawn into this folder, for a page."""
+    return Markup(inline_svg(folder / f"{name}-figure.page.svg"))
+
+
+def common_parts() -> dict[str, Markup]:
+    """Styles and scripts of every page."""
+    names = ("report.css", "figures.css", "report.js", "figures.js")
+    parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names}
+    return {
+        "css": parts["report.css"] + parts["figures.css"],
+        "script": parts["report.js"] + parts["figures.js"],
+    }
 
 
 def _of_two(several: Several) -> dict[str, Any]:
@@ -52,7 +64,7 @@ def _of_two(several: Several) -> dict[str, Any]:
         "partitioned": bool((compared.both["partition_a"] != UNMANAGED).any()),
         "differences": compared.differences,
         "caption": caption(compared),
-        "alternative": first_words(several) + " ".join(sentences),
+        "alternative": first_words(several.origin) + " ".join(sentences),
     }
 
 
@@ -68,13 +80,12 @@ def _of_several(several: Several) -> dict[str, Any]:
         "mean": overview.mean_line(several),
         "partitioned": any(line.partition for line in lines),
         "dated": dated,
-        "alternative": first_words(several) + " ".join(sentences),
+        "alternative": first_words(several.origin) + " ".join(sentences),
     }
 
 
-def first_words(several: Several) -> str:
+def first_words(origin: str) -> str:
     """What a caption begins with: "" where all is measured."""
-    origin = several.origin
     return f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
 
 

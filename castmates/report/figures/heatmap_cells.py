@@ -11,6 +11,7 @@ from matplotlib.colors import Normalize, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
+from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.figures.style import INK, NOT_MEASURED_HATCH, PALE, SHADES, SMALL
 from castmates.report.figures.values import with_value
 from castmates.report.text.words import counted, interval, number, percent_of, plain, within
@@ -23,6 +24,7 @@ KEYS = {
     "too few blocks": "dashed [ ]: within launch only",
     "no data": "hatched: no data",
     "predicted": "colour and hatches: predicted, not measured",
+    INTERPOLATED: "dotted ≈: interpolated, with its bound; not measured",
 }
 IN_WORDS = {
     "slower": "a loss",
@@ -31,6 +33,7 @@ IN_WORDS = {
     "unclear": "not clear",
     "too few blocks": "within launch only",
     "predicted": "predicted, not measured",
+    INTERPOLATED: "interpolated",
 }
 PREDICTED = "predicted"
 SURE = ("slower", "faster")
@@ -73,7 +76,7 @@ def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: floa
         return
     fill, ink = (PALE, GREY_INK) if verdict == "unclear" else colours(row["degradation_pct"], limit)
     axes.add_patch(with_value(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0), _value(row)))
-    if verdict == PREDICTED:
+    if verdict in (PREDICTED, INTERPOLATED):
         axes.add_patch(
             Rectangle((x, y), 1, 1, fill=False, edgecolor=ink, hatch=NOT_MEASURED_HATCH, alpha=0.6, linewidth=0)
         )
@@ -143,6 +146,8 @@ def _words(row: dict[str, Any]) -> tuple[str, str]:
         return value, interval(*within(row))
     half = (row["degradation_high"] - row["degradation_low"]) / 2
     spread = "" if math.isnan(half) else f"± {number(half)}"
+    if verdict == INTERPOLATED:
+        return f"≈ {value}", "" if math.isnan(half) else interval(row["degradation_low"], row["degradation_high"])
     if verdict == "equivalent":
         return "≈ 0", f"{value} {spread}"
     return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, spread

@@ -9,6 +9,7 @@ from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
+from castmates.report.figures.interpolated import with_interpolated
 from castmates.report.figures.panels import SmallPrint, fitting, small_print
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
@@ -92,8 +93,8 @@ def _layout(source: pd.DataFrame) -> tuple[bool, int]:
 
 
 def _source(results: Results) -> pd.DataFrame:
-    rows = results.lead_effects("solo", under_partitions=True)
-    return rows[rows["antagonists"] != ""][SHOWN]
+    rows = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
+    return rows.loc[rows["antagonists"] != "", [*SHOWN, *(name for name in ("source",) if name in rows)]]
 
 
 def _panels(source: pd.DataFrame, drawn: list[str]) -> tuple[pd.DataFrame, list[str]]:

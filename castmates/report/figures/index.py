@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast, get_args
 from castmates import plugins
 from castmates.study.class_caches import is_watched
 from castmates.study.model import Study
+from castmates.study.services import service_workloads
 
 if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is drawn does not
     import pandas as pd
@@ -33,6 +34,8 @@ Need = Literal[
     "phases",
     "topdown of phases",
     "programs",
+    "sets",
+    "services",
     "prediction",
 ]
 
@@ -76,7 +79,9 @@ FIGURES = {
         Figure("mitigations", "What helps, and what it costs", "losses", needs="mitigations"),
         Figure("distances", "Number and nearness of neighbours", "losses", needs="distances"),
         Figure("heatmap", "Loss of each pair", "losses"),
+        Figure("system_mixes", "Combined throughput of many mixes", "losses", needs="sets"),
         Figure("steptimes", "How long steps take", "losses"),
+        Figure("services", "How long requests take", "losses", needs="services"),
         Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
         Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
@@ -101,17 +106,20 @@ FIGURES = {
 }
 
 
-def figure_names(study: Study | None, partitioned: bool, phases: bool = False, watched: bool = False) -> list[str]:
+def figure_names(
+    study: Study | None, partitioned: bool, phases: bool = False, watched: bool = False, services: bool = False
+) -> list[str]:
     """The figures that a study has, in the order of the page: known before anything is measured.
 
     Those that a study asks for are left out where the study is not known. `phases`: a lead reports those of its steps;
-    `watched`: the machine can read what its caches hold.
+    `watched`: the machine can read what its caches hold; `services`: a lead is an open-loop service.
     """
     programs = study if study is not None and study.platform != "modelled" else None
     there: dict[Need, bool] = {
         "": True,
         "mitigations": study is not None and bool(study.mitigations),
-        "distances": study is not None and any(rule.is_arranged for rule in study.mixes),
+        "distances": study is not None and any(rule.is_arranged for rule in study.listed_mixes),
+        "sets": study is not None and study.makes_mixes,
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,
@@ -120,6 +128,7 @@ def figure_names(study: Study | None, partitioned: bool, phases: bool = False, w
         "events": programs is not None and bool(programs.counters.events),
         "topdown": programs is not None and bool(programs.counters.topdown),
         "topdown of phases": programs is not None and phases and bool(programs.counters.topdown),
+        "services": services,
         "profile": programs is not None and bool(programs.counters.profile),
     }
     return [name for name, row in all_figures().items() if there[row.needs]]
@@ -132,6 +141,7 @@ def figures_of(study: Study, plan: "Plan") -> list[str]:
         partitioned=any(mix.partitions for mix in plan.mixes),
         phases=any(block.company.lead.phases for block in plan.blocks),
         watched=is_watched(plan),
+        services=bool(service_workloads(plan)),
     )
 
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.analysis.partitions.families import family_of
+from castmates.report.figures.interpolated import DOTS, IN_KEY, is_interpolated, with_interpolated
 from castmates.report.figures.neighbours import BASELINES, other_looks, user_first
 from castmates.report.figures.panels import (
     NOTE,
@@ -79,8 +80,12 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     source = losses(results)
     with styled():
         if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source[SHOWN]
-        return _figure(_panels(source, results), results), source[SHOWN]
+            return empty_figure(reason, caveat(results)), source[_shown(source)]
+        return _figure(_panels(source, results), results), source[_shown(source)]
+
+
+def _shown(source: pd.DataFrame) -> list[str]:
+    return [*SHOWN, *(name for name in ("source",) if name in source)]
 
 
 def lacking(results: Results) -> str:
@@ -116,7 +121,7 @@ def alternative(results: Results) -> str:
 
 def losses(results: Results) -> pd.DataFrame:
     """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
-    effects = results.lead_effects("solo", under_partitions=True)
+    effects = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
     known = effects.assign(series=[_series(row) for row in records(effects)])
     table = pd.concat([known, _beside_placebos(results, known)], ignore_index=True)
     within = table["degradation_low"].isna()
@@ -259,11 +264,12 @@ def _curve(axes: Axes, rows: list[Row], beside: dict[str, float], look: Look, sh
     )  # fmt: skip
     for x, row in at:
         if not math.isnan(row["low"]):
-            style = (0, (2, 1.2)) if row["within_launch"] else "-"
+            style = DOTS if is_interpolated(row) else (0, (2, 1.2)) if row["within_launch"] else "-"
             axes.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=1.2, linestyle=style, zorder=3)
+    faces = ["white" if own or is_interpolated(row) else colour for _, row in at]
     points = axes.scatter(
         [x for x, _ in at], [row["degradation_pct"] for _, row in at], s=13, marker=marker,
-        c="white" if own else colour, edgecolors=colour, linewidths=0.8, zorder=4,
+        c=faces, edgecolors=colour, linewidths=0.8, zorder=4,
     )  # fmt: skip
     if rows:
         with_value(points, *(_value(row) for row in rows))
@@ -273,6 +279,7 @@ def _value(row: Row) -> str:
     loss = f"{number(row['degradation_pct'])} %" + (
         "" if math.isnan(row["low"]) else f" {interval(row['low'], row['high'])}"
     )
+    loss += " (interpolated)" if is_interpolated(row) else ""
     return f"{row['partition']}, {row['series']}: {loss}" if row["series"] in GREYS else f"{row['partition']}: {loss}"
 
 
@@ -299,9 +306,12 @@ def _each(results: Results) -> str:
 def _key(panels: list[Panel], width: float, results: Results) -> SmallPrint:
     rows = [row for panel in panels for row in panel.rows if not math.isnan(row["degradation_pct"])]
     rows += [panel.unmanaged for panel in panels if panel.unmanaged is not None]
+    guessed = any(map(is_interpolated, rows))
+    rows = [row for row in rows if not is_interpolated(row)]
     between = [row for row in rows if not row["within_launch"] and not math.isnan(row["low"])]
     parts = ["bars and bands: 95 % between launches"] if between else []
     within = any(row["within_launch"] for row in rows)
     parts += ["dashed bars, and bands beside them: 95 % within launch only"] if within else []
+    parts += [IN_KEY] if guessed else []
     parts += [f"{len(panels) - PANELS} more pairs are in the CSV"] if len(panels) > PANELS else []
     return small_print(width, "; ".join(parts), results)

@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.held import UNCERTAIN
+from castmates.report.figures.interpolated import IN_KEY, is_interpolated, on_sensitivity
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
@@ -31,9 +32,11 @@ CURVES = 7  # of a panel
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data, with the knee of each point's curve."""
-    points, knees = results.sensitivity_curves, results.knees
+    points, knees = on_sensitivity(results.sensitivity_curves, results), results.knees
     keys = ["mix", "member", "curve", "platform"]
     source = points.merge(knees[[*keys, "kept_pct", "knee", "knee_low", "knee_high", "verdict"]], on=keys, how="left")
+    if "source" in source:
+        source["source"] = source.pop("source")  # at the end
     with styled():
         if reason := lacking(results):
             return empty_figure(reason, caveat(results)), source
@@ -99,6 +102,7 @@ def _key(panels: list[Panel]) -> str:
             f"at the foot: the knee, from which on {number(knees[0]['kept_pct'], 0)} % (dotted) are kept, and its 95 % "
             "interval"
         )
+    parts += [IN_KEY] if any(map(is_interpolated, rows)) else []
     parts += ["rings: some of these ways are filled by I/O too"] if any(map(is_shared, rows)) else []
     joined = any(row.get("held") == UNCERTAIN for row in rows)
     parts += ["where a mask has only some of I/O's ways, the processor may add the others"] if joined else []

@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from castmates.analysis.partitions.sensitivity import NOT_REACHED, TOO_FEW
+from castmates.report.figures.interpolated import DOTS, is_interpolated
 from castmates.report.figures.neighbours import BASELINES, looks
 from castmates.report.figures.panels import NOTE, inches_of, lines_across, spread_labels
 from castmates.report.figures.style import GREY, INK, SMALL, Look, squeezed
@@ -114,11 +115,12 @@ def _curve(axes: Axes, points: list[Row], look: Look, line: Any, shift: float) -
     axes.plot(xs, ys, color=colour, linewidth=0.8, linestyle=line, zorder=2)
     for x, row in zip(xs, points, strict=True):
         low, high, within = ends_of(row)
+        style = DOTS if is_interpolated(row) else (0, (2, 1.2)) if within else "-"
         if not math.isnan(low):
-            axes.plot(
-                [x, x], [low, high], color=colour, linewidth=1.2, linestyle=(0, (2, 1.2)) if within else "-", zorder=3
-            )
-    with_value(axes.scatter(xs, ys, s=9, marker=marker, c=colour, linewidths=0, zorder=4), *map(_value, points))
+            axes.plot([x, x], [low, high], color=colour, linewidth=1.2, linestyle=style, zorder=3)
+    faces = ["white" if is_interpolated(row) else colour for row in points]
+    marks = axes.scatter(xs, ys, s=9, marker=marker, c=faces, edgecolors=colour, linewidths=0.6, zorder=4)
+    with_value(marks, *map(_value, points))
     shared = [(x, y) for x, y, row in zip(xs, ys, points, strict=True) if is_shared(row)]
     if shared:
         axes.scatter(
@@ -136,7 +138,8 @@ def _value(row: Row) -> str:
     low, high, _ = ends_of(row)
     who = f"beside {plain(row['antagonists'])}" if row["antagonists"] else ALONE
     ends = "" if math.isnan(low) else f" {interval(low, high)}"
-    return f"{who}, {row['lead_ways']} ways: {number(row['rate_pct'])} %{ends}"
+    how = " (interpolated)" if is_interpolated(row) else ""
+    return f"{who}, {row['lead_ways']} ways: {number(row['rate_pct'])} %{ends}{how}"
 
 
 def is_shared(row: Row) -> bool:

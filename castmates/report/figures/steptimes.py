@@ -13,6 +13,7 @@ from castmates.report.figures.neighbours import beside, neighbours, user_first
 from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
+from castmates.report.text.latency import of_steps
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
@@ -49,7 +50,7 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     leads = _leads(results)
-    known = results.latency[results.latency["role"] == "lead"]
+    known = of_steps(results)[of_steps(results)["role"] == "lead"]
     most = int((known["blocks"] + known["blocks_few"]).max()) if len(known) else 0
     some = f"faint: each of at most {LAUNCHES} launches" if most > LAUNCHES else "faint: each launch"
     left = f" {PANELS} of {counted(len(leads), 'program')} are shown." if len(leads) > PANELS else ""
@@ -85,7 +86,7 @@ def alternative(results: Results) -> str:
 
 def _leads(results: Results) -> list[tuple[str, str]]:
     """Members and platforms with a median without a partition: the user's programs, then those of the controls."""
-    table = results.latency
+    table = of_steps(results)
     known = table[(table["role"] == "lead") & (table["partition"] == UNMANAGED) & table["ms"].notna()]
     order = user_first(results, known["member"])
     return sorted(set(zip(known["member"], known["platform"], strict=True)), key=lambda one: (order.index(one[0]), one))
@@ -93,7 +94,7 @@ def _leads(results: Results) -> list[tuple[str, str]]:
 
 def _conditions(results: Results, member: str, platform: str) -> list[Row]:
     """The rows of the median in the scenes that are drawn: the baselines, then the co-runs that change it most."""
-    table = results.latency
+    table = of_steps(results)
     own = table[(table["member"] == member) & (table["platform"] == platform) & (table["partition"] == UNMANAGED)]
     rows = records(own[(own["quantile"] == next(iter(QUANTILES))) & own["ms"].notna()])
     kept = {
@@ -130,7 +131,7 @@ def _panels(results: Results) -> list[Panel]:
     shapes = _shapes(results, leads)
     panels = []
     for member, platform in leads:
-        table = results.latency[(results.latency["member"] == member) & (results.latency["platform"] == platform)]
+        table = of_steps(results)[(of_steps(results)["member"] == member) & (of_steps(results)["platform"] == platform)]
         curves, rows = [], _conditions(results, member, platform)
         for row, label in zip(rows, _labels(rows).values(), strict=True):
             lines = shapes[(shapes["member"] == member) & (shapes["platform"] == platform)]

@@ -114,7 +114,7 @@ def representative(results: Results) -> tuple[str, int, int] | None:
         companies = list(dict.fromkeys(rows.loc[(names == lead) & rows["mix"].isin(mixes), "company"]))
         if companies:
             own = rows[rows["company"] == companies[0]]
-            spent = own["units"] / own["rate"]
+            spent = own["progress_s"].where(own["offered"].notna(), own["units"] / own["rate"])  # services have no rate
             totals = own.assign(spent=spent).groupby("block")[["units", "spent"]].sum()
             order = (totals["units"] / totals["spent"]).sort_values(kind="stable").index
             return companies[0], int(order[(len(order) - 1) // 2]), len(order)

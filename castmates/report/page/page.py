@@ -36,9 +36,11 @@ from castmates.report.text import (
     machine,
     memory,
     nodes,
+    over_mixes,
     prediction,
     recommendation,
     resources,
+    services,
     slices,
     system,
     words,
@@ -62,7 +64,9 @@ def write_page(results: Results, figures: Path, output: Path, found: Answer | No
 
 def shown(results: Results) -> list[str]:
     """The figures that the study can have; one that has nothing to show is a line of `not_available`."""
-    return figure_names(results.study, results.partitioned, results.phases, results.watched)
+    return figure_names(
+        results.study, results.partitioned, results.phases, results.watched, bool(results.service_workloads)
+    )
 
 
 # What matplotlib never writes into a drawing: programs, other documents, and what is loaded from elsewhere.
@@ -193,6 +197,9 @@ def _context(
         "told_apart": attribution.same_for_all(results),
         "given_back": given_back,
         "costs": costs.rows(results),
+        "services": services.rows(results),
+        "loads": services.advice(results),
+        "saturated": services.saturated(results),
         "latency": latency.rows(results),
         "latency_needed": latency.needed(),
         "latency_refused": latency.refusals(results),
@@ -202,6 +209,8 @@ def _context(
         "power_lacking": resources.lacking_power(results),
         "mbm_check": resources.mbm_check(results),
         "slices_used": slices.used(results),
+        "over_mixes": over_mixes.rows(results),
+        "over_mixes_words": over_mixes.sentences(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
         "system_headings": system.headings(results),

@@ -13,10 +13,10 @@ from urllib.parse import unquote
 from castmates.errors import CastmatesError
 from castmates.files import refuse_foreign, replace, replace_text, writing
 from castmates.report.paper.crate import ANALYSIS, Part
+from castmates.results.crate import METADATA
 
-METADATA = "ro-crate-metadata.json"
 # What a paper's folder holds, beside the study file: nothing else is ever removed.
-FOLDERS = ("blocks", "confirm", "data", "figures", "rounds", "tables")
+FOLDERS = ("blocks", "confirm", "data", "figures", "replay", "rounds", "tables")
 FILES = ("CITATION.cff", "castmates.bib", "machine.json", "methods.md", "methods.tex", "paper.tex", "plan.json")
 
 Entities = Mapping[str, Mapping[str, Any]]  # a crate's, by their @id

@@ -32,7 +32,7 @@ def _rows(results: Results) -> list[Row]:
     mixes = {row["mix"]: (row["lead"], row["antagonists"]) for row in records(results.effects)}
     return [
         row | dict(zip(("lead", "antagonists"), mixes.get(row["mix"], ("", "")), strict=True))
-        for row in records(results.latency)
+        for row in records(latency.of_steps(results))
     ]
 
 

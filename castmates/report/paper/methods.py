@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
+from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.analysis.partitions.recommendation import MET, WRONG
 from castmates.report.paper import latex
 from castmates.report.results import Results
@@ -194,6 +195,14 @@ def _statistics(results: Results) -> Iterable[str]:
     )
     if results.effects["slowdown_low"].notna().any():
         yield "Intervals are 95 % t intervals with launches as units."
+    if results.adaptive_looks:
+        guessed = int((results.curves["source"] == INTERPOLATED).sum())
+        yield (
+            f"{counted(len(results.adaptive_looks), 'look')} at the results decided which mixes and partitions further "
+            "launches measured; each stopped a fixed number of launches after its question was answered."
+            + f" {counted(guessed, 'cell')} of curves that were not measured are interpolated."
+            * (guessed > 0)
+        )
     if (results.effects["verdict"] == "too few blocks").any():
         yield "Where there are fewer than three launches, intervals are within launch and describe these launches only."
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
@@ -209,7 +218,7 @@ def _statistics(results: Results) -> Iterable[str]:
 
 def _of_steps_and_shares(results: Results) -> Iterable[str]:
     """How step times, knees and recommendations came about, where there are any."""
-    if (results.latency["refused"] == "").any():
+    if (latency.of_steps(results)["refused"] == "").any():
         yield (
             "Quantiles of step times were taken in each launch by itself, but in none that had fewer than "
             f"{latency.needed()} steps (p50, p95, p99); one was left out where more than a tenth of the launches had "

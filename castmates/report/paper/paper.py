@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -13,6 +14,7 @@ from castmates.report.figures.style import ABOUT
 from castmates.report.figures.texts import texts_for, whole_caption
 from castmates.report.page.page import shown
 from castmates.report.paper import citation, crate, latex, methods
+from castmates.report.paper.again import write_for_replay
 from castmates.report.paper.folder import Folder, may_write
 from castmates.report.paper.tables import paper_tables
 from castmates.report.results import Results, read_results
@@ -32,7 +34,14 @@ OF_A_BLOCK = "What the block recorded of itself: members, versions, ledger, seed
 DRAWN = (*ABOUT, "csv", "txt", "alt.txt")  # how a figure is written, what it shows, its caption, its words in its place
 
 
-def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Path:
+class Written(NamedTuple):
+    """A folder that was written."""
+
+    folder: Path
+    no_replay: str  # why others cannot measure the study again from it; "" where they can
+
+
+def write_paper(named: Path, output: Path | None, licence: str, authors: Sequence[str]) -> Written:
     """Write everything; the folder is an RO-Crate then."""
     place, study_file = find(named)
     refuse_links(place)
@@ -44,6 +53,7 @@ def write_paper(named: Path, output: Path | None, licence: str, authors: Sequenc
     about = _about(results, licence, authors)
     folder.begin(crate.begun(about))
     inputs = _inputs(folder, results, study_file)
+    no_replay = write_for_replay(folder, results.plan, study_file)
     figures = _figures(folder, results)
     tables = _tables(folder, results)
     paragraphs = methods.paragraphs(results)
@@ -54,7 +64,7 @@ def write_paper(named: Path, output: Path | None, licence: str, authors: Sequenc
         "paper.tex", _document(results, figures, tables), "A document with all of it, to look at and to cut from."
     )
     _crate(folder, results, inputs, about)
-    return target
+    return Written(target, no_replay)
 
 
 def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[str]:

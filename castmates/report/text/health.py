@@ -10,6 +10,7 @@ import pandas as pd
 
 from castmates.analysis.effects.growth import Growth, pooled_growth
 from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
+from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.block_facts import LedgerFacts, Settled
 from castmates.report.block_record import BlockRecord
 from castmates.report.once_per_results import once
@@ -28,6 +29,8 @@ from castmates.report.text.words import (
     rejection_sentence,
 )
 from castmates.results.named import retry_command
+from castmates.study.adaptive_words import saved
+from castmates.study.adaptive_words import summary as summary_of_looks
 from castmates.study.looks import reached_words
 from castmates.study.spec import UNMANAGED
 
@@ -50,6 +53,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Growing losses", growth_sentence(records(results.effects))),
         ("Later halves of slices", later_sentence(pooled_growth(results.plan, results.windows))),
         ("Precision", reached_words(results.looks)),
+        ("Adaptive", adaptive_sentence(results)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
         ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),
@@ -57,6 +61,22 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Caches", eviction_sentence([record.eviction for record in results.measured_records])),
     ]
     return [(term, text) for term, text in rows if text]
+
+
+def adaptive_sentence(results: Results) -> str:
+    """What the looks of an adaptive study came to, how much they saved, and how the rest is measured."""
+    looks = results.adaptive_looks
+    if not looks:
+        return ""
+    curves = results.curves
+    guessed = int((curves["source"] == INTERPOLATED).sum())
+    parts = [summary_of_looks(looks), saved(looks[-1], int(results.blocks["windows"].sum()))]
+    if guessed:
+        parts.append(
+            f"{guessed} of {len(curves)} cells of curves are interpolated, and in no table but curves.csv; without "
+            "'budget.adaptive', and with 'budget.blocks' as many as 'most_blocks', a further sweep measures them."
+        )
+    return " ".join(filter(None, parts))
 
 
 def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pandas as pd
+
 from castmates.analysis.explanations.steps import QUANTILES, fewest_steps
 from castmates.report.results import Results, records
 from castmates.report.text.places import WORDS
@@ -17,7 +19,7 @@ TOO_FEW, LEFT_OUT = "too few steps", "left out"
 def rows(results: Results) -> list[Row]:
     """A row per member, scene and platform, with a cell for each quantile."""
     lines: dict[tuple[str, str, str], Row] = {}
-    for quantile in records(results.latency):
+    for quantile in records(of_steps(results)):
         row = lines.setdefault(
             (quantile["member"], quantile["scene"], quantile["platform"]),
             quantile | {"cells": {}, "launches": quantile["blocks"] + quantile["blocks_few"]},
@@ -29,6 +31,12 @@ def rows(results: Results) -> list[Row]:
     ]
 
 
+def of_steps(results: Results) -> pd.DataFrame:
+    """The rows of the table that are of steps, and not of requests to services, which have a table of their own."""
+    table = results.latency
+    return table[table["what"] != "request"] if "what" in table else table
+
+
 def needed() -> str:
     """How many steps of a launch each quantile needs."""
     return listed([str(fewest_steps(share)) for share in QUANTILES.values()])
@@ -37,7 +45,7 @@ def needed() -> str:
 def refusals(results: Results) -> list[str]:
     """For each member and quantile, in how many scenes it is left out, and why in the first of them."""
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in records(results.latency):
+    for row in records(of_steps(results)):
         groups.setdefault((row["member"], row["quantile"]), []).append(row)
     sentences = []
     for (member, quantile), scenes in groups.items():

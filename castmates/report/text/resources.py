@@ -9,6 +9,7 @@ from castmates.analysis.explanations.power import (
     CONTROLLERS,
     CPU_CLOCK,
     EVENTS,
+    OF_GPUS,
     PACKAGE_POWER,
     PACKAGES,
     POWER,
@@ -26,10 +27,11 @@ SHOWN = {
     "per cent of slots": (1.0, "% of slots", 1),
     "GHz": (1.0, "GHz", 3),
     "W": (1.0, "W", 1),
+    "per cent": (1.0, "%", 1),
     "per second": (1.0, "per second", 2),
     "": (1.0, "", 3),
 }
-POINTS = {"per cent of slots": "points"}  # of a difference; elsewhere it has the metric's unit
+POINTS = {"per cent of slots": "points", "per cent": "points"}  # of a difference; elsewhere it has the metric's unit
 FROM_TO = (0.8, 1.2)  # MBM over the controllers' traffic: outside of it the two do not show the same
 Row = dict[str, Any]
 
@@ -64,7 +66,11 @@ def lacking_power(results: Results) -> str:
     parts += [] if CONTROLLERS in metrics else ["the memory controllers' traffic"]
     if not parts:
         return ""
-    proof = "" if metrics & set(POWER) else " What the part “busy neighbour” is due to is therefore not proved here."
+    proof = (
+        ""
+        if metrics & (set(POWER) - set(OF_GPUS))
+        else " What the part “busy neighbour” is due to is therefore not proved here."
+    )
     return f"Not measured here: {listed(parts)}.{proof}"
 
 

@@ -32,7 +32,7 @@ WINDOWS: Columns = {
     "last_ns": "Int64",
     "beats": "int64",
     "units": "float64",  # done between the first and the last heartbeat of each slice
-    "rate": "float64",  # units per second; NaN where the member beat fewer than twice
+    "rate": "float64",  # units per second; NaN where the member beat fewer than twice; of a service 1 / p99_s
     "valid": "bool",  # the ledger of the whole window is clean
     "reasons": "str",  # why not, separated by "; "
     "platform": "str",
@@ -50,9 +50,18 @@ WINDOWS: Columns = {
     "host": "str",  # the node; "" where a model was played, and in blocks from before this was written
     "processor": "str",  # its model; "" where nothing was measured
     "machine": "str",  # the class of nodes; "" in a study without classes
+    # Of an open-loop service, in its slices that count; NaN for all other members.
+    "requests": "float64",  # that were due
+    "offered": "float64",  # of these, per second
+    "answered": "float64",  # answers per second in the same time
+    "unanswered": "float64",  # share of the requests that were not answered when their slice ended
+    "p50_s": "float64",  # latency from when it was due, by Kaplan and Meier; NaN where too many were unanswered
+    "p95_s": "float64",  # the same of another quantile
+    "p99_s": "float64",  # what the member is judged by
 }
-# Columns of windows that blocks lack which were measured before, and what they have there.
-LATER_WINDOWS = ("host", "processor", "machine")
+# Columns of windows that blocks lack which were measured before: empty there.
+OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")
+LATER_WINDOWS = ("host", "processor", "machine", *OF_SERVICES)
 
 # blocks/<company>/<n>/slices.parquet: a row per slice and active member.
 SLICES: Columns = {
@@ -75,7 +84,7 @@ SLICES: Columns = {
     "last_ns": "Int64",
     "beats": "int64",
     "units": "float64",
-    "rate": "float64",
+    "rate": "float64",  # units per second; of a service one over the p99 of its latency
     "watched": "bool",  # everything was read, not only what is cheap
     "counted": "bool",  # it is part of its window's rate
     "reasons": "str",  # why it does not count; "" too where it was dropped with another of its cycle

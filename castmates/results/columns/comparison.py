@@ -84,3 +84,35 @@ COMPARISON_HISTORY: Columns = {
     "slowdown_high": "float64",
     "blocks": "int64",
 }
+
+# replay.csv and .parquet of `castmates replay`: a row per published effect; "here" is where it was measured again.
+REPLAY: Columns = {
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",
+    "member": "str",  # without CPUs; the second antagonist of the same program is stream#2
+    "role": "str",
+    "baseline": "str",
+    "partition": "str",  # by its published name
+    "partition_here": "str",  # another name where only what it gives is the same
+    "masks": "str",  # same, differ; "" without a partition
+    "platform_published": "str",
+    "platform_here": "str",
+    "published_slowdown": "float64",
+    "published_slowdown_low": "float64",  # 95 % between launches, t
+    "published_slowdown_high": "float64",
+    "here_slowdown": "float64",
+    "here_slowdown_low": "float64",
+    "here_slowdown_high": "float64",
+    "published_blocks": "int64",
+    "here_blocks": "int64",
+    "ratio": "float64",  # slowdown here / published slowdown; none across platforms
+    "ratio_low": "float64",  # 95 %, Welch's t over the launches of both; NaN below three on either side
+    "ratio_high": "float64",
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over all effects that were measured again
+    "verdict": "str",  # agrees, differs, unclear, too few blocks, no data, not measured here, not published, …
+    "joint_slowdown": "float64",  # of both together, if they have the same truth; none where they differ
+    "joint_slowdown_low": "float64",  # 95 %, from the t of each side
+    "joint_slowdown_high": "float64",
+}

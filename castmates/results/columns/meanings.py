@@ -11,12 +11,14 @@ from types import ModuleType
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.results.columns import block, nodes, partitions, prediction, study
+from castmates.results.columns import block, mixes, nodes, partitions, prediction, services, study
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
     **dict.fromkeys(partitions.PARTITION_TABLES, partitions),
     **dict.fromkeys(study.STUDY_TABLES, study),
     "nodes": nodes,
+    "system_over_mixes": mixes,
+    **dict.fromkeys(("services", "loads"), services),
     "predictions": prediction,
     "profiles": prediction,
     **dict.fromkeys(block.BLOCK_TABLES, block),

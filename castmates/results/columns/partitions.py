@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.services import LOADS
 
 # tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per partition
 # that gives the lead separate ways.
@@ -127,10 +128,33 @@ RECOMMENDATIONS: Columns = {
     "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
+# tables/curves.csv: what a lead loses over the amount of one thing that partitions give out, where looks decided how
+# much of that was measured (`budget.adaptive`); a row per cell, no rows of other studies.
+CURVES: Columns = {
+    "study": "str",
+    "mix": "str",
+    "lead": "str",
+    "antagonists": "str",  # "" where the lead is alone
+    "member": "str",
+    "curve": "str",  # the kind of partition: its name with # in the place of the amount
+    "unit": "str",  # of the amount: ways, ways of the others, quota (in per cent), bandwidth of the others
+    "partition": "str",
+    "amount": "float64",  # that the partition gives, in this unit
+    "loss_pct": "float64",  # of the lead against solo
+    "loss_low": "float64",  # measured: 95 % between launches; interpolated: the bound that its measured neighbours give
+    "loss_high": "float64",
+    "blocks": "int64",  # launches that measured it; 0 where none did
+    "platform": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
+    "source": "str",  # measured, interpolated, or unknown: beyond what was measured
+}
+
 # What recommend_partitions leaves.
 PARTITION_TABLES: Mapping[str, Columns] = {
     "sensitivity": SENSITIVITY,
     "knees": KNEES,
     "pareto": PARETO,
     "recommendations": RECOMMENDATIONS,
+    "loads": LOADS,
+    "curves": CURVES,
 }

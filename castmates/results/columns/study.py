@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.block import WINDOWS, Columns
+from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
+from castmates.results.columns.services import SERVICES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +26,7 @@ EFFECTS: Columns = {
     "partition": "str",
     "lead_ways": "Int64",  # NA where no mask was set
     "baseline": "str",  # for the lead solo, placebo; under a partition also placebo@mask, unmanaged; else alone
-    "metric": "str",  # rate
+    "metric": "str",  # rate; p99 of latency, of an open-loop service, whose slowdown is its ratio
     "slowdown": "float64",  # rate(baseline) / rate(scene), geometric mean over blocks
     "slowdown_low": "float64",  # 95 % between launches; NaN below three blocks
     "slowdown_high": "float64",
@@ -251,6 +253,7 @@ LATENCY: Columns = {
     # Added later.
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline, as in effects
     "machine": "str",  # the class of nodes; "" in a study without classes
+    "what": "str",  # step, request: a request to an open-loop service counts from when it was due
 }
 
 # tables/resources.csv: what a member used in a co-run against its baseline, where that was measured; a row per mix ×
@@ -356,6 +359,7 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "carryover": CARRYOVER,
     "margins": MARGINS,
     "system": SYSTEM,
+    "system_over_mixes": SYSTEM_OVER_MIXES,
     "latency": LATENCY,
     "resources": RESOURCES,
     "mitigations": MITIGATIONS,
@@ -364,6 +368,7 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "blocks": BLOCKS,
     "stamps": STAMPS,
     "windows": WINDOWS,
+    "services": SERVICES,
     "predictions": PREDICTIONS,
     "profiles": PROFILES,
 }

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
+from castmates.runner.processes.between_steps import let_stand
 from castmates.runner.processes.freezer import Freezer
 from castmates.runner.processes.launch import Running, WorkloadFailed
 from castmates.workloads.heartbeat import State
@@ -29,6 +30,7 @@ def freeze_ready(cast: Sequence[Running], freezer: Freezer) -> list[Running]:
     for process in cast:
         if process.ready_seconds is None and process.reader.state is State.READY:
             process.ready_seconds = time.monotonic() - process.started
+            let_stand([process])
             freezer.freeze(process.name)
     return [process for process in cast if process.ready_seconds is None]
 

@@ -15,8 +15,10 @@ from castmates.inside.counting import METHODS
 from castmates.linux.marks import in_child
 from castmates.linux.memory_binding import memory_bound_to
 from castmates.runner.processes import member_log
+from castmates.runner.processes.between_steps import BetweenSteps
 from castmates.runner.processes.guarded_reader import GuardedReader
 from castmates.runner.processes.phase_log import PhaseLog
+from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.processes.restarts import Restarts
 from castmates.runner.processes.task_bound import bounding_group, refusal
 from castmates.study.cpus import format_cpu_list
@@ -49,6 +51,8 @@ class Start:
     package: str | None = None  # that has this program
     awaited: str = ""  # why it is not ready yet, where that is known
     phases: bool = False  # it reports the phases of its steps
+    requests: bool = False  # it is an open-loop service, which records its requests
+    frozen_between_steps: bool = False  # it queues work on a device
 
 
 @dataclass
@@ -61,12 +65,14 @@ class Running:
     log: Path
     restarts: Restarts | None = None  # of a command that is run again and again
     phases: PhaseLog | None = None  # of one that reports them
+    requests: RequestLog | None = None  # of an open-loop service
     bound: Path | None = None  # the control group that bounds how many processes it may have
     started: float = field(default_factory=time.monotonic)
     ready_seconds: float | None = None
     seen: int = 0  # heartbeats already read
     records: list[tuple[int, int]] = field(default_factory=list)  # those of the window, as they were read
     lost: int = 0  # heartbeats of the window that were overwritten before they were read
+    between_steps: BetweenSteps | None = None  # of one that queues work on a device
     pages: dict[str, int | str] | None = None  # that its memory was on when it was ready; None where that is not known
 
     @property
@@ -83,6 +89,12 @@ class Running:
     def at_its_end(self) -> bool:
         """Whether it has reported that it makes no more steps."""
         return self.reader.state is not heartbeat.State.READY
+
+    @property
+    def gone(self) -> bool:
+        """Whether it makes no more steps, or has ended."""
+        over = (heartbeat.State.FINISHED, heartbeat.State.FAILED)
+        return self.reader.state in over or self.process.poll() is not None
 
     def ended(self) -> str:
         """Return how it ended, or must end; "" while it lives within its bounds."""
@@ -101,6 +113,8 @@ class Running:
             self.restarts.forget()
         if self.phases is not None:
             self.phases.forget()
+        if self.requests is not None:
+            self.requests.read()  # what is given up at the end of a scene is recorded after it
 
     def read_beats(self) -> None:
         """Take what was reported since; the file holds only the latest."""
@@ -112,6 +126,13 @@ class Running:
             self.restarts.read()
         if self.phases is not None:
             self.phases.read()
+        if self.requests is not None:
+            self.requests.read()
+
+    def read_requests(self) -> None:
+        """Take what a service recorded at its end."""
+        if self.requests is not None:
+            self.requests.read()
 
     def last_lines(self, count: int = 5) -> list[str]:
         """Return the last lines it wrote."""
@@ -127,7 +148,11 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
     restarts = Restarts.create(scratch / f"{start.name}.restarts") if start.kept else None
     phases = _phase_log(start, scratch) if start.phases else None
     channels = {heartbeat.VARIABLE: str(beats)} | (restarts.variables if restarts else {})
+    requests = RequestLog.create(scratch / f"{start.name}.requests") if start.requests else None
     channels |= phases.variables if phases else {}
+    channels |= requests.variables if requests else {}
+    between = BetweenSteps.create(scratch / f"{start.name}.standing") if start.frozen_between_steps else None
+    channels |= between.variables if between else {}
     log = logs / f"{start.name}.log"
     with _opened(log) as output, memory_bound_to(start.nodes):
         try:
@@ -147,7 +172,8 @@ def launch(start: Start, scratch: Path, logs: Path, adopt: Callable[[str, int], 
                 f"{start.name}: {program} cannot be put on CPU {format_cpu_list(start.cpus)}: the kernel refuses it; "
                 "see that they are online and may be used here"
             ) from None
-    running = Running(start, process, GuardedReader(beats, start.name), log, restarts, phases)
+    running = Running(start, process, GuardedReader(beats, start.name), log, restarts, phases, requests)
+    running.between_steps = between
     try:
         adopt(start.name, process.pid)
     except CastmatesError:

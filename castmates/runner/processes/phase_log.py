@@ -34,6 +34,11 @@ class PhaseLog:
         """What shows the member where to write."""
         return {phase_file.VARIABLE: str(self._path)}
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The phases in the order in which they first began, those around others before these."""
+        return self._names
+
     def forget(self) -> None:
         """Skip what was reported between two windows."""
         if self._sound():

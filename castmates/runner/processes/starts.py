@@ -74,6 +74,8 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         package=member.package,
         awaited=_awaited(member),
         phases=member.phases,
+        requests=member.requests,
+        frozen_between_steps=member.frozen_between_steps,
     )
 
 

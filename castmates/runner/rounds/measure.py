@@ -17,10 +17,10 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     block, design = outcome.block, outcome.block.design
     progress.rounds_begin(outcome)
-    begin, lead = stage.now_ns(), block.company.lead.name
+    begin, lead = stage.now_ns(), block.company.lead
     steps = warm_up(stage, block)
     ready = stage.now_ns()
-    outcome.settling = Settling(first_settle(design, steps, lead), design.longest_settle, lead)
+    outcome.settling = Settling(first_settle(design, steps, lead.name, lead.requests), design.longest_settle, lead.name)
     rounds = Rounds(outcome, stage, steps)
     say(rounds.about())
     number, last = 0, design.rounds + design.spare_rounds

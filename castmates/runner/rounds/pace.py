@@ -10,6 +10,7 @@ STEPS = 5  # of the lead in a slice, at least
 SWITCHES = 10  # times what a change of scene costs that a slice lasts, at least
 SETTLES = 4  # times the settle time
 SETTLE_STEPS, LONGEST_FIRST = 4, 0.06  # steps of the lead that are left out at first, and seconds at most
+SERVICE_SETTLE, SERVICE_SLICE = 0.05, 0.25  # seconds, at least, of an open-loop lead, whose queue must become steady
 PERIODS = 5  # of a quota of CPU time, so that slices hold about as much of it each
 SHORTEST = 0.06  # seconds; much shorter slices would measure their own edges
 FEWEST_BEATS = 3  # of a member in a slice: one that makes fewer is measured in watched slices alone
@@ -81,23 +82,33 @@ class Pace:
         return replace(self, length_s=settle_s + measured_s, settle_s=settle_s, watch_s=0.0, slow=frozenset())
 
 
-def first_settle(design: Design, steps: Steps, lead: str) -> float:
+def first_settle(design: Design, steps: Steps, lead: str, open_loop: bool = False) -> float:
     """How long is left out before anything was seen: the study's time, or a few steps of the lead.
 
     A training job beside a streaming one took tens of milliseconds to become as slow as it was to stay: too little to
-    be seen in one launch, and some points of its loss.
+    be seen in one launch, and some points of its loss. The rate of an open-loop service does not show when its queue
+    has become steady.
     """
     of_steps = min(SETTLE_STEPS * _longest_of(lead, steps), LONGEST_FIRST, design.longest_settle)
-    return max(design.settle, of_steps)
+    return max(design.settle, of_steps, min(SERVICE_SETTLE, design.longest_settle) if open_loop else 0.0)
 
 
-def pace_of(design: Design, steps: Steps, lead: str, settle_s: float, watch_s: float, period_s: float = 0.0) -> Pace:
+def pace_of(
+    design: Design,
+    steps: Steps,
+    lead: str,
+    settle_s: float,
+    watch_s: float,
+    period_s: float = 0.0,
+    open_loop: bool = False,
+) -> Pace:
     """Choose the length of slices: the study's, or the shortest that serves the lead, the switch and the settling."""
     wishes = {
         f"{STEPS} steps of the lead": settle_s + (STEPS + 1) * _longest_of(lead, steps),
         f"{SWITCHES} times a change of scene": SWITCHES * steps.switch,
         f"{SETTLES} settle times": SETTLES * settle_s,
         "the shortest that is sensible": SHORTEST,
+        "the queue of an open-loop service": SERVICE_SLICE if open_loop else 0.0,
         f"{PERIODS} periods of a quota": settle_s + PERIODS * period_s if period_s else 0.0,
     }
     # As long as the study wants, or as the lead needs for its steps; others with long steps are measured apart.

@@ -80,7 +80,10 @@ def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
                     row for each in window.slices_of(name) for row in steps_phases(reported[name], each.progress(name))
                 ]
                 counts.setdefault(number, []).extend(_counts(name, reported[name], window))
-    names = dict.fromkeys(phase.name for member in reported.values() for phase in member.phases)
+    seen = {phase.name for member in reported.values() for phase in member.phases}
+    # In the order of a step: a member may have been frozen in the middle of the first step that was read.
+    begun = [name for process in cast if process.phases is not None for name in process.phases.names]
+    names = dict.fromkeys(name for name in begun if name in seen)
     return Joined(steps, counts, {f"{name}_s": "float64" for name in names})
 
 

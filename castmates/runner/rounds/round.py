@@ -51,9 +51,11 @@ class Rounds:
         """
         if not self._learned:
             return
-        lead = self.outcome.block.company.lead.name
+        lead = self.outcome.block.company.lead
         settle_s, watch_s = self._settling.seconds, self.stage.hardware.watch_s
-        self.pace = pace_of(self._design, self.steps, lead, settle_s, watch_s, self._longest_period_s)
+        self.pace = pace_of(
+            self._design, self.steps, lead.name, settle_s, watch_s, self._longest_period_s, lead.requests
+        )
         self._settling.watch(self.pace.length_s)
         self.outcome.pace = self.pace
         self._learned = False

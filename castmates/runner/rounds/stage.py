@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from castmates.linux.processes import threads_of
 from castmates.protocols import Held
+from castmates.runner.processes.between_steps import let_go, let_stand
 from castmates.runner.processes.freezer import Freezer
 from castmates.runner.processes.launch import Running, WorkloadFailed
 from castmates.runner.rounds.hardware import Hardware
@@ -56,21 +57,40 @@ class Stage:
 
     def switch(self, names: Sequence[str]) -> None:
         """Freeze and thaw until exactly these processes run."""
-        for name in sorted(self._moving - set(names)):
+        leaving, coming = sorted(self._moving - set(names)), [name for name in names if name not in self._moving]
+        let_stand(self.cast[name] for name in leaving)
+        self._announce(names)
+        for name in leaving:
             self.freezer.freeze(name)
-        for name in names:
-            if name not in self._moving:
-                self.freezer.thaw(name)
+        let_go(self.cast[name] for name in coming)
+        for name in coming:
+            self.freezer.thaw(name)
         self._moving = set(names)
 
     def exchange(self, names: Sequence[str]) -> None:
         """Pause and let go until exactly these run, as quickly as can be; who escaped is found by `switch`."""
         wanted = set(names)
-        if leaving := sorted(self._moving - wanted):
+        leaving, coming = sorted(self._moving - wanted), [name for name in names if name not in self._moving]
+        let_stand(self.cast[name] for name in leaving)
+        self._announce(names)
+        if leaving:
             self.freezer.pause(leaving)
-        if coming := [name for name in names if name not in self._moving]:
+        if coming:
+            let_go(self.cast[name] for name in coming)
             self.freezer.let_go(coming)
         self._moving = wanted
+
+    def _announce(self, names: Sequence[str]) -> None:
+        """Let services know of the change, before anyone is frozen or thawed: it ends their schedule of requests.
+
+        Else what was due while they were frozen would flood them, or the queue of one scene be served in the next.
+        """
+        for name in self._moving:
+            if (requests := self.cast[name].requests) is not None:
+                requests.scene_ends(self.now_ns())
+        for name in set(names) - self._moving:
+            if (requests := self.cast[name].requests) is not None:
+                requests.scene_begins()
 
     def rest_until(self, t_ns: int) -> None:
         """Sleep and read nothing, as long as that is short."""
@@ -131,6 +151,8 @@ class Stage:
         for process in self.cast.values():
             if process.reader.state is State.FAILED:
                 raise WorkloadFailed.of(process, "found its own result to be wrong")
+        for process in self.cast.values():
+            process.read_requests()
         return [name for name, process in self.cast.items() if not _all_ended([process])]
 
 

@@ -1,5 +1,6 @@
 """The catalogue on a terminal: by family, a line for each program or, with its variants, for each workload."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ TITLES = {
     "spec-like": "Mixes after published figures of SPEC CPU2017",
     "stress-ng": "Stressors of stress-ng",
     "suites": "Suites",
+    "torch": "PyTorch: training and inference",
+    "jax": "JAX: training and inference",
+    "gpu": "PyTorch on a GPU (not tried)",
 }
 OTHERS = "others"
 Row = Mapping[str, Any]
@@ -36,7 +40,7 @@ def listing(rows: Sequence[Row], everything: bool) -> "Group":
     for family in ordered:
         parts += [Text(), Text(TITLES.get(family, family), style="bold"), _table(families[family], everything)]
     missing = list(_missing(rows))
-    return Group(*parts, *([Text()] if missing else []), *missing, *_more(everything))
+    return Group(*parts, *_tags(rows), *([Text()] if missing else []), *missing, *_more(everything))
 
 
 def _table(rows: Sequence[Row], everything: bool) -> "Table":
@@ -81,6 +85,16 @@ def _is_variant(row: Row, head: Row) -> bool:
         return True
     alike = row["stresses"] == head["stresses"] != "" and "." not in name  # a dot stands between suite and program
     return bool(alike) and name.partition("-")[0] == other.partition("-")[0]
+
+
+def _tags(rows: Sequence[Row]) -> Iterator["RenderableType"]:
+    """The tags, by which a study names several workloads, and how many have each."""
+    from rich.text import Text
+
+    counts = Counter(tag for row in rows for tag in row.get("tags", ()))
+    if counts:
+        words = ", ".join(f"{tag} ({count})" for tag, count in counts.most_common())
+        yield Text.assemble("\nTags for `from` of random mixes: ", (words, "dim"))
 
 
 def _missing(rows: Sequence[Row]) -> Iterator["RenderableType"]:

@@ -40,6 +40,7 @@ def rows(
                 "inputs": workload.inputs,
                 "installed": lack is None,
                 "remedy": "" if lack is None else lack.remedy,
+                "tags": workload.tags,
             }
         )
     return rows

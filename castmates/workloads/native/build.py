@@ -17,8 +17,9 @@ from castmates.errors import CastmatesError
 SOURCES = Path(__file__).parent
 TRIALS = ("known",)  # what is no workload: `castmates doctor` runs them
 KEEPERS = ("loop", "lines")  # of programs without a heartbeat
+SERVICES = ("openloop",)  # load generators, which start servers of other people
 # A C file is a program; these are what a workload's command may begin with.
-KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS)))
+KERNELS = tuple(sorted({file.stem for file in SOURCES.glob("*.c")}.difference(TRIALS, SERVICES)))
 AT_ONCE = 2  # compilers
 
 # pipe2 and the clocks need the GNU dialect; a multiplication and an addition stay two instructions unless a kernel asks
@@ -86,7 +87,7 @@ def _digest(parts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = (*KERNELS, *TRIALS)) -> None:
+def build(bin_dir: Path, compiler: list[str], programs: Sequence[str] = (*KERNELS, *SERVICES, *TRIALS)) -> None:
     """Compile these programs into this directory, a few at a time."""
     bin_dir.mkdir(parents=True, exist_ok=True)
     flags = compile_flags(compiler)
@@ -112,7 +113,7 @@ def compile_flags(compiler: Sequence[str]) -> tuple[str, ...]:
 
 def compile_program(source: Path, program: Path, compiler: Sequence[str], flags: Sequence[str]) -> None:
     """Compile one C file that may include the headers of this directory."""
-    command = [*compiler, *flags, f"-I{SOURCES}", str(source), "-o", str(program)]
+    command = [*compiler, *flags, f"-I{SOURCES}", str(source), "-o", str(program), "-lm"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:

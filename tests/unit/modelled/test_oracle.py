@@ -107,7 +107,7 @@ def table(companies, logs):
         | one_slice(True)
     )
     for column in set(WINDOWS) - set(frame):
-        frame[column] = "" if WINDOWS[column] == "str" else pd.NA
+        frame[column] = {"str": "", "float64": np.nan}.get(WINDOWS[column], pd.NA)
     return frame[list(WINDOWS)].astype(dict(WINDOWS))
 
 

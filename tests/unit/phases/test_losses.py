@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.explanations.phases import REST, STEP, estimate_phases, largest_loss
+from castmates.analysis.explanations.phases import REST, STEP, largest_loss
 from castmates.results.columns.block import STEPS, WINDOWS
 from castmates.results.columns.study import frame
+from tests.unit.phases.by_phase import phase_losses
 from tests.unit.windows_maker import one_slice
 
 PHASES = ("input", "forward", "backward")
@@ -59,7 +60,7 @@ def known(block, turn, scene):
 
 
 def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
-    found = estimate_phases(*tables(3, 2, known)).set_index("phase")
+    found = phase_losses(*tables(3, 2, known)).set_index("phase")
     assert list(found.index) == ["input", "forward", "backward", "forward/attention", "threads/decode", REST, STEP]
     assert found["loss_pct"].to_dict() == pytest.approx(
         {"input": 0, "forward": 10, "backward": 4, "forward/attention": 5, "threads/decode": 0, REST: 0, STEP: 14},
@@ -82,9 +83,9 @@ def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
 )
 def test_whatever_phases_are_called_the_numbers_stay_the_same(names):
     steps, windows = tables(2, 2, known)
-    usual = estimate_phases(steps, windows).set_index("phase")["loss_pct"]
+    usual = phase_losses(steps, windows).set_index("phase")["loss_pct"]
     columns = dict(zip(("input_s", "forward_s"), (f"{name}_s" for name in names), strict=True))
-    found = estimate_phases(steps.rename(columns=columns), windows).set_index("phase")
+    found = phase_losses(steps.rename(columns=columns), windows).set_index("phase")
     assert found["loss_pct"].tolist() == pytest.approx(usual.tolist(), abs=1e-9)
     assert found["loss_pct"][[REST, STEP]].tolist() == pytest.approx([0, 14], abs=1e-4)
     assert found.index.is_unique
@@ -96,7 +97,7 @@ def test_whatever_phases_are_called_the_numbers_stay_the_same(names):
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_the_parts_add_up_to_the_step(seed, blocks):
     rng = np.random.default_rng(seed)
-    found = estimate_phases(*tables(blocks, 2, lambda *_: tuple(rng.uniform(0.001, 0.05, 4))))
+    found = phase_losses(*tables(blocks, 2, lambda *_: tuple(rng.uniform(0.001, 0.05, 4))))
     parts, whole = found[found["outermost"]], found[found["phase"] == STEP].iloc[0]
     for column in ("loss_pct", "baseline_ms", "scene_ms", "share_pct"):
         expected = 100 if column == "share_pct" else whole[column]
@@ -106,7 +107,7 @@ def test_the_parts_add_up_to_the_step(seed, blocks):
 def test_only_rounds_with_both_windows_valid_count():
     bad = (2, 1, "solo")
     steps, windows = tables(2, 2, known, valid=lambda *place: place != bad)
-    found = estimate_phases(steps, windows).set_index("phase")
+    found = phase_losses(steps, windows).set_index("phase")
     assert found.loc["forward", "rounds"] == 3
     assert found.loc["forward", "loss_pct"] == pytest.approx(10)
     assert found["loss_low"].isna().all(), "two launches have no interval between them"
@@ -115,7 +116,7 @@ def test_only_rounds_with_both_windows_valid_count():
 def test_units_of_one_heartbeat_share_its_phases():
     steps, windows = tables(1, 1, known)
     steps["units"] *= 10  # ten steps a heartbeat
-    spent = estimate_phases(steps, windows).set_index("phase")["baseline_ms"]
+    spent = phase_losses(steps, windows).set_index("phase")["baseline_ms"]
     assert spent["forward"] == pytest.approx(4.4)
     assert spent[STEP] == pytest.approx(11)
 
@@ -123,9 +124,9 @@ def test_units_of_one_heartbeat_share_its_phases():
 def test_leads_without_phases_and_antagonists_give_no_rows():
     steps, windows = tables(2, 2, known)
     silent = steps.drop(columns=[name for name in steps if name.endswith("_s")]).assign(begin_ns=pd.NA)
-    assert estimate_phases(silent.astype({"begin_ns": "Int64"}), windows).empty
-    assert estimate_phases(steps, windows.assign(role="antagonist")).empty
-    assert estimate_phases(steps.iloc[:0], windows).empty
+    assert phase_losses(silent.astype({"begin_ns": "Int64"}), windows).empty
+    assert phase_losses(steps, windows.assign(role="antagonist")).empty
+    assert phase_losses(steps.iloc[:0], windows).empty
 
 
 def test_under_a_partition_the_mix_without_one_is_a_baseline_too():
@@ -135,7 +136,7 @@ def test_under_a_partition_the_mix_without_one_is_a_baseline_too():
     again = steps.merge(windows.loc[windows["kind"] == "corun", ["block", "window"]]).assign(
         window=lambda table: table["window"] + 100
     )
-    found = estimate_phases(pd.concat([steps, again]), pd.concat([windows, under]))
+    found = phase_losses(pd.concat([steps, again]), pd.concat([windows, under]))
     forward = found[found["phase"] == "forward"].set_index(["partition", "baseline"])["loss_pct"]
     assert forward.to_dict() == pytest.approx(
         {("unmanaged", "solo"): 10, ("split-4", "solo"): 10, ("split-4", "unmanaged"): 0}, abs=1e-4
@@ -149,9 +150,9 @@ def test_names_may_be_categories_and_windows_of_others_are_left_out():
     mixed = mixed.assign(
         **{name: mixed[name].astype("category") for name in ("study", "company", "member", "platform")}
     )
-    plain = estimate_phases(steps, windows)
+    plain = phase_losses(steps, windows)
     assert set(plain["rounds"]) == {3}
-    pd.testing.assert_frame_equal(estimate_phases(mixed, windows), plain, check_exact=True)
-    nothing = estimate_phases(others, windows)
+    pd.testing.assert_frame_equal(phase_losses(mixed, windows), plain, check_exact=True)
+    nothing = phase_losses(others, windows)
     assert nothing.empty
     assert list(nothing) == list(plain)

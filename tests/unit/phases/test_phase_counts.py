@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import IPC
-from castmates.analysis.explanations.phase_counts import PHASE_COUNTS, better_source, estimate_phase_counts
+from castmates.analysis.explanations.phase_counts import PHASE_COUNTS, better_source
 from castmates.results.columns.block import COUNTERS
 from castmates.results.columns.study import frame
+from tests.unit.phases.by_phase import phase_counts
 from tests.unit.phases.test_losses import known, tables
 
 # Per step alone and beside: of each phase instructions, cycles and misses.
@@ -40,7 +41,7 @@ def counts(windows, source="in-process", covered=lambda _: 3.0, spoil=lambda row
 
 def found(blocks=3, rounds=2, **more):
     steps, windows = tables(blocks, rounds, known)
-    return estimate_phase_counts([steps], [counts(windows, **more)], windows)
+    return phase_counts([steps], [counts(windows, **more)], windows)
 
 
 def test_each_phase_has_its_own_counts_per_step_and_their_change():
@@ -77,7 +78,7 @@ def test_both_ways_of_counting_stand_apart_and_the_jobs_own_is_preferred():
     steps, windows = tables(3, 2, known)
     by_time = counts(windows, "by time", spoil=lambda row: row | {"value": 2 * row["value"]})
     own = counts(windows, spoil=lambda row: row if row["event"] != "LLC-load-misses" else None)
-    table = estimate_phase_counts([steps], [pd.concat([by_time, own], ignore_index=True)], windows)
+    table = phase_counts([steps], [pd.concat([by_time, own], ignore_index=True)], windows)
     assert set(table["source"]) == {"in-process", "by time"}
     best = better_source(table).set_index(["phase", "metric"])
     assert best.loc[("forward", "instructions"), "source"] == "in-process"
@@ -87,14 +88,14 @@ def test_both_ways_of_counting_stand_apart_and_the_jobs_own_is_preferred():
 
 def test_rejected_windows_and_other_launches_parts_are_as_everywhere():
     steps, windows = tables(3, 2, known, valid=lambda _, turn, scene: (turn, scene) != (1, "solo"))
-    assert set(estimate_phase_counts([steps], [counts(windows)], windows)["rounds"]) == {3}
+    assert set(phase_counts([steps], [counts(windows)], windows)["rounds"]) == {3}
     steps, windows = tables(3, 2, known)
     whole, both = counts(windows), [counts(windows[windows["block"] == number]) for number in (1, 2, 3)]
-    parts = estimate_phase_counts([steps[steps["block"] == number] for number in (1, 2, 3)], both, windows)
-    pd.testing.assert_frame_equal(parts, estimate_phase_counts([steps], [whole], windows))
+    parts = phase_counts([steps[steps["block"] == number] for number in (1, 2, 3)], both, windows)
+    pd.testing.assert_frame_equal(parts, phase_counts([steps], [whole], windows))
 
 
 def test_without_pairs_or_counts_there_is_an_empty_table():
     steps, windows = tables(3, 2, known)
-    assert estimate_phase_counts([steps], [], windows).empty
-    assert estimate_phase_counts([steps], [counts(windows)], windows[windows["kind"] == "solo"]).empty
+    assert phase_counts([steps], [], windows).empty
+    assert phase_counts([steps], [counts(windows)], windows[windows["kind"] == "solo"]).empty

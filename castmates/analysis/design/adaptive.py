@@ -1,0 +1,171 @@
+"""What is known of an adaptive study's mixes at a look -> which of them go on, and which cells of a curve are added.
+
+Each mix has one question: on which side of an edge its loss lies (the limit, the knee, the margin), or which of several
+partitions loses least. It stops some launches after the look that answered it; docs/methodology.md has the rule, why it
+is made so, and the simulated coverage of the intervals that are printed afterwards.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from castmates.study.budget_keys import FEWEST_AT_A_LOOK, FRESH
+from castmates.study.curves import Cell, Curve
+from castmates.study.questions import ORDER, Question
+
+MORE, LESS = "more", "less"  # than the edge
+BEST, WORSE, ALIKE = "best", "worse", "alike"  # in an order
+NOTHING = "nothing"  # no launch gave anything: more of the same will not either
+ENOUGH_LEFT = 4  # launches that a further cell can still get, or its own interval would be of no use
+FEW_BETWEEN = 2  # cells between two that have different answers: so few are measured at once
+CLEARLY = 2.0  # times as far from the edge as is certain: then it stops at once, as nearly every study would stop there
+WIDE = 2.0  # margins between two neighbours, up to which nothing between them can be far from what is interpolated
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a mix: its lead's slowdown against solo."""
+
+    launches: int
+    log: float
+    half: float  # of the interval by which it is judged; infinite where there is none
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.log - self.half
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.log + self.half
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A mix that is measured, at a look."""
+
+    identity: str
+    launches: int = 0
+    answer: str = ""
+    answered_after: int = 0  # launches; 0 without an answer
+    clear: bool = False  # the answer, beyond what further launches could change
+    goes_on: bool = True
+    why: str = ""  # it was added; "" for those of the first grid
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look has to judge by."""
+
+    questions: Mapping[str, Question]  # by identity
+    curves: Sequence[Curve]
+    margin: float  # log
+    left: int  # launches that later looks may add
+
+
+def decide(look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> list[Asked]:
+    """Judge the mixes that are measured, and add those that decide something; `before` is what the last look left."""
+    judged = [_judged(asked, look, known, before) for asked in before]
+    there = {asked.identity: asked for asked in judged}
+    added = dict[str, Asked]()
+    if look.left >= ENOUGH_LEFT:
+        for curve in look.curves:
+            for cell, why in _wanted(curve, look, known, there):
+                if cell.identity not in there:
+                    added.setdefault(cell.identity, Asked(cell.identity, why=why))
+    return [*judged, *added.values()]
+
+
+def _judged(asked: Asked, look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> Asked:
+    now = known.get(asked.identity, Known(0, math.nan, math.inf))
+    answer, after, clear = asked.answer, asked.answered_after, asked.clear
+    if not answer:
+        question = look.questions[asked.identity]
+        answer = _answer(asked.identity, question, known, look, before)
+        after = now.launches if answer else 0
+        clear = answer == NOTHING or _is_clear(now, question)
+    stops = clear or bool(answer and now.launches >= after + FRESH)
+    return Asked(asked.identity, now.launches, answer, after, clear, look.left > 0 and not stops, asked.why)
+
+
+def _is_clear(now: Known, question: Question) -> bool:
+    """Whether it lies far beyond the edge, after so many launches that it has an interval to be printed."""
+    return now.launches >= FEWEST_AT_A_LOOK and abs(now.log - question.edge) > CLEARLY * now.half
+
+
+def _answer(identity: str, question: Question, known: Mapping[str, Known], look: Look, before: Sequence[Asked]) -> str:
+    now = known.get(identity)
+    if now is None or not now.launches:
+        return NOTHING
+    if question.kind == ORDER:
+        rivals = [each.identity for each in before if look.questions[each.identity] == question]
+        return _place(now, [known[each] for each in rivals if each in known and each != identity], look.margin)
+    return side(now, question.edge)
+
+
+def side(known: Known, edge: float) -> str:
+    """On which side of the edge it lies for certain; "" where that is open."""
+    return MORE if known.low > edge else LESS if known.high < edge else ""
+
+
+def _place(now: Known, rivals: Sequence[Known], margin: float) -> str:
+    """Its place among all partitions that compete with it; "" while it may be the best one or not."""
+    best = min(rivals, key=lambda each: each.log, default=None)
+    if best is None or all(now.high < each.low for each in rivals):
+        return BEST
+    if now.low > best.high:
+        return WORSE
+    together = math.hypot(now.half, best.half)
+    return ALIKE if abs(now.log - best.log) + together < margin else ""
+
+
+def _wanted(
+    curve: Curve, look: Look, known: Mapping[str, Known], there: Mapping[str, Asked]
+) -> Iterator[tuple[Cell, str]]:
+    """Cells of a curve that may change an answer, or where it bends between neighbours far apart; with the reason."""
+    places = [place for place, cell in enumerate(curve.cells) if cell.identity in there]
+    seen = [place for place in places if known.get(curve.cells[place].identity, Known(0, 0, math.inf)).launches]
+    if contradicted([known.get(cell.identity) for cell in curve.cells]):
+        yield from ((cell, f"{curve.family} does not only rise, or only fall: all of it is measured")
+                    for cell in curve.cells)  # fmt: skip
+        return
+    bend = _bends(curve, known, seen)
+    for left, right in pairwise(places):
+        between = curve.cells[left + 1 : right]
+        if not between or left not in seen or right not in seen:
+            continue
+        ends = curve.cells[left], curve.cells[right]
+        slow, quick = known[ends[0].identity], known[ends[1].identity]
+        edges = {look.questions[cell.identity].edge for cell in between}
+        middle = between[(len(between) - 1) // 2 : len(between) // 2 + 1][:1]
+        names = f"{ends[0].partition} and {ends[1].partition}"
+        if any(slow.log > edge >= quick.log for edge in edges):
+            few = between if len(between) <= FEW_BETWEEN else middle
+            yield from ((cell, f"the answer changes between {names}") for cell in few)
+        elif slow.log - quick.log > WIDE * look.margin and bend.get(left, 0.0) + bend.get(right, 0.0) > look.margin:
+            yield from ((cell, f"the curve bends near {names}") for cell in middle)
+
+
+def _bends(curve: Curve, known: Mapping[str, Known], seen: Sequence[int]) -> dict[int, float]:
+    """By place: how far a measured cell lies from the straight line between its measured neighbours."""
+    found: dict[int, float] = {}
+    for before, place, after in zip(seen, seen[1:], seen[2:], strict=False):
+        cells = [curve.cells[each] for each in (before, place, after)]
+        first, own, last = (known[cell.identity].log for cell in cells)
+        share = (cells[1].amount - cells[0].amount) / (cells[2].amount - cells[0].amount)
+        found[place] = abs(own - (first + share * (last - first)))
+    return found
+
+
+def contradicted(known: Collection[Known | None]) -> bool:
+    """Whether the lead is, for certain, slower in a cell of a curve than in one before it."""
+    before: list[Known] = []
+    for each in known:
+        if each is None or not each.launches or math.isinf(each.half):
+            continue
+        if any(each.log - other.log > math.hypot(each.half, other.half) for other in before):
+            return True
+        before.append(each)
+    return False

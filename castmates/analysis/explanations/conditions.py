@@ -1,0 +1,43 @@
+"""Which scenes are rows of the tables of latencies, and what each of them is compared with."""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts
+from castmates.analysis.effects.system import BASELINES
+from castmates.study.spec import UNMANAGED, Plan
+
+
+def conditions(plan: Plan) -> pd.DataFrame:
+    """Which scene of a company is which row of the table, and which scene is its baseline there."""
+    contrasts = mix_contrasts(plan)
+    scenes = contrasts[contrasts["baseline"].isin(BASELINES)].assign(kind="corun")
+    scenes.loc[scenes["antagonists"] == "", "kind"] = "solo"
+    bases = contrasts[contrasts["baseline"] != WITHOUT_PARTITION].assign(scene=contrasts["baseline_scene"], mix="")
+    bases = bases.assign(
+        kind=bases["baseline"].str.partition("@")[0],
+        partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
+        # A placebo is compared with solo too.
+        baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
+    )
+    table = pd.concat([bases, scenes], ignore_index=True)
+    table = table.drop_duplicates(["company", "scene", "member", "mix", "partition"])
+    under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
+    label = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
+    table = table.assign(label=label, baseline=np.where(table["role"] == "lead", *BASELINES))
+    table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
+    table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
+    kept = [
+        "row",
+        "company",
+        "scene",
+        "baseline_scene",
+        "member",
+        "role",
+        "kind",
+        "label",
+        "mix",
+        "partition",
+        "baseline",
+    ]
+    return table[kept]

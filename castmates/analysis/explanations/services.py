@@ -1,0 +1,102 @@
+"""Windows of open-loop services -> what was answered, and how late, at each load and beside each neighbour.
+
+Every launch gives one value of a quantile, the geometric mean over its windows, so that Student's t goes over launches,
+as for effects. Loads of one service are those of workloads whose commands differ in nothing but `--load`.
+"""
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.explanations.conditions import conditions
+from castmates.analysis.explanations.latency import latencies
+from castmates.analysis.explanations.steps import QUANTILES
+from castmates.analysis.statistics.intervals import estimate, ratio
+from castmates.analysis.statistics.pairs import planned
+from castmates.results.columns.services import SERVICES
+from castmates.results.columns.study import frame
+from castmates.study.services import load_of, same_service, service_members
+from castmates.study.spec import Member, Plan
+from castmates.study.wanted import BETWEEN
+
+KEEPS_UP = 0.97  # share of the load that a service answers, at least, or it is saturated
+_LONG = ["row", "platform"]
+
+
+def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """A row per service, scene and platform: its load, what it answered of it, and how late."""
+    members = service_members(plan)
+    own = planned(windows, plan)
+    own = own[own["valid"] & own["member"].isin(members) & (own["offered"] > 0)]
+    if own.empty:
+        return frame([], SERVICES)
+    known = own.merge(conditions(plan), on=["company", "scene", "member"], suffixes=("_window", ""))
+    answered = known.assign(difference=np.log(known["answered"].where(known["answered"] > 0) / known["offered"]))
+    share = estimate(answered.dropna(subset=["difference"]), by=_LONG)
+    table = known.groupby(_LONG, observed=True, sort=False).agg(
+        dict.fromkeys(("member", "role", "kind", "label", "mix", "partition"), "first")
+        | {"offered": "mean", "answered": "mean", "unanswered": "mean"}
+    )
+    table = table.assign(
+        answered_share=ratio(share["log"]), share_low=ratio(share["log_low"]), share_high=ratio(share["log_high"]),
+        blocks=share["blocks"],
+    ).reset_index()  # fmt: skip
+    table = table.rename(columns={"label": "scene"}).assign(
+        study=plan.study,
+        machine=plan.machine,
+        workload=table["member"].map(workload_of),
+        load=[
+            load_of(members[name]) or offered for name, offered in zip(table["member"], table["offered"], strict=True)
+        ],
+        service=table["member"].map(_names(members)),
+        antagonists=[_beside(str(kind), str(mix)) for kind, mix in zip(table["kind"], table["mix"], strict=True)],
+        saturated=table["answered_share"] < KEEPS_UP,
+        blocks=table["blocks"].fillna(0),
+    )
+    table = table.merge(_wide(latencies(plan, own, [])), on=["member", "scene", "platform"], how="left")
+    table = table.sort_values(["service", "platform", "partition", "antagonists", "load"], kind="stable")
+    return table[list(SERVICES)].astype(dict(SERVICES)).reset_index(drop=True)
+
+
+def without_saturated(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """The windows, in which a service that is saturated alone has no speed: there is nothing to compare others with."""
+    table = services(plan, windows)
+    alone = table.loc[table["saturated"] & table["kind"].isin(["solo", "alone"]), ["member", "platform"]]
+    if alone.empty:
+        return windows
+    mine = pd.MultiIndex.from_frame(windows[["member", "platform"]]).isin(pd.MultiIndex.from_frame(alone))
+    return windows.assign(rate=windows["rate"].mask(mine), later=windows["later"].mask(mine))
+
+
+def _wide(latency: pd.DataFrame) -> pd.DataFrame:
+    """The quantiles of a member and scene in one row."""
+    place, values = ["member", "scene", "platform"], ["ms", "ms_low", "ms_high", "ratio", "ratio_low", "ratio_high"]
+    wide = latency.drop_duplicates([*place, "quantile"]).pivot(index=place, columns="quantile", values=values)
+    wide.columns = wide.columns.map(lambda name: f"{name[1]}_{name[0]}")
+    return wide.reindex(columns=[f"{quantile}_{value}" for quantile in QUANTILES for value in values]).reset_index()
+
+
+def _names(members: dict[str, Member]) -> dict[str, str]:
+    """What each member's service is called: what the names of its workloads begin with, where that is its alone."""
+    groups: dict[object, list[str]] = {}
+    for name, member in members.items():
+        groups.setdefault(same_service(member), []).append(name)
+    common = [_common([workload_of(each) for each in group]) for group in groups.values()]
+    names: dict[str, str] = {}
+    for group, short in zip(groups.values(), common, strict=True):
+        names |= dict.fromkeys(group, short if common.count(short) == 1 else workload_of(group[0]))
+    return names
+
+
+def _common(names: Sequence[str]) -> str:
+    if len(set(names)) == 1:
+        return names[0]
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return "".join(letters[0] for letters in same).rstrip("-_.0123456789") or names[0]
+
+
+def _beside(kind: str, mix: str) -> str:
+    return "+".join(mix.partition(BETWEEN)[0].split("+")[1:]) if kind == "corun" else ""

@@ -1,0 +1,121 @@
+"""The losses that a study has measured: those of its leads, and those of its antagonists.
+
+A mix shows what each of its members loses beside all the others, so `a+b` also shows what b loses beside a. Where a
+pair was measured with either of them as the lead, the lead's loss counts: its baseline is measured more often.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.prediction.losses import Loss
+from castmates.study.class_names import without_class
+from castmates.study.masks import popcount
+from castmates.study.schemata import mask_of, overlap
+from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
+from castmates.study.wanted import place_of
+
+BASELINES = {"lead": "solo", "antagonist": "alone"}
+NEAR = ("", "core", "llc")  # places of antagonists on other cores around the lead's last-level cache
+OTHERWISE = "otherwise"  # the processor held another partition than was asked
+
+Place = tuple[str, tuple[str, ...], int | None]  # job, those beside it in order, ways of its own
+
+
+@dataclass(frozen=True)
+class MeasuredLosses:
+    """Losses by job, company and ways."""
+
+    known: Mapping[Place, Loss]
+
+    def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
+        """What was measured of exactly this."""
+        return self.known.get((job, tuple(sorted(beside)), ways))
+
+
+def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]) -> MeasuredLosses:
+    """From the table of effects; `caches` has the last-level cache of each CPU, as far as it is known."""
+    mixes = _sharing(plan, caches)
+    found: dict[Place, dict[str, list[Loss]]] = defaultdict(lambda: defaultdict(list))
+    wanted = effects["role"].map(BASELINES) == effects["baseline"]
+    for row in effects[wanted & effects["slowdown"].notna() & (effects["held"] != OTHERWISE)].to_dict("records"):
+        if place := _place(row, mixes):
+            loss = Loss(row["degradation_pct"], row["degradation_low"], row["degradation_high"], "measured")
+            found[place][row["role"]].append(loss)
+    return MeasuredLosses({place: _one(roles.get("lead") or roles["antagonist"]) for place, roles in found.items()})
+
+
+def around_one_cache(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]) -> pd.DataFrame:
+    """The effects of mixes whose members all share one last-level cache, each on cores of its own."""
+    mixes = _sharing(plan, caches)
+    return effects[[place in mixes for place in zip(effects["mix"], effects["partition"], strict=True)]]
+
+
+def _sharing(plan: Plan, caches: Mapping[int, int]) -> dict[tuple[str, str], tuple[Mix, Partition | None]]:
+    """By name and partition: the mixes of which all members share one last-level cache, each on cores of its own."""
+    cpus = {member.name: member.cpus for block in plan.blocks for member in block.company.members}
+    found: dict[tuple[str, str], tuple[Mix, Partition | None]] = {}
+    for mix in plan.mixes:
+        around = {caches.get(cpu) for name in (mix.lead, *mix.antagonists) for cpu in cpus.get(name, ())}
+        if mix.antagonists and place_of(mix.name) in NEAR and len(around) == 1:
+            for partition in mix.partitions or (None,):
+                found[mix.name, partition.name if partition else UNMANAGED] = (mix, partition)
+    return found
+
+
+def _place(row: Mapping[Any, Any], mixes: Mapping[tuple[str, str], tuple[Mix, Partition | None]]) -> Place | None:
+    """What a row is about; None where its members share less than a cache, or more than a cache."""
+    if (row["mix"], row["partition"]) not in mixes:
+        return None
+    mix, partition = mixes[row["mix"], row["partition"]]
+    others = [name for name in (mix.lead, *mix.antagonists) if name != row["member"]]
+    ways = None if partition is None else own_ways(mix, partition).get(row["member"])
+    if partition is not None and ways is None:
+        return None
+    job, *beside = (workload_of(without_class(name)) for name in (row["member"], *others))
+    return job, tuple(sorted(beside)), ways
+
+
+def own_ways(mix: Mix, partition: Partition) -> Mapping[str, int]:
+    """By member: its ways, where every member has ways that no other fills, and nothing else is limited."""
+    members = (mix.lead, *mix.antagonists)
+    shares = {share.member: share for share in partition.shares if share.member != REST}
+    if set(shares) != set(members) or any(share.bandwidth or share.quota or share.code for share in shares.values()):
+        return {}
+    if any(overlap(shares[one], shares[other]) for one, other in combinations(members, 2)):
+        return {}
+    masks = {member: mask_of(share) for member, share in shares.items()}
+    return {member: popcount(mask) for member, mask in masks.items() if mask is not None}
+
+
+def _one(losses: Sequence[Loss]) -> Loss:
+    """Of several members, or several classes of partitions, that come to the same: their mean, between all ends."""
+    if len(losses) == 1:
+        return losses[0]
+    return Loss(
+        pct=from_log(math.fsum(log_of(loss.pct) for loss in losses) / len(losses)),
+        low=_end(min, (loss.low for loss in losses)),
+        high=_end(max, (loss.high for loss in losses)),
+        source="measured",
+    )
+
+
+def _end(of: Any, ends: Iterable[float]) -> float:  # noqa: ANN401 (min or max)
+    values = list(ends)
+    return math.nan if any(map(math.isnan, values)) else float(of(values))
+
+
+def log_of(pct: float) -> float:
+    """The logarithm of the slowdown."""
+    return -math.log1p(-pct / 100)
+
+
+def from_log(log: float) -> float:
+    """The loss in per cent of the logarithm of a slowdown."""
+    return -100 * math.expm1(-log)

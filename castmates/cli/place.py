@@ -1,0 +1,153 @@
+"""The command `castmates place`: which jobs should share which last-level cache."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from castmates.cli.arguments import AsJson, Cores, StudyFile
+from castmates.cli.screen import console, rows_of, show_json
+from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from castmates.pipeline.place import Request
+    from castmates.report.grouping.shown import Shown
+
+SOLVING = 60.0
+
+
+def place(
+    study: StudyFile,
+    jobs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A YAML file with the keys of `place`: jobs, domains, cores … The study's if left out."
+        ),
+    ] = None,
+    machine: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Place on the machine that `castmates doctor --capture` wrote into this file."
+        ),
+    ] = None,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Measure the best three groupings afresh, each group by itself.")
+    ] = False,
+    blocks: Annotated[
+        int | None, typer.Option(min=3, max=10_000, help="Fresh launches; the study's own number, and at least 3.")
+    ] = None,
+    cores: Cores = "all",
+    only_write: Annotated[
+        bool, typer.Option("--only-write", help="With --confirm: write the study files and measure nothing.")
+    ] = False,
+    solver: Annotated[
+        Literal["auto", "exhaustive", "milp"],
+        typer.Option(help="auto: try all groupings where they are few, else an integer programme (HiGHS)."),
+    ] = "auto",
+    seconds: Annotated[
+        float, typer.Option(min=1.0, max=86_400.0, help="That the integer programme may take for each grouping.")
+    ] = SOLVING,
+    as_json: AsJson = False,
+) -> None:
+    """Show which jobs should share a cache, for a limit on what each may lose, and what that gains."""
+    from castmates.pipeline.place import advised, request_of
+    from castmates.pipeline.place_confirm import write_studies
+    from castmates.pipeline.snakemake import sweep
+    from castmates.project import load
+    from castmates.report.grouping.page import write
+
+    if only_write and not confirm:
+        raise CastmatesError("--only-write needs --confirm: without it nothing is measured.")
+    request = request_of(load(study), jobs, machine)
+    advice = advised(request, solver, seconds)
+    command = f"castmates place {study}" + (f" --jobs {jobs}" if jobs else "") + " --confirm"
+    if confirm and advice.found.best:
+        files = write_studies(request, advice, blocks)
+        for file in files:
+            typer.echo(f"written: {file}", err=as_json)
+        for file in [] if only_write else files:
+            sweep(file, cores, lambda line: typer.echo(line, err=as_json), shows_result=False)
+    shown = _shown(request, advice, command)
+    written = write(shown, request.project.results.place)
+    if as_json:
+        _print_json(shown)
+    else:
+        _print(shown)
+    for file in written:
+        typer.echo(file, err=as_json)
+    if not advice.found.best:
+        raise CastmatesError(f"{request.origin}: no grouping of these jobs can be judged; see above what is lacking.")
+
+
+def _shown(request: "Request", advice: object, command: str) -> "Shown":
+    from castmates.analysis.grouping.advice import Advice
+    from castmates.pipeline.place_confirm import fresh_losses
+    from castmates.report.grouping.shown import Shown
+
+    assert isinstance(advice, Advice)
+    fresh, refused = fresh_losses(request, advice)
+    return Shown(advice, fresh, tuple(refused), request.project.study.title, command)
+
+
+def _print_json(shown: "Shown") -> None:
+    from castmates.report.grouping.words import sentences
+
+    found = shown.advice.found
+    show_json(
+        {
+            "study": shown.advice.place.study,
+            "platform": shown.advice.place.platform,
+            "machine": shown.advice.place.machine,
+            "solver": found.how,
+            "groups": found.groups,
+            "compared": found.seen,
+            "gap_points": found.gap,
+            "sentences": sentences(shown),
+            "groupings": rows_of(shown.groupings),
+            "ways": rows_of(shown.ways),
+            "unknown": [list(pair) for pair in shown.advice.unknown],
+            "confirm": shown.command,
+        }
+    )
+
+
+def _print(shown: "Shown") -> None:
+    from castmates.report.grouping.words import schemata, sentences, task
+
+    where = console()
+    if shown.origin:
+        where.print(shown.origin.upper(), style="bold red", markup=False)
+    where.print(f"{task(shown)}.", markup=False)
+    for sentence in sentences(shown):
+        where.print(f"• {sentence}", markup=False)
+    for rank in sorted(set(shown.groupings["rank"])):
+        where.print()
+        where.print(_table(shown, rank))
+        for line in schemata(shown, rank):
+            where.print(f"  {line}", markup=False)
+    where.print()
+
+
+def _table(shown: "Shown", rank: int) -> "Table":
+    """A row per job of a grouping."""
+    from rich.table import Table
+
+    from castmates.analysis.grouping.advice import RANKS
+    from castmates.report.grouping.words import fresh_words, limit_words, loss_words
+    from castmates.report.results import records
+    from castmates.report.text.words import number
+
+    rows = records(shown.groupings[shown.groupings["rank"] == rank])
+    mean = shown.advice.found.best[rank - 1].mean_loss
+    table = Table(box=None, title=f"{RANKS[rank - 1]} grouping: {number(mean)} % lost on average", title_justify="left")
+    masks, fresh = any(row["mask"] for row in rows), any(row["confirmed_in"] for row in rows)
+    heads = ["cache", "job", "beside", *(["ways"] if masks else []), "loses (%)", "known from", "limit"]
+    for head in [*heads, *(["fresh launches (%)"] if fresh else [])]:
+        table.add_column(head, overflow="fold")
+    for row in rows:
+        ways = [str(row["ways"]) if row["mask"] else "shared"] if masks else []
+        cells = [str(row["domain"]), row["job"], row["beside"], *ways, loss_words(row), row["source"], limit_words(row)]
+        table.add_row(*cells, *([fresh_words(row)] if fresh else []))
+    return table

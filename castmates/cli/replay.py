@@ -1,0 +1,163 @@
+"""The command `castmates replay`: a published study is measured again here, and held against what was published."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from castmates.cli.arguments import AsJson, Cores, complete_study
+from castmates.cli.screen import console, rows_of, show_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from castmates.pipeline.replay import Replay
+    from castmates.report.comparison.replay import Replayed
+    from castmates.results.published import Published
+
+SHOWN = 40  # rows in a terminal
+DIFFERENCES = 16
+
+
+def replay(
+    published: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder that `castmates paper` wrote, a folder results/<study>, or "
+            "blocks/<company>/<number> inside one of them.",
+            metavar="PUBLISHED",
+            show_default=False,
+            autocompletion=complete_study,
+        ),
+    ],
+    lead: Annotated[str, typer.Option(metavar="NAME", help="Only the mixes of this lead.")] = "",
+    blocks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10_000, metavar="N", help="Launches of each program; as many as were published if left out."
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the replay; the study's name with -replay if left out.")
+    ] = "",
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0001, max=0.9999, help="The largest difference that counts as none; the study's if left out."
+        ),
+    ] = None,
+    cores: Cores = "all",
+    only_write: Annotated[bool, typer.Option("--only-write", help="Write the study and measure nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a published study, or one block of it, again on this machine; show which effects agree.
+
+    The same command goes on after an interruption. It ends with 0 if every effect agrees, 3 if one differs, and 4 if
+    none differs and some are undecided.
+    """
+    from castmates.english import printable
+    from castmates.pipeline import snakemake
+    from castmates.pipeline.replay import Asked, prepare
+    from castmates.rdt.captured import facts_here
+    from castmates.results.published import find_published
+
+    source = find_published(published)
+    wish = Asked(lead, blocks, name)
+    prepared = prepare(source, wish, facts_here)
+    typer.echo(f"study: {prepared.file}", err=True)
+    for line in _beforehand(prepared):
+        typer.echo(printable(line), err=True)  # a stranger wrote the commands in it
+    if only_write:
+        return
+    snakemake.sweep(prepared.file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
+    found = _compared(source, prepared, margin)
+    files = _write(found, prepared)
+    if as_json:
+        show_json(_data(found))
+    else:
+        _print(found)
+    for file in files:
+        typer.echo(file, err=as_json)
+    raise typer.Exit(found.status)
+
+
+def _beforehand(prepared: "Replay") -> "Iterator[str]":
+    """What is known to differ before hours are spent on it."""
+    from castmates.report.comparison.differences import other_work
+
+    yield from prepared.notes
+    for what, there, here in other_work([prepared.published.plan, prepared.plan]):
+        yield f"{what}: {here} here, {there} in the published study."
+
+
+def _compared(source: "Published", prepared: "Replay", margin: float | None) -> "Replayed":
+    from castmates.pipeline.replay import without_controls
+    from castmates.report.comparison.replay import replay_of
+    from castmates.report.comparison.replay_words import control_notes
+    from castmates.results.columns.study import STAMPS
+    from castmates.results.find import read_measured
+    from castmates.results.folder import StudyFolder
+    from castmates.results.published_study import published_effects
+    from castmates.results.tables import Tables
+
+    folder = StudyFolder.of(prepared.plan.study)
+    stamps = Tables(folder, prepared.file).later("stamps", STAMPS)
+    notes = [*prepared.notes, *control_notes(stamps)]
+    here = without_controls(read_measured(folder.path))
+    return replay_of(prepared.published, here, margin, source.named, notes, published_effects(source))
+
+
+def _write(found: "Replayed", prepared: "Replay") -> list[Path]:
+    from castmates.report.comparison.replay_folder import write
+
+    return write(found, prepared.file.parent)
+
+
+def _print(found: "Replayed") -> None:
+    from rich.table import Table
+
+    from castmates.report.comparison.replay_words import headline, rows, sentences, stamp
+
+    where = console()
+    for words in filter(None, (found.pair.origin, stamp(found))):
+        where.print(words.upper(), style="bold red", markup=False)
+    first = headline(found)
+    for sentence in sentences(found):
+        where.print(f"• {sentence}", style="bold" if sentence == first else None, markup=False)
+    every = rows(found)
+    partitioned = any(row["partition"] != "unmanaged" for row in every)
+    table = Table(box=None)
+    for head in ("mix", "member", *(["partition"] * partitioned), "against", "published (%)", "here (%)",
+                 "here/published", "together (%)", "verdict", "launches"):  # fmt: skip
+        table.add_column(head, overflow="fold")
+    for row in every[:SHOWN]:
+        place = [row["mix"], row["member"], *([row["where"]] if partitioned else []), row["baseline"]]
+        numbers = [row["said_published"], row["said_here"], row["said_ratio"], row["said_joint"], row["verdict"]]
+        table.add_row(*place, *numbers, f"{row['published_blocks']}, {row['here_blocks']}")
+    if len(every) > SHOWN:
+        table.caption = f"{len(every) - SHOWN} more rows are in replay.csv."
+    where.print()
+    where.print(table)
+    where.print()
+    if not found.differences:
+        where.print("Nothing that was recorded of machines, versions, designs and programs differs.")
+    for sentence in found.differences[:DIFFERENCES]:
+        where.print(f"• {sentence}", markup=False)
+    if len(found.differences) > DIFFERENCES:
+        where.print(f"{len(found.differences) - DIFFERENCES} more differences are on the page.")
+    where.print()
+
+
+def _data(found: "Replayed") -> dict[str, object]:
+    from castmates.report.comparison.replay_words import sentences, stamp
+
+    return {
+        "origin": found.pair.origin,
+        "stamp": stamp(found),
+        "status": found.status,
+        "margin": found.pair.margin,
+        "sentences": sentences(found),
+        "rows": rows_of(found.table),
+        "differences": list(found.differences),
+        "contradictions": list(found.contradictions),
+    }

@@ -1,0 +1,179 @@
+"""A measured study and jobs -> which of them should share which last-level cache."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from castmates.analysis.grouping.advice import Advice, Place
+from castmates.analysis.grouping.groups import Groups
+from castmates.analysis.grouping.milp import TIME_LIMIT
+from castmates.analysis.grouping.problem import Job, Problem
+from castmates.analysis.grouping.search import Solver, search
+from castmates.analysis.grouping.usual import usual
+from castmates.analysis.grouping.way_masks import masks_of
+from castmates.analysis.prediction.composed_losses import best_known
+from castmates.analysis.prediction.losses import Losses
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, around_one_cache, measured_losses
+from castmates.analysis.prediction.predicted import PredictedLosses
+from castmates.errors import CastmatesError
+from castmates.project import Project, on_captured_machine
+from castmates.results.columns.study import EFFECTS
+from castmates.results.plans import read_plan
+from castmates.results.records import read_json
+from castmates.results.tables import Tables
+from castmates.study import cpus
+from castmates.study.model import Workload
+from castmates.study.node_classes import parts_of
+from castmates.study.place_domains import domains_of
+from castmates.study.place_keys import PlaceKeys
+from castmates.study.placement.layout import Layout
+from castmates.study.reading import did_you_mean, read
+from castmates.study.spec import Plan
+
+
+@dataclass(frozen=True)
+class Request:
+    """Whose jobs are placed, and by what the study has measured."""
+
+    project: Project  # of one class of nodes
+    plan: Plan  # of this class
+    keys: PlaceKeys
+    origin: str  # the file in which the jobs are written
+    layout: Layout  # of the machine that they are placed on
+
+    @property
+    def effects(self) -> pd.DataFrame:
+        """What the study has measured of the class."""
+        table = Tables(self.project.results, self.project.study_file).needed("effects", EFFECTS)
+        return table[table["machine"] == self.plan.machine]
+
+
+def request_of(project: Project, jobs_file: Path | None, capture: Path | None) -> Request:
+    """What is asked: by the study's key `place`, or by a file of the same keys."""
+    keys, origin = project.study.place, str(project.study_file)
+    if jobs_file is not None:
+        keys, origin = _keys_of(jobs_file), str(jobs_file)
+    if not keys.jobs:
+        where = f"{origin}: there are no jobs to place; write them under"
+        raise CastmatesError(
+            f"{where} {'`jobs`' if jobs_file else '`place: {jobs: …}`, or give a file with --jobs'}, such as "
+            "`jobs: {dlrm-train: {count: 2, limit: 5%}, stream: 2}`."
+        )
+    for name in keys.jobs:
+        if name not in project.workloads:
+            known = did_you_mean(name, project.workloads)
+            raise CastmatesError(f"{origin}: '{name}' in 'jobs' is not in the catalogue{known}.")
+    plan = read_plan(project.results.plan_file)
+    own, part = _of_class(project, plan, keys, origin)
+    return Request(own, part, keys, origin, _captured(project, capture) if capture else own.layout())
+
+
+def _captured(project: Project, capture: Path) -> Layout:
+    """The captured machine, on which jobs are placed by losses that were measured on its like."""
+    there = on_captured_machine(project, capture)
+    measured = read_json(project.results.machine_file).get("cpu_model")
+    captured = there.elsewhere.processor if there.elsewhere else None
+    if measured and captured and measured != captured:
+        raise CastmatesError(
+            f"{capture}: this machine has the processor {captured}, and the losses of {project.results} were measured "
+            f"on {measured}: they show nothing of it; measure the study there."
+        )
+    return there.layout()
+
+
+def _keys_of(file: Path) -> PlaceKeys:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CastmatesError(f"{file}: the jobs cannot be read: {getattr(problem, 'strerror', problem)}.") from None
+    return read(PlaceKeys, text, str(file))
+
+
+def _of_class(project: Project, plan: Plan, keys: PlaceKeys, origin: str) -> tuple[Project, Plan]:
+    """The project and its plan on the class of nodes that is meant."""
+    classes = {each.name: place for place, each in enumerate(plan.machines)}
+    if not classes:
+        if keys.machine:
+            raise CastmatesError(f"{origin}: 'machine' is '{keys.machine}', but the study has no classes of nodes.")
+        return project, plan
+    if keys.machine not in classes:
+        found = f"is '{keys.machine}'" if keys.machine else "is missing"
+        raise CastmatesError(
+            f"{origin}: 'machine' of the jobs {found}; the study measured several classes of nodes, whose losses are "
+            f"never mixed, so name one: {', '.join(classes)}."
+        )
+    one = next(each for each in project.by_class if each.machine == keys.machine)
+    return one, parts_of(plan)[classes[keys.machine]]
+
+
+def problem_of(request: Request) -> tuple[Problem, tuple[int, ...]]:
+    """The jobs and the domains, and the ids of these."""
+    keys, workloads, cache = request.keys, request.project.workloads, request.plan.cache
+    caches = domains_of(request.layout, keys, request.origin)
+    problem = Problem(
+        jobs=tuple(
+            Job(name, job.count, _cores(workloads[name], name, request.origin), job.limit)
+            for name, job in keys.jobs.items()
+        ),
+        domains=tuple(cores for _, cores in caches),
+        aim=keys.aim,
+        most=keys.most,
+        ways=cache.ways if cache and keys.masks else 0,
+        least_ways=cache.least_ways if cache else 1,
+        worth=100 * request.project.study.margin,
+    )
+    if why := problem.misfit():
+        raise CastmatesError(f"{request.origin}: {why}; place fewer jobs, or more domains.")
+    return problem, tuple(number for number, _ in caches)
+
+
+def _cores(workload: Workload, name: str, origin: str) -> int:
+    if workload.saturate:
+        raise CastmatesError(
+            f"{origin}: '{name}' takes as many CPUs as saturate a memory (`saturate`), which differs between machines; "
+            "place a workload with `cores`."
+        )
+    return workload.cores
+
+
+def losses_of(request: Request) -> Losses:
+    """What is known of losses: the one place where those that are predicted come in."""
+    ours = around_one_cache(request.plan, request.effects, caches_of_cpus(request.project))
+    return best_known(losses_measured(request), PredictedLosses.from_effects(ours))
+
+
+def losses_measured(request: Request) -> MeasuredLosses:
+    """Those that the study has measured."""
+    return measured_losses(request.plan, request.effects, caches_of_cpus(request.project))
+
+
+def caches_of_cpus(project: Project) -> Mapping[int, int]:
+    """The last-level cache of each CPU of the machine that measured."""
+    if project.machine or project.modelled:
+        return {cpu.id: cpu.llc for cpu in project.layout().cpus if cpu.llc is not None}
+    topology = read_json(project.results.machine_file).get("topology") or {}
+    caches = [cache for cache in topology.get("llcs") or () if cache.get("cpus")]
+    return {cpu: number for number, cache in enumerate(caches) for cpu in cpus.parse(str(cache["cpus"]), "llcs")}
+
+
+def advised(request: Request, solver: Solver = "auto", seconds: float = TIME_LIMIT) -> Advice:
+    """The best groupings, and what they gain over the usual ways."""
+    problem, caches = problem_of(request)
+    groups = Groups(problem, losses_of(request))
+    found = search(groups, solver, seconds=seconds)
+    seed, effects = request.project.study.seed, request.effects
+    separate = [group for grouping in found.best for group in grouping.groups if group.ways]
+    platforms = sorted(set(effects["platform"])) or ["measured"]
+    return Advice(
+        place=Place(request.project.study.name, " and ".join(platforms), request.plan.machine),
+        problem=problem,
+        caches=caches,
+        found=found,
+        usual=(usual(groups, "random", seed), usual(groups, "spreading", seed)),
+        pairs={pair: loss for pair, loss in groups.pairs().items() if loss is not None},
+        unknown=tuple(pair for pair, loss in groups.pairs().items() if loss is None),
+        masks={group: masks_of(group, request.plan) for group in separate},
+        cache_ways=request.plan.cache.ways if request.plan.cache else 0,
+    )

@@ -1,0 +1,186 @@
+"""A published study -> the study that measures it again here, in the folder of its results."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.project import load
+from castmates.results.find import Measured, find
+from castmates.results.folder import StudyFolder
+from castmates.results.published import Published
+from castmates.results.published_study import read_published, read_source
+from castmates.results.records import read_json
+from castmates.study.model import Study, Workload
+from castmates.study.node_facts import NodeFacts, difference, recorded
+from castmates.study.reading import read
+from castmates.study.replaying import (
+    Part,
+    catalogue_text,
+    part_of,
+    replaying,
+    self_contained,
+    study_text,
+    workloads_of,
+)
+from castmates.study.spec import Plan
+
+HEAD = "Written by `castmates replay`; the same command writes it again."
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user wants of a replay beside the study."""
+
+    lead: str = ""
+    blocks: int | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A replay that can be measured."""
+
+    file: Path  # its study
+    published: Measured  # what is measured again of the published study
+    plan: Plan  # how it is measured here
+    notes: tuple[str, ...]  # what is not as in the published study, and why
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The published study with its workloads; None where the catalogue here has to do."""
+
+    study: Study
+    workloads: Mapping[str, Workload] | None
+    notes: tuple[str, ...] = ()
+
+
+def prepare(published: Published, asked: Asked, facts_here: Callable[[], NodeFacts]) -> Replay:
+    """Write the study that measures it again; refuse what cannot be measured here."""
+    measured = read_published(published)
+    source = _source(published, measured)
+    part = _part(published, measured.plan, asked)
+    ours = replace(_of_part(measured, part), study=source.study)
+    keeps, notes = _keeps_cpus(source.study, measured, facts_here)
+    study = replaying(source.study, measured.plan, part, asked.blocks, keeps)
+    if asked.name:
+        study = study.model_copy(update={"name": asked.name})
+    file = _write(published, study, source.workloads)
+    plan = load(file).plan()
+    return Replay(file, ours, plan, (*source.notes, *notes))
+
+
+def _source(published: Published, measured: Measured) -> _Source:
+    if published.is_crate:
+        found = read_source(published, measured.plan)
+        study, workloads = found.study, found.workloads
+        if workloads is None:
+            study = self_contained(study, measured.plan).model_copy(update={"workloads": study.workloads})
+        why = "It was published without its workloads, by an earlier version: those of the catalogue here are measured."
+        source = _Source(study, workloads, () if workloads is not None else (why,))
+    else:
+        named = Path(published.named)
+        file = named if named.is_file() and named.suffix in (".yaml", ".yml") else find(published.root)[1]
+        if file is None:
+            raise CastmatesError(
+                f"{published.named}: no study file here has the name of these results, so what to measure is not "
+                "known; name the study's file, or the folder that `castmates paper` writes with it."
+            )
+        project = load(file)
+        source = _Source(self_contained(project.study, measured.plan), workloads_of(measured.plan, project.workloads))
+    if source.study.machines:
+        raise CastmatesError(
+            f"{published.named}: the study has classes of nodes ({', '.join(source.study.machines)}), whose captures "
+            "are files of another machine; replay measures studies of one machine."
+        )
+    return source
+
+
+def _part(published: Published, plan: Plan, asked: Asked) -> Part:
+    """What of it is measured again."""
+    if published.block:
+        return _part_of_block(published, plan, asked)
+    leads = dict.fromkeys(each.lead.workload for each in plan.companies if _has_results(plan, each.id))
+    if asked.lead and asked.lead not in leads:
+        raise CastmatesError(
+            f"--lead is '{asked.lead}', and {published.named} has no such lead (there are: {', '.join(leads)})."
+        )
+    return Part(lead=asked.lead)
+
+
+def _part_of_block(published: Published, plan: Plan, asked: Asked) -> Part:
+    """The mixes of a block's company, with as many rounds as that block had."""
+    if asked.lead:
+        raise CastmatesError(f"--lead is for a whole study, and {published.named} has one lead; leave it out.")
+    company, _, number = published.block.partition("/")
+    wanted = published.block if number else ""
+    blocks = [each for each in plan.blocks if each.company.id == company and wanted in ("", each.path)]
+    if not blocks:
+        raise CastmatesError(f"{published.named}: this block is not in the study's plan.")
+    if not _has_results(plan, company):
+        raise CastmatesError(
+            f"{published.named}: this block measured controls alone, which are no results of the study; replay the "
+            "whole study."
+        )
+    return Part(company=blocks[0].company, rounds=blocks[0].design.rounds if number else None)
+
+
+def _has_results(plan: Plan, company: str) -> bool:
+    """Whether anything but controls is in a company."""
+    results = {mix.identity for mix in plan.mixes}
+    return any(
+        mix.identity in results for block in plan.blocks if block.company.id == company for mix in block.company.mixes
+    )
+
+
+def without_controls(measured: Measured) -> Measured:
+    """The same without launches of controls alone."""
+    return _of_part(measured, Part())
+
+
+def _of_part(measured: Measured, part: Part) -> Measured:
+    """What was measured of this part of the study."""
+    plan = part_of(measured.plan, part)
+    paths = {block.path for block in plan.blocks}
+    both = zip(measured.records, measured.plan.blocks, strict=True)
+    return replace(measured, plan=plan, records=tuple(record for record, block in both if block.path in paths))
+
+
+def _keeps_cpus(study: Study, measured: Measured, facts_here: Callable[[], NodeFacts]) -> tuple[bool, tuple[str, ...]]:
+    """Whether CPU lists of the study hold here, and what is done where they do not."""
+    lists = [text for text in (study.placement.lead, study.placement.antagonists) if text]
+    if study.platform == "modelled" or not lists:
+        return True, ()
+    there = recorded(measured.machine)
+    why = "its topology was not recorded" if there is None else difference(there, facts_here())
+    if not why:
+        return True, ()
+    return False, (
+        f"The study's CPU lists ({', '.join(lists)}) belong to the published machine (here, {why}): the rules of "
+        "placement choose CPUs here.",
+    )
+
+
+def _write(published: Published, study: Study, workloads: Mapping[str, Workload] | None) -> Path:
+    """Write the study and its workloads, unless they are there already; another replay is never replaced."""
+    folder = StudyFolder.of(study.name)
+    origin = published.digest if published.is_crate else str(published.root.resolve())
+    known = read_json(folder.replay_origin_file).get("published")
+    if known != origin and folder.path.exists():
+        what = "of something else" if known is None else "of another published study"
+        raise CastmatesError(f"{folder} has results {what}; give the replay another name with --name.")
+    file, text = folder.replay_study_file, study_text(study, HEAD)
+    read(Study, text, str(file))
+    texts = {
+        folder.replay_origin_file: json.dumps({"published": origin, "named": published.named}, indent=1) + "\n",
+        file: text,
+    }
+    if workloads is not None:
+        texts[folder.replay_workloads_file] = catalogue_text(workloads, HEAD)
+    for place, content in texts.items():
+        if not place.is_file() or place.read_text(encoding="utf-8") != content:
+            replace_text(place, content)
+    return file

@@ -1,0 +1,105 @@
+"""Looks of an adaptive study: which mixes go on, which cells of curves are added, and so which blocks are needed."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from castmates.analysis.design.adaptive import Asked, Known, Look, decide
+from castmates.analysis.design.adaptive_known import known
+from castmates.results.adaptive_looks import CELLS, read_adaptive_look
+from castmates.results.block_tables import read_windows
+from castmates.results.folder import StudyFolder
+from castmates.results.looks import went_on
+from castmates.study.adaptive_words import reason
+from castmates.study.curves import curves
+from castmates.study.looks import needed, part_of
+from castmates.study.questions import Question, questions
+from castmates.study.spec import UNMANAGED, Plan
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a study asks."""
+
+    limit_pct: float | None
+    margin: float
+
+
+def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Terms) -> dict[str, Any]:
+    """What a look leaves: judged by the windows on disk of the blocks that it and the looks before it need."""
+    paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
+    windows = read_windows([folder.block(path) for path in paths])
+    found = known(part_of(plan, paths), windows)
+    asks = questions(plan.mixes, terms.limit_pct, terms.margin)
+    look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
+    before = _before(plan, folder, number, found)
+    asked = decide(look, found, before)
+    went_on_before = {each.identity for each in before if each.goes_on}
+    going = {each.identity for each in asked if each.goes_on}
+    later = {path.rpartition("/")[0] for added in plan.looks[number:] for path in added}
+    companies = [
+        company.id
+        for company in plan.companies
+        if company.id in later and any(mix.identity in going for mix in company.mixes)
+    ]
+    full = sum(len(block.company.scenes) * block.design.rounds for block in plan.blocks)
+    return {
+        "look": number,
+        "full_windows": full,
+        "companies": companies,
+        CELLS: [
+            cell | {"is_news": (cell["identity"] in went_on_before) != cell["goes_on"]}
+            for cell in _cells(plan, asked, asks, found)
+        ],
+    }
+
+
+def text_of(look: Mapping[str, Any]) -> str:
+    """The file of a look."""
+    return json.dumps(look, indent=1) + "\n"
+
+
+def _left(plan: Plan, number: int) -> int:
+    """How many launches of a company the later looks may add, at most."""
+    counts: dict[str, int] = {}
+    for path in (path for added in plan.looks[number:] for path in added):
+        company = path.rpartition("/")[0]
+        counts[company] = counts.get(company, 0) + 1
+    return max(counts.values(), default=0)
+
+
+def _before(plan: Plan, folder: StudyFolder, number: int, found: Mapping[str, Known]) -> list[Asked]:
+    """What the look before left; before the first one, every mix that was measured, and all but the later ones."""
+    if number > 1:
+        cells = read_adaptive_look(folder.look_file(number - 1))[CELLS]
+        keys = [name for name in Asked.__dataclass_fields__ if name != "why"]
+        return [Asked(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
+    measured = {identity for identity, each in found.items() if each.launches}
+    identities = dict.fromkeys(mix.identity for mix in plan.mixes)
+    return [Asked(identity) for identity in identities if identity in measured or identity not in plan.later]
+
+
+def _cells(
+    plan: Plan, asked: Sequence[Asked], asks: Mapping[str, Question], found: Mapping[str, Known]
+) -> list[dict[str, Any]]:
+    mixes = {mix.identity: mix for mix in plan.mixes}
+    cells = []
+    for each in asked:
+        mix, now = mixes[each.identity], found.get(each.identity, Known(0, math.nan, math.inf))
+        partition = mix.partitions[0].name if mix.partitions else UNMANAGED
+        content = {key: value for key, value in asdict(each).items() if key != "why"}
+        cells.append(
+            {"mix": mix.name, "partition": partition}
+            | content
+            | {"question": asks[each.identity].kind, "edge_pct": _loss(asks[each.identity].edge)}
+            | {"loss_pct": _loss(now.log), "low_pct": _loss(now.low), "high_pct": _loss(now.high)}
+            | {"added": each.why, "why": reason(each, asks[each.identity])}
+        )
+    return cells
+
+
+def _loss(log: float) -> float | None:
+    """A slowdown's logarithm as a loss in per cent; None where there is none."""
+    return round(-100 * math.expm1(-log), 3) if math.isfinite(log) else None

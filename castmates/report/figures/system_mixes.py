@@ -1,0 +1,164 @@
+"""The figure `system_mixes`: STP and ANTT of every random mix, pair or mix of a group, sorted, with their means."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from castmates.analysis.effects.system import ANTT, STP
+from castmates.report.figures.neighbours import other_looks
+from castmates.report.figures.panels import Grid, drawn_grid, lines_across
+from castmates.report.figures.style import GREY, PAGE, SMALL, Look, empty_figure, styled
+from castmates.report.figures.values import with_value
+from castmates.report.results import Results, records
+from castmates.report.text.over_mixes import sentences
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.study.class_names import class_of, without_class
+from castmates.study.spec import UNMANAGED
+
+ROOM = Grid(width=PAGE, axes=2.1, above=0.14, below=0.46, left=0.55, right=0.1)
+SHOWN = (STP, ANTT)
+TITLES = {"random": "Random mixes", "pairs": "All pairs", "groups": "Pairs in groups"}
+BETWEEN = 1.0  # mixes of one size and of the next, in mixes
+FEW = 30  # points, up to which each has a large mark
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One metric of one set on one platform."""
+
+    title: str
+    metric: str
+    mixes: pd.DataFrame  # sorted, fewest neighbours first
+    means: dict[int, dict[str, object]]  # by number of neighbours
+
+
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
+    """The figure and its source data."""
+    source = sorted_mixes(results)
+    with styled():
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        return _figure(list(_panels(results, source)), results), source
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    known = sorted_mixes(results)["value"].notna().any()
+    return "" if known else f"No random mix, pair or group has a whole launch in the study {results.name}."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure."""
+    source = sorted_mixes(results)
+    means = results.system_over_mixes
+    drawn = bool(means["all_value"].notna().any())
+    of = units(source["blocks"])
+    known = source["low"].notna().any()
+    marks = (
+        f"Marks: 95 % t intervals between launches ({of}). " if known else f"Too few launches for intervals ({of}). "
+    )
+    whose = "all mixes that could have been drawn" if drawn else "these mixes"
+    band = f"Lines: the mean over {whose}; bands: its 95 % intervals. " if means["low"].notna().any() else ""
+    return f"Every mix, sorted among those with as many neighbours. {marks} ({of}). {band}"
+
+
+def alternative(results: Results) -> str:
+    """The figure in words."""
+    return " ".join(sentences(results)) or lacking(results)
+
+
+def sorted_mixes(results: Results) -> pd.DataFrame:
+    """A row per set, mix and metric without a partition, in the order in which they stand."""
+    table = results.system
+    rows = table[(table["partition"] == UNMANAGED) & table["metric"].isin(SHOWN)]
+    names = rows["mix"].astype(str).map(without_class)
+    parts = [
+        rows[names.isin(each.mixes)].assign(set=each.name, neighbours=lambda own: own["members"] - 1)
+        for each in results.plan.sets
+    ]
+    if not parts:
+        return rows.iloc[:0].assign(set="", neighbours=0)
+    keys = ["set", "platform", "metric", "neighbours", "value"]
+    return pd.concat(parts, ignore_index=True).sort_values(keys, ascending=[True, True, False, True, True])
+
+
+def _panels(results: Results, source: pd.DataFrame) -> Iterator[Panel]:
+    means = results.system_over_mixes
+    means = means[means["partition"] == UNMANAGED]
+    classes = source["mix"].astype(str).map(class_of)
+    platforms = source["platform"].nunique()
+    for (name, platform, machine), part in source.groupby([source["set"], source["platform"], classes], sort=False):
+        where = [str(word) for word in (machine, platform if platforms > 1 else "") if word]
+        beside = f" ({', '.join(where)})" if where else ""
+        for metric in SHOWN:
+            own = part[(part["metric"] == metric) & part["value"].notna()]
+            of_all = means[
+                (means["set"] == name)
+                & (means["platform"] == platform)
+                & (means["machine"] == machine)
+                & (means["metric"] == metric)
+            ]
+            known = {int(row["neighbours"]): row for row in records(of_all) if not pd.isna(row["neighbours"])}
+            if len(own):
+                yield Panel(f"{TITLES[str(name)]}: {metric}{beside}", metric, own, known)
+
+
+def _figure(panels: Sequence[Panel], results: Results) -> Figure:
+    sizes = sorted({int(size) for panel in panels for size in panel.mixes["neighbours"]})
+    looks = other_looks(results, [f"{size} neighbours" for size in sizes])
+    key = "a mark is a mix; lines and bands: means over mixes, with 95 % intervals"
+    drawn = drawn_grid([panel.title for panel in panels], key, results, ROOM)
+    for axes, panel in zip(drawn.places, panels, strict=False):
+        _panel(axes, panel, dict(zip(sizes, looks.values(), strict=True)))
+    drawn.labels("mixes, sorted by the metric", "")
+    return drawn.figure
+
+
+def _panel(axes: Axes, panel: Panel, looks: dict[int, Look]) -> None:
+    at, middles = 0.0, []
+    for size, rows in panel.mixes.groupby("neighbours", sort=True):
+        places = [at + place for place in range(len(rows))]
+        _mixes(axes, panel.metric, places, rows, looks[int(str(size))], len(panel.mixes) <= FEW)
+        if mean := panel.means.get(int(str(size))):
+            _mean(axes, places, mean, looks[int(str(size))][0])
+        middles.append((sum(places) / len(places), counted(int(str(size)), "neighbour")))
+        at = places[-1] + 1 + BETWEEN
+    axes.set_xlim(-1, at - BETWEEN)
+    axes.set_xticks([middle for middle, _ in middles], [words for _, words in middles], fontsize=SMALL)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.tick_params(axis="x", length=0)
+    axes.axhline(1.0, color=GREY, linewidth=0.6, zorder=1)
+    lines_across(axes, "y")
+
+
+def _mixes(axes: Axes, metric: str, places: Sequence[float], rows: pd.DataFrame, look: Look, large: bool) -> None:
+    colour, marker = look
+    found = records(rows)
+    for x, row in zip(places, found, strict=True):
+        if not math.isnan(row["low"]):
+            axes.plot([x, x], [row["low"], row["high"]], color=colour, linewidth=0.7, zorder=3)
+    values = [row["value"] for row in found]
+    marks = axes.scatter(places, values, s=16 if large else 8, marker=marker, color=colour, linewidths=0, zorder=4)
+    with_value(marks, *(f"{plain(row['mix'])}: {metric} {_with_ends(row, '')}" for row in found))
+
+
+def _mean(axes: Axes, places: Sequence[float], mean: dict[str, object], colour: str) -> None:
+    """The mean over all mixes like these or, where these are all, over these; and its interval."""
+    prefix = "" if math.isnan(float(str(mean["all_value"]))) else "all_"
+    value, low, high = (float(str(mean[f"{prefix}{end}"])) for end in ("value", "low", "high"))
+    ends = [places[0] - 0.5, places[-1] + 0.5]
+    (line,) = axes.plot(ends, [value, value], color=colour, linewidth=0.9, zorder=2)
+    with_value(line, f"mean: {_with_ends(mean, prefix)}")
+    if not math.isnan(low):
+        axes.fill_between(ends, low, high, color=colour, alpha=0.2, linewidth=0, zorder=1)
+
+
+def _with_ends(row: dict[str, object], prefix: str) -> str:
+    value, low, high = (float(str(row[f"{prefix}{end}"])) for end in ("value", "low", "high"))
+    return number(value, 2) + ("" if math.isnan(low) else f" {interval(low, high, 2)}")

@@ -1,0 +1,95 @@
+"""Reads what the looks of an adaptive study decided, and fills in what its launches leave out by that."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
+from castmates.study.adaptive import look_before, skipped_at
+from castmates.study.decisions import with_skipped
+from castmates.study.plan_text import Launch
+from castmates.study.spec import Block, Plan
+
+CELLS = "cells"  # what a look at mixes has, and one at the precision has not
+OF_CELL = ("identity", "mix", "partition", "launches", "answer", "answered_after", "goes_on", "why", "is_news")
+Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that was asked for what is known and decided
+
+
+def is_adaptive(file: Path) -> bool:
+    """Whether this is a look of an adaptive study."""
+    try:
+        return CELLS in json.loads(file.read_bytes())
+    except (OSError, ValueError, TypeError):
+        return False  # whoever reads it as the other kind reports what is wrong with it
+
+
+def read_adaptive_look(file: Path) -> Look:
+    """What one look decided."""
+    try:
+        look = json.loads(file.read_bytes())
+        cells = [{key: cell[key] for key in OF_CELL} | cell for cell in look[CELLS]]
+        numbers = {key: int(look[key]) for key in ("look", "full_windows")}
+        return {**numbers, "companies": list(look["companies"]), CELLS: cells}
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise CastmatesError(
+            f"{file}: this is not what a look leaves ({type(problem).__name__}); remove it and run the same "
+            "command again."
+        ) from None
+
+
+def read_adaptive_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
+    """The looks that were taken, in their order, up to the one after which nothing went on."""
+    looks: list[Look] = []
+    for number in range(1, len(plan.looks) + 1):
+        if not (file := folder.look_file(number)).is_file():
+            break
+        if not is_adaptive(file):
+            break
+        looks.append(read_adaptive_look(file))
+        if not looks[-1]["companies"]:
+            break
+    return looks
+
+
+def going_on(look: Look) -> list[str]:
+    """Identities of the mixes that go on after a look."""
+    return [cell["identity"] for cell in look[CELLS] if cell["goes_on"]]
+
+
+def as_decided(plan: Plan, folder: StudyFolder) -> Plan:
+    """The plan with the mixes that launches leave out, as far as looks decided that; a measured one keeps its own."""
+    if not plan.later and not any(block.design.adaptive for block in plan.blocks):
+        return plan
+    looks = [frozenset(going_on(look)) for look in read_adaptive_looks(plan, folder)]
+    number_of = {path: number for number, added in enumerate(plan.looks) for path in added}
+
+    def skipped(block: Block) -> tuple[str, ...]:
+        number = number_of.get(block.path, 0)
+        if block.skipped or number > len(looks):
+            return block.skipped
+        return skipped_at(block.company, looks[number - 1] if number else None, plan.later)
+
+    return with_skipped(plan, skipped)
+
+
+def decided_launch(
+    launch: Launch, looks: Sequence[Collection[str]], later: Collection[str], folder: StudyFolder
+) -> Launch:
+    """A launch with the mixes that it leaves out; refused where its look has not been taken."""
+    block = launch.block
+    number = look_before(block.path, looks)
+    file = folder.look_file(number)
+    if number and not file.is_file():
+        raise CastmatesError(
+            f"what the block '{block.path}' measures is decided by look {number} of the study, which has not been "
+            "taken: run the sweep."
+        )
+    measured = going_on(read_adaptive_look(file)) if number else None
+    skipped = skipped_at(block.company, measured, later)
+    if len(skipped) == len(block.company.mixes):
+        raise CastmatesError(
+            f"look {number} of the study lets no mix of the block '{block.path}' go on: there is nothing to measure."
+        )
+    return launch._replace(block=block.model_copy(update={"skipped": skipped}))

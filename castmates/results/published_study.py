@@ -1,0 +1,101 @@
+"""Reads what a published study measured, as a comparison takes it, and the study that it came from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from castmates.errors import CastmatesError
+from castmates.results.columns.block import RECORD
+from castmates.results.crate import DATA, MACHINE, PLAN, STUDY, TABLES, WORKLOADS
+from castmates.results.find import NEEDED, Measured, read_measured
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
+from castmates.results.published import Published
+from castmates.results.records import read_json, read_record
+from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.reading import read
+from castmates.study.spec import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a crate says of the study that it publishes."""
+
+    study: Study
+    workloads: Mapping[str, Workload] | None  # None: an earlier version published it without them
+
+
+def read_published(published: Published) -> Measured:
+    """What was measured: from the tables and records of a crate, or from the blocks of results."""
+    if not published.is_crate:
+        return read_measured(published.root)
+    folder = StudyFolder(published.root)
+    published.checked(PLAN)
+    plan = folder.measured(read_plan(folder.plan_file))
+    if not plan.blocks:
+        raise CastmatesError(f"{published.named}: no launch of its plan has a record; there is nothing to replay.")
+    records = tuple(read_record(published.checked(f"blocks/{block.path}/{RECORD}")) for block in plan.blocks)
+    return Measured(
+        folder=folder,
+        plan=plan,
+        windows=_windows(published, plan),
+        records=records,
+        machine=read_json(published.checked(MACHINE)) if published.has(MACHINE) else {},
+        study=None,
+    )
+
+
+def published_effects(published: Published) -> "pd.DataFrame | None":
+    """The published table of effects; None where there is none that can be read."""
+    import pandas as pd
+
+    path = f"{DATA}/effects.parquet" if published.is_crate else f"{TABLES}/effects.parquet"
+    if not published.has(path):
+        return None
+    try:
+        table = pd.read_parquet(published.checked(path))
+    except (OSError, ValueError) as problem:
+        why = str(problem).splitlines()[0].rstrip(".")
+        raise CastmatesError(f"{published.named}: {path} is no table ({why}).") from None
+    return table if {"mix", "member", "baseline", "partition", "slowdown"} <= {*table} else None
+
+
+def read_source(published: Published, plan: Plan) -> Source:
+    """The study of a crate, with its workloads."""
+    if published.has(STUDY):
+        study = _study(published, STUDY)
+        text = published.checked(WORKLOADS).read_text(encoding="utf-8")
+        return Source(study, read(Catalogue, text, f"{published.named}/{WORKLOADS}").workloads)
+    older = f"{plan.study}.yaml"
+    if published.has(older):
+        return Source(_study(published, older), None)
+    raise CastmatesError(
+        f"{published.named}: this crate has neither {STUDY} nor {older}, so what to measure is not known; publish it "
+        "again with `castmates paper` and the study's file."
+    )
+
+
+def _study(published: Published, path: str) -> Study:
+    return read(Study, published.checked(path).read_text(encoding="utf-8"), f"{published.named}/{path}")
+
+
+def _windows(published: Published, plan: Plan) -> "pd.DataFrame":
+    """The windows of these launches."""
+    import pandas as pd
+
+    file = published.checked(f"{DATA}/windows.parquet")
+    try:
+        windows = pd.read_parquet(file)
+    except (OSError, ValueError) as problem:
+        why = str(problem).splitlines()[0].rstrip(".")
+        raise CastmatesError(f"{published.named}: {DATA}/{file.name} is no table ({why}).") from None
+    if lacking := [name for name in NEEDED if name not in windows]:
+        raise CastmatesError(
+            f"{published.named}: {DATA}/{file.name} lacks the columns {', '.join(lacking)}; an earlier "
+            "version wrote it."
+        )
+    ours = pd.MultiIndex.from_tuples([(block.company.id, block.number) for block in plan.blocks])
+    return windows.loc[pd.MultiIndex.from_frame(windows[["company", "block"]]).isin(ours), NEEDED]

@@ -1,0 +1,89 @@
+"""A service's requests file as the runner holds it: scenes are announced in it, and records are read out of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from castmates.workloads import request_file
+
+if TYPE_CHECKING:  # a launch waits for no heavy import
+    import numpy as np
+    import numpy.typing as npt
+
+LONGEST_NS = 600 * 10**9  # that a request is believed to have taken: more is no time
+
+
+class RequestLog:
+    """What became of the requests to a service, from its launch on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, request_file.Runners(path)
+        self._identity = self._look()
+        self._seen = 0
+        self._parts: list[bytes] = []
+        self.lost = 0  # overwritten before they were read
+        self.trouble = ""  # why nothing more is read
+
+    @classmethod
+    def create(cls, path: Path) -> "RequestLog":
+        """Make the file that the service is to write to."""
+        request_file.create(path)
+        return cls(path)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What shows the service where to write."""
+        return {request_file.VARIABLE: str(self._path)}
+
+    def scene_ends(self, now_ns: int) -> None:
+        """Let a service that runs know that the scene is over: its schedule ends here, and begins anew."""
+        if self._sound():
+            self._file.scene_ends(now_ns)
+
+    def scene_begins(self) -> None:
+        """Let a service that was frozen begin its schedule anew, when it is thawed."""
+        if self._sound():
+            self._file.scene_begins()
+
+    def read(self) -> None:
+        """Take what was recorded since; the file holds only the latest."""
+        if not self._sound():
+            return
+        head = self._file.head
+        if head < self._seen:
+            self.trouble = "the requests file was spoilt: its number of records went back"
+            return
+        chunk = self._file.read(self._seen)
+        self.lost += chunk.lost
+        if chunk.data:
+            self._parts.append(chunk.data)
+        self._seen = chunk.head
+
+    def records(self) -> "npt.NDArray[np.uint64]":
+        """A row per request (due, sent, answered), in order; what cannot be one is left out and counted as lost."""
+        import numpy as np
+
+        every = np.frombuffer(b"".join(self._parts), dtype=np.uint64).reshape(-1, 3)
+        due, sent, answered = every[:, 0], every[:, 1], every[:, 2]
+        unsent, unanswered = sent == 0, answered == 0
+        possible = (unsent & unanswered) | (~unsent & (sent >= due) & (unanswered | (answered >= sent)))
+        possible &= unanswered | (answered - due < LONGEST_NS)
+        self.lost += int((~possible).sum())
+        kept: npt.NDArray[np.uint64] = every[possible]
+        return kept
+
+    def about(self) -> dict[str, object]:
+        """Return what is missing."""
+        return {"records": self._seen, "lost": self.lost} | ({"trouble": self.trouble} if self.trouble else {})
+
+    def _sound(self) -> bool:
+        """Look at the file before touching the mapping: to read behind the end of a cut file would kill the runner."""
+        if not self.trouble and self._look() != self._identity:
+            self.trouble = "the requests file was removed, replaced or cut"
+        return not self.trouble
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size

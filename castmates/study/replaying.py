@@ -1,0 +1,173 @@
+"""A study and its plan -> the study as others can measure it, and the study that measures it again; both as text.
+
+What other files and commands decided is written into it: rounds that a pilot found, launches that were asked for. Its
+workloads come from the catalogue of whoever published it, so that another catalogue changes nothing.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import yaml
+
+from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
+from castmates.study.model import Attribution, Study, Workload
+from castmates.study.recommend_keys import RecommendKeys
+from castmates.study.spec import Block, Company, Plan
+from castmates.study.wanted import SAME_CPUS, Wanted, unmanaged, wanted
+
+FEWEST_BLOCKS = 3  # below it there is no interval between launches, and no effect can agree
+LONGEST_NAME = 64
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a published study is measured again."""
+
+    lead: str = ""  # of all leads: this one
+    company: Company | None = None  # of all companies: this one
+    rounds: int | None = None  # of each launch; the study's if left out
+
+    @property
+    def tail(self) -> str:
+        """What the name of the replay ends with."""
+        if self.company is not None:
+            return f"-replay-{self.company.id.rpartition('-')[2]}"
+        return f"-replay-{self.lead}" if self.lead else "-replay"
+
+
+def name_of(study: str, part: Part) -> str:
+    """What the replay of a study is called."""
+    tail = part.tail[-LONGEST_NAME + 8 :]
+    return study[: LONGEST_NAME - len(tail)].rstrip("._-") + tail
+
+
+def self_contained(study: Study, plan: Plan) -> Study:
+    """The study with what lies outside its file written into it; its workloads come with a catalogue."""
+    rounds = {"rounds": _rounds(plan)} if study.budget.rounds == "pilot" else {}
+    budget = study.budget.without_looks(max(study.budget.blocks, _launches(plan)), **rounds)
+    return study.model_copy(update={"workloads": {}, "catalogue": None, "budget": budget})
+
+
+def workloads_of(plan: Plan, workloads: Mapping[str, Workload]) -> dict[str, Workload]:
+    """The workloads that the plan names, each finished.
+
+    Programs that lie somewhere in one machine's file system, such as an installed suite, are those of the catalogue
+    of whoever measures them again.
+    """
+    names = {member.workload for company in plan.companies for member in company.members}
+    names |= {name for left_out in plan.left_out for name in (left_out.lead, *left_out.antagonists)}
+    return {
+        name: workload
+        for name, workload in workloads.items()
+        if name in names and not (workload.words and workload.words[0].startswith("/"))
+    }
+
+
+def part_of(plan: Plan, part: Part) -> Plan:
+    """The plan of what is measured again: its mixes, and their launches."""
+    if part.company is not None:
+        chosen = {mix.identity for mix in part.company.mixes}
+    else:
+        leads = {member.name for company in plan.companies for member in company.members if _is(member.workload, part)}
+        chosen = {mix.identity for mix in plan.mixes if mix.lead in leads}
+    return plan.model_copy(
+        update={
+            "mixes": tuple(mix for mix in plan.mixes if mix.identity in chosen),
+            "blocks": tuple(
+                block for block in plan.blocks if any(mix.identity in chosen for mix in block.company.mixes)
+            ),
+        }
+    )
+
+
+def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cpus: bool) -> Study:
+    """The study that measures this part of a published one again: the same mixes and design, fresh seeds.
+
+    CPU lists are those of one machine: elsewhere the rules of placement alone decide.
+    """
+    ours = part_of(plan, part)
+    name = name_of(study.name, part)
+    launches = max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks
+    rounds = {} if part.rounds is None else {"rounds": part.rounds}
+    lists = {} if keeps_cpus else {"lead": None, "antagonists": None}
+    return study.model_copy(
+        update={
+            "name": name,
+            "title": f"{study.title or study.name}: measured again",
+            "budget": study.budget.without_looks(launches, **rounds),
+            "placement": study.placement.model_copy(update=lists),
+            "leave_out": [],
+            "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
+            **(_only(study, ours, part) if part.tail != "-replay" or study.predict else {}),
+        }
+    )
+
+
+def study_text(study: Study, head: str) -> str:
+    """A study file."""
+    content = study.model_dump(mode="json", exclude_defaults=True)
+    return f"# {head}\n" + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+
+
+def catalogue_text(workloads: Mapping[str, Workload], head: str) -> str:
+    """A file of the catalogue."""
+    content = {name: workload.model_dump(mode="json", exclude_defaults=True) for name, workload in workloads.items()}
+    return f"# {head}\n" + yaml.safe_dump({"workloads": content}, sort_keys=False, allow_unicode=True)
+
+
+def _is(workload: str, part: Part) -> bool:
+    return part.lead in ("", workload)
+
+
+def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
+    """The keys of the study that ask for these mixes alone."""
+    names = {mix.name for mix in plan.mixes}
+    asked = [each for each in wanted(study) if each.name in names]
+    beside = {each.lead for each in asked}
+    alone = [mix.name for mix in plan.mixes if not mix.antagonists and mix.name not in beside]
+    rules = [rule for rule in study.mitigations if unmanaged(rule).name in names]
+    keys: dict[str, Any] = {
+        "leads": list(dict.fromkeys(alone)),
+        "antagonists": [],
+        "mixes": [rule for each in asked for rule in _rules(each)],
+        "mitigations": rules,
+        "predict": None,  # another seed would have other pairs measured
+    }
+    if part.company is not None:
+        tried = [each.name for mix in part.company.mixes for each in mix.partitions if each.of_cache]
+        kept = {"only": list(dict.fromkeys(tried))} if tried else {"sweeps": [], "only": []}
+        keys |= {"controls": None, "cache": study.cache.model_copy(update=kept)}
+        keys |= {"recommend": RecommendKeys(), "attribution": Attribution()}
+    return keys
+
+
+def _rules(each: Wanted) -> Iterable[ArrangedMix]:
+    """A mix as a study writes it, once for each period of its quotas."""
+    place: dict[str, Any] = {} if each.place in ("", SAME_CPUS) else {"distance": [each.place]}
+    cpus: Literal["lead"] | None = "lead" if each.place == SAME_CPUS else None
+    by_period: dict[int, tuple[int, ...]] = {}
+    for quota in each.quotas:
+        by_period[quota.period] = (*by_period.get(quota.period, ()), quota.percent)
+    for period, percents in (by_period or {PERIOD: ()}).items():
+        share = CpuShare.model_construct(cpus=cpus, quota=percents, period=period) if cpus or percents else CpuShare()
+        yield ArrangedMix(lead=each.lead, antagonists=list(each.antagonists), share=share, **place)
+
+
+def _launches(plan: Plan) -> int:
+    """How many launches the mix has that has most; controls are no results."""
+    counts = Counter(mix.identity for block in plan.blocks for mix in block.company.mixes)
+    return max((counts[mix.identity] for mix in plan.mixes), default=0)
+
+
+def _rounds(plan: Plan) -> int:
+    """The rounds of most launches."""
+    counts = Counter(block.design.rounds for block in _with_results(plan))
+    return counts.most_common(1)[0][0] if counts else 1
+
+
+def _with_results(plan: Plan) -> list[Block]:
+    results = {mix.identity for mix in plan.mixes}
+    return [block for block in plan.blocks if any(mix.identity in results for mix in block.company.mixes)]

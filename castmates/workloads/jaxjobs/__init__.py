@@ -1,0 +1,1 @@
+"""JAX jobs; run inside the `jax` environment."""

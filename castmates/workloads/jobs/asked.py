@@ -1,0 +1,114 @@
+"""What the command line of a job asks for; standard library only."""
+
+import argparse
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+SIZES = ("tiny", "small")
+MODES = ("train", "infer")
+SOURCES = ("pipeline", "memory")
+SEED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One model in one size: its batch, how many batches are cycled in memory, and what the builder needs to know."""
+
+    summary: str
+    batch: int
+    batches: int
+    details: Mapping[str, int]
+    # The value of the last warm-up step (the loss of training, the mean of |outputs| of inference), of this batch and
+    # from the usual seed.
+    known: Mapping[str, float] = field(default_factory=dict)
+
+
+Shapes = Mapping[tuple[str, str], Shape]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One job as it is wanted; every field is also a fact that the job prints."""
+
+    model: str
+    size: str
+    mode: str
+    batch: int
+    threads: int
+    source: str
+    device: str
+    seed: int
+    steps: int | None
+
+    @property
+    def training(self) -> bool:
+        """Whether a step trains."""
+        return self.mode == "train"
+
+    def known(self, shape: Shape) -> float | None:
+        """The value of the last warm-up step, where it is known for what is asked."""
+        usual = self.batch == shape.batch and self.seed == SEED
+        return shape.known.get(self.mode) if usual else None
+
+
+class _OneSentence(argparse.ArgumentParser):
+    """An argument parser whose complaints are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"Bad arguments: {message}; see --help and --list.\n")
+
+
+def parse(program: str, what: str, shapes: Shapes, devices: Iterable[str], words: list[str] | None = None) -> Asked:
+    """Read the command line of a job; `--list` and `--help` print and end."""
+    parser = _OneSentence(prog=f"python -m {program}", description=what)
+    models = list(dict.fromkeys(model for model, _ in shapes))
+    parser.add_argument("--list", action="store_true", help="show the jobs and end")
+    parser.add_argument("--model", choices=models)
+    parser.add_argument("--size", choices=SIZES, default=SIZES[0])
+    parser.add_argument("--mode", choices=MODES, default=MODES[0])
+    parser.add_argument("--batch", type=_positive, help="examples in a batch (default: the size's own)")
+    parser.add_argument("--threads", type=_positive, help="threads of the framework (default: one per CPU given)")
+    parser.add_argument(
+        "--source",
+        choices=SOURCES,
+        default=SOURCES[0],
+        help="pipeline: put each batch together from the data set (the default); memory: cycle a few batches made at "
+        "the start",
+    )
+    parser.add_argument("--device", choices=list(devices), default="cpu", help="what computes (default: cpu)")
+    parser.add_argument("--seed", type=_positive, default=SEED, help=f"of weights and data (default: {SEED})")
+    parser.add_argument("--steps", type=_positive, help="end after so many steps (default: go on until SIGTERM)")
+    given = parser.parse_args(words)
+    if given.list:
+        print(listing(shapes))
+        parser.exit(0)
+    if given.model is None:
+        parser.error(f"--model is missing: {', '.join(models)}")
+    return Asked(
+        model=given.model,
+        size=given.size,
+        mode=given.mode,
+        batch=given.batch or shapes[given.model, given.size].batch,
+        threads=given.threads or len(os.sched_getaffinity(0)),
+        source=given.source,
+        device=given.device,
+        seed=given.seed,
+        steps=given.steps,
+    )
+
+
+def listing(shapes: Shapes) -> str:
+    """List in a few lines which jobs there are."""
+    width = max(len(model) for model, _ in shapes)
+    return "\n".join(
+        f"--model {model:{width}} --size {size:5}  {shape.summary}, batch {shape.batch}"
+        for (model, size), shape in shapes.items()
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
+    return int(text)

@@ -1,0 +1,1 @@
+"""PyTorch jobs; run inside the `torch` environment."""
