@@ -171,7 +171,7 @@ def studied(one: Grid, way: Way, seed: int, rng: np.random.Generator, score: Sco
     effects = measured(one, mixes, rng, way.both)
     if way.both:
         effects = pd.concat([effects, measured(one, _combinations(one, SHOWING, rng), rng)], ignore_index=True)
-    losses = PredictedLosses.from_effects(effects, targets=one.names)
+    losses = PredictedLosses.from_effects(effects, leads=one.names, targets=one.names, dials=DIALS)
     cells = [(lead, name) for lead in one.names for name in one.names if (lead, name) not in mixes]
     score.shares.append(len(mixes) / len(one.names) ** 2)
     _compare(one, losses, cells, rng, score)
@@ -243,7 +243,8 @@ def _hidden(
     mixes = way.mixes(names, DIALS_HERE, REPORTER_HERE, number)
     chosen = {f"{lead}+{name}" for lead, name in mixes}
     shown = effects[effects["mix"].isin(chosen)]
-    losses = PredictedLosses.from_effects(shown if way.both else shown[shown["role"] == "lead"], targets=names)
+    shown = shown if way.both else shown[shown["role"] == "lead"]
+    losses = PredictedLosses.from_effects(shown, leads=names, targets=names, dials=DIALS_HERE)
     whole = {cell: each for cell, each in best(seen_in(effects)).items() if each.how == LEAD}
     off, guessed, held, halves = [], [], [], []
     for lead in names:

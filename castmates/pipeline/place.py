@@ -24,6 +24,7 @@ from castmates.results.plans import read_plan
 from castmates.results.records import read_json
 from castmates.results.tables import Tables
 from castmates.study import cpus
+from castmates.study.dials import dials_of
 from castmates.study.model import Workload
 from castmates.study.node_classes import parts_of
 from castmates.study.place_domains import domains_of
@@ -141,7 +142,7 @@ def _cores(workload: Workload, name: str, origin: str) -> int:
 def losses_of(request: Request) -> Losses:
     """What is known of losses: the one place where those that are predicted come in."""
     ours = around_one_cache(request.plan, request.effects, caches_of_cpus(request.project))
-    return best_known(losses_measured(request), PredictedLosses.from_effects(ours))
+    return best_known(losses_measured(request), PredictedLosses.from_effects(ours, dials=dials_of(request.plan)))
 
 
 def losses_measured(request: Request) -> MeasuredLosses:

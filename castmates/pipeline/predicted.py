@@ -58,7 +58,7 @@ class Predicting:
         """The rows of one combination: of each class of nodes and platform."""
         rows, grid = [], self.plan.prediction or _everything(self.effects)
         for platform, machine, own in never_pooled(self.effects):
-            if (loss := Known(own, grid).losses.of(asked.lead, asked.beside)) is None:
+            if (loss := Known(own, grid, self.plan).losses.of(asked.lead, asked.beside)) is None:
                 continue
             how = PAIRS if len(asked.beside) == 1 else TOGETHER
             rows.append(

@@ -60,10 +60,20 @@ class PredictKeys(Written):
     @field_validator("bubbles")
     @classmethod
     def _beside_the_grid(cls, bubbles: list[str], info: ValidationInfo) -> list[str]:
-        columns = info.data.get("antagonists") or info.data.get("leads") or ()
+        leads = info.data.get("leads") or ()
+        columns = info.data.get("antagonists") or leads
         if both := next((name for name in bubbles if name in columns), None):
             raise ValueError(f"dials beside the grid's antagonists, which have '{both}' too")
+        if lead := next((name for name in bubbles if name in leads), None):
+            raise ValueError(f"no lead of the grid: '{lead}' is to hold its rate, so it has hardly a loss to show")
         return bubbles
+
+    @field_validator("reporters")
+    @classmethod
+    def _no_dials(cls, reporters: list[str], info: ValidationInfo) -> list[str]:
+        if both := next((name for name in reporters if name in info.data.get("bubbles", ())), None):
+            raise ValueError(f"no dial: '{both}' is to hold its rate, so it has hardly a loss to show")
+        return reporters
 
     @field_validator("measure")
     @classmethod

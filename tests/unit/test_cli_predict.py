@@ -120,6 +120,8 @@ def test_too_few_pairs_are_refused_with_their_number(study):
         ("leads: [a, a]", "line 2: 'predict.leads' is ['a', 'a'], but expected each name once"),
         ("leads: [a]", "'predict.leads'"),
         ("leads: [a, b], bubbles: [b]", "dials beside the grid's antagonists, which have 'b' too"),
+        ("leads: [a, b], antagonists: [c, d], bubbles: [b]", "no lead of the grid: 'b' is to hold its rate"),
+        ("leads: [a, b], bubbles: [c], reporters: [c], measure: 100%", "no dial: 'c' is to hold its rate"),
         ("leads: [a, b, c], check: -1", "'predict.check' is -1"),
         ("leads: [a, b, c], mesure: 40%", "unknown key 'predict.mesure', did you mean 'measure'?"),
     ],
@@ -137,4 +139,15 @@ def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
     with pytest.raises(
         CastmatesError, match=r"'chaze' in 'predict.leads' is not in the catalogue, did you mean 'chase'"
     ):
+        catalogue.check_names(study, workloads, "study.yaml")
+
+
+@pytest.mark.parametrize("keys", ["leads: [serve, chase]", "leads: [chase, tree], reporters: [serve]"])
+def test_what_a_service_loses_is_not_predicted(keys):
+    study = read(Study, f"name: x\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
+    text = (
+        "workloads: {serve: {command: s, requests: true, progress: heartbeat}, chase: {command: c}, tree: {command: t}}"
+    )
+    workloads = catalogue.gather([("w.yaml", read(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
+    with pytest.raises(CastmatesError, match=r"'serve' in 'predict\.\w+' is an open-loop service"):
         catalogue.check_names(study, workloads, "study.yaml")

@@ -39,17 +39,20 @@ class PredictedLosses:
     def from_effects(
         cls,
         effects: pd.DataFrame,
+        leads: Collection[str] = (),
         targets: Collection[str] = (),
+        dials: Collection[str] = (),
         hidden: Iterable[tuple[str, str]] = (),
         first: Losses | None = None,
     ) -> "PredictedLosses":
         """From the effects of one platform and class; `hidden` are pairs that are kept from the fit, both ways.
 
-        `targets`: the antagonists that losses are asked of, where others are dials.
+        `leads` and `targets`: the jobs and the antagonists that are asked for, if not all. `dials` hold their rate:
+        what they lose themselves is known, but shows nothing of others.
         """
         kept = {frozenset(pair) for pair in hidden}
         seen = [each for each in seen_in(effects) if frozenset((each.job, *each.beside)) not in kept]
-        known, model = best(seen), pair_model(seen, targets)
+        known, model = best(seen), pair_model([each for each in seen if each.job not in dials], leads, targets)
         several = [
             (logs, each.log)
             for each in known.values()
