@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from castmates.english import counted
+from castmates.study.predict_keys import FEWEST_PAIRS
 from castmates.study.spec import Plan
 
 
@@ -21,5 +22,7 @@ def _sentences(plan: Plan) -> Iterator[str]:
         f"{fitted} mixes{profiles}, which are {100 * fitted / whole:.0f} % of the grid's {whole} pairs, are measured; "
         "what the other pairs lose is predicted from them, in both roles."
     )
+    if fitted < FEWEST_PAIRS:
+        yield f"That is too little: {FEWEST_PAIRS} mixes of two are the fewest from which others are predicted."
     if grid.check:
         yield f"{counted(len(grid.check), 'further pair')} {'shows' if len(grid.check) == 1 else 'show'} the error."

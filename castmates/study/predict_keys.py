@@ -7,6 +7,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from castmates.study.written import Name, Percentage, Written
 
 MEASURED = 0.4  # of the grid
+FEWEST_PAIRS = 6  # measured mixes of two, below which nothing is predicted
 Names = Annotated[list[Name], Field(min_length=2)]
 
 
@@ -84,6 +85,11 @@ class PredictKeys(Written):
             leads, columns = info.data["leads"], info.data["antagonists"] or info.data["leads"]
             pairs = len(leads) * len(columns)
             least = _least(leads, columns, info.data["bubbles"], info.data["reporters"])
+            if least > pairs:
+                raise ValueError(
+                    f"fewer 'bubbles' and 'reporters': they need {least} measured mixes, which is more than the grid's "
+                    f"{pairs} pairs"
+                )
             if int(measure * pairs + 1e-9) < least:
                 raise ValueError(
                     f"at least {-(-100 * least // pairs)}%, because the other pairs of {len(leads)} leads and "

@@ -144,7 +144,7 @@ def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
 
 @pytest.mark.parametrize("keys", ["leads: [serve, chase]", "leads: [chase, tree], reporters: [serve]"])
 def test_what_a_service_loses_is_not_predicted(keys):
-    study = read(Study, f"name: x\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
+    study = read(Study, f"name: x\ncontrols: null\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
     text = (
         "workloads: {serve: {command: s, requests: true, progress: heartbeat}, chase: {command: c}, tree: {command: t}}"
     )

@@ -212,9 +212,13 @@ def test_what_several_do_together_follows_from_each_of_them():
 
 def test_losses_that_hinder_each_other_less_are_seen_where_enough_was_measured():
     """Two that take the same cache cost hardly more than the worse of them."""
-    shown = [([0.2, 0.2 + 0.01 * n], together([0.2, 0.2 + 0.01 * n], 3.0)) for n in range(12)]
+    pairs = [[0.2, 0.2 + 0.01 * n] for n in range(12)]
+    shown = {(f"p{n:02d}", ("a", "b")): (logs, together(logs, 3.0)) for n, logs in enumerate(pairs)}
     assert Combined.of(shown).power == 3.0
-    assert Combined.of(shown[:3]).power == 1.0
+    assert Combined.of(dict(list(shown.items())[:3])).power == 1.0
+    shown["p11", ("a", "b")] = pairs[11], 9.0  # alone it would have another power chosen
+    left_out = Combined.of(shown).left_out["p11", ("a", "b")]
+    assert left_out == pytest.approx(together(pairs[11], 3.0))
 
 
 def test_an_interval_needs_nineteen_errors_and_holds_the_next():
@@ -308,6 +312,16 @@ def test_fresh_pairs_are_compared_and_not_fitted():
     assert quality(plain, CHECK).mean < 2.0
     assert (plain.loc[plain["source"] == "predicted", "blocks"] == 0).all()
     assert list(plain.columns)[-1] == "source"
+
+
+def test_two_of_a_program_beside_another_are_no_fresh_pair():
+    keys = PredictKeys(leads=NAMES, measure=0.5, check=30)
+    drawn = design(keys, 7)
+    lead, name = next(pair for pair in drawn.check if pair[0] == pair[1])
+    table = effects_of([*drawn.fitted, *drawn.check, (lead, name, name)])
+    rows = estimate_predictions(plan_of(keys, drawn), table)["predictions"].set_index(["lead", "antagonists"])
+    assert rows.loc[(lead, name), "part"] == CHECK
+    assert rows.loc[(lead, f"{name}+{name}"), "part"] == SEVERAL
 
 
 def test_tables_have_the_whole_grid_and_the_profiles():

@@ -11,9 +11,9 @@ from castmates.analysis.prediction.conformal import FEWEST, Errors
 from castmates.analysis.prediction.factors import SHAPES, Shape, fitted
 from castmates.analysis.prediction.observed import Cell, Seen, mixes_of
 from castmates.analysis.statistics.intervals import Floats
+from castmates.study.predict_keys import FEWEST_PAIRS
 
 Flags = npt.NDArray[np.bool_]
-FEWEST_PAIRS = 6  # mixes of two, below which nothing is fitted
 MOST_FITS = 150  # each without a mix; of larger studies each leaves out several
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
+from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.pairs import PairModel, pair_model
 from castmates.analysis.prediction.several import Combined, together
 
@@ -50,14 +50,16 @@ class PredictedLosses:
         `leads` and `targets`: the jobs and the antagonists that are asked for, if not all. `dials` hold their rate:
         what they lose themselves is known, but shows nothing of others.
         """
-        kept = {frozenset(pair) for pair in hidden}
-        seen = [each for each in seen_in(effects) if frozenset((each.job, *each.beside)) not in kept]
+        apart = {mixes_of((lead, (name,))) for lead, name in hidden}
+        seen = [each for each in seen_in(effects) if mixes_of(each.cell) not in apart]
         known, model = best(seen), pair_model([each for each in seen if each.job not in dials], leads, targets)
-        several = [
-            (logs, each.log)
-            for each in known.values()
-            if len(each.beside) > 1 and (logs := _each(each.job, each.beside, known, model)) is not None
-        ]
+        several = {
+            cell: (logs, each.log)
+            for cell, each in known.items()
+            if len(each.beside) > 1
+            and each.job not in dials
+            and (logs := _each(each.job, each.beside, known, model)) is not None
+        }
         return cls(known, model, Combined.of(several), first)
 
     def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
@@ -85,9 +87,8 @@ class PredictedLosses:
 
     def without(self, cell: Cell) -> Guess | None:
         """What was predicted of a measured cell before its mix was known."""
-        job, beside = cell
-        if len(beside) > 1:
-            return self._several(job, beside)
+        if (combined := self.combined.left_out.get(cell)) is not None:
+            return self._beside_several(combined)
         if self.model is None or cell not in self.model.left_out:
             return None
         log = self.model.left_out[cell].predicted
@@ -97,7 +98,9 @@ class PredictedLosses:
         logs = _each(job, beside, self.seen, self.model)
         if logs is None:
             return None
-        log = together(logs, self.combined.power)
+        return self._beside_several(together(logs, self.combined.power))
+
+    def _beside_several(self, log: float) -> Guess:
         return Guess(log, math.nan if self.combined.errors is None else self.combined.errors.half_width(log))
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from castmates.analysis.prediction.equivalents import equivalent
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
+from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
@@ -66,10 +66,10 @@ class Known:
             cells |= {(lead, (name,)): GRID for name in self.grid.antagonists}
         for cell, seen in self._every.items():
             cells.setdefault(cell, SEVERAL if len(seen.beside) > 1 else PROFILE)
-        hidden = {frozenset(pair) for pair in self.grid.check}
+        hidden = {mixes_of((lead, (name,))) for lead, name in self.grid.check}
         for cell, part in cells.items():
-            checks = cell in self._every and frozenset((cell[0], *cell[1])) in hidden
-            yield self._row(cell, CHECK if checks else part)
+            checks = cell in self._every and mixes_of(cell) in hidden
+            yield self.row(cell, CHECK if checks else part)
 
     def profiles(self) -> Iterator[dict[str, Any]]:
         """The sensitivity of each lead, then the pressure of each antagonist."""
@@ -96,7 +96,8 @@ class Known:
             for column, kind in (("equivalent_mib", CAPACITY), ("equivalent_gb_s", BANDWIDTH))
         }
 
-    def _row(self, cell: Cell, part: str) -> dict[str, Any]:
+    def row(self, cell: Cell, part: str) -> dict[str, Any]:
+        """What is known of one cell: measured wherever it was, also of those that check the fit."""
         job, beside = cell
         seen = self._every.get(cell)
         guess = self.losses.guess(*cell) if part == CHECK or seen is None else self.losses.without(cell)

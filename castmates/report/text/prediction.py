@@ -119,7 +119,7 @@ def _from_reporters(predictions: pd.DataFrame) -> bool:
 
 def _off(found: Quality, what: str) -> str:
     if not found.count:
-        return f"{what} cannot be compared: none was measured."
+        return f"{what} cannot be compared: without its mix none has both a lead and an antagonist that are known."
     return (
         f"{what} are off by {number(found.mean)} points on average and {number(found.largest)} at most "
         f"({counted(found.count, 'loss')})."
