@@ -33,7 +33,8 @@ class PredictKeys(Written):
     check: int = Field(
         default=0,
         ge=0,
-        description="further pairs, drawn at random, that are measured and kept from the fit: they show its error",
+        description="further pairs, at random among those that no other mix shows, that are measured and kept from the "
+        "fit: they show its error",
     )
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from castmates.analysis.prediction.losses import Loss, Losses
+from castmates.analysis.prediction.losses import Loss
 from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.pairs import PairModel, pair_model
 from castmates.analysis.prediction.several import Combined, together
@@ -33,7 +33,6 @@ class PredictedLosses:
     seen: Mapping[Cell, Seen]
     model: PairModel | None  # None where too few pairs were measured
     combined: Combined
-    first: Losses | None = None  # that is asked before: it may know losses with ways of a job's own
 
     @classmethod
     def from_effects(
@@ -43,7 +42,6 @@ class PredictedLosses:
         targets: Collection[str] = (),
         dials: Collection[str] = (),
         hidden: Iterable[tuple[str, str]] = (),
-        first: Losses | None = None,
     ) -> "PredictedLosses":
         """From the effects of one platform and class; `hidden` are pairs that are kept from the fit, both ways.
 
@@ -60,12 +58,10 @@ class PredictedLosses:
             and each.job not in dials
             and (logs := _each(each.job, each.beside, known, model)) is not None
         }
-        return cls(known, model, Combined.of(several), first)
+        return cls(known, model, Combined.of(several))
 
     def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
         """What the job loses beside these; None where nothing is known. With `ways` nothing is predicted."""
-        if self.first is not None and (known := self.first.of(job, beside, ways)) is not None:
-            return known
         others = tuple(sorted(beside))
         if ways is not None:
             return None
