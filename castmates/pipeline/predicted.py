@@ -65,10 +65,10 @@ class Predicting:
             if row["source"]:
                 rows.append(row | about | {"lead": name_in(own)(asked.lead)})
         if not rows:
-            known = sorted({without_class(name) for name in self.effects["lead"]})
+            known = sorted({*map(without_class, self.effects["lead"]), *grid.leads, *grid.antagonists})
             raise CastmatesError(
                 f"{self.project.study_file}: nothing was measured from which the loss of {asked.lead} beside "
-                f"{' and '.join(asked.beside)} follows; leads of this study are {', '.join(known)}."
+                f"{' and '.join(asked.beside)} follows; programs of this study are {', '.join(known)}."
             )
         return frame(rows, PREDICTIONS)
 

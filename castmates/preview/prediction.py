@@ -24,5 +24,11 @@ def _sentences(plan: Plan) -> Iterator[str]:
     )
     if fitted < FEWEST_PAIRS:
         yield f"That is too little: {FEWEST_PAIRS} mixes of two are the fewest from which others are predicted."
-    if grid.check:
+    if len(grid.check) < grid.to_check:
+        count = f"only {len(grid.check)}" if grid.check else "none"
+        yield (
+            f"Of the {counted(grid.to_check, 'further pair')} that were to show the error {count} can: every other "
+            "loss is measured already, and none is left to predict; measure less."
+        )
+    elif grid.check:
         yield f"{counted(len(grid.check), 'further pair')} {'shows' if len(grid.check) == 1 else 'show'} the error."

@@ -140,6 +140,7 @@ def _prediction(study: Study) -> Prediction | None:
         profiles=len(drawn.profiles),
         pairs=len(drawn.pairs),
         check=drawn.check,
+        to_check=keys.check,
     )
 
 

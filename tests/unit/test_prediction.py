@@ -20,6 +20,7 @@ from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL,
 from castmates.analysis.prediction.several import Combined, together
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.errors import CastmatesError
+from castmates.report.text.prediction import quality_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
@@ -167,6 +168,16 @@ def test_a_pressure_is_the_setting_of_a_dial_that_costs_as_much():
     assert math.isnan(setting(0.299, known=flat))
     falling = {"a": seen(0.1), "b": seen(0.32), "c": seen(0.3)}
     assert 5.0 < setting(0.3, known=falling) < 6.0  # made monotone: b and c are 0.31
+
+
+def test_intervals_that_reporters_errors_make_are_named_on_the_page():
+    keys = PredictKeys(leads=NAMES[:4], bubbles=["p05"], reporters=["p04"], measure=0.8)
+    table = estimate_predictions(plan_of(keys, design(keys, 7)), effects_of(design(keys, 7).fitted))["predictions"]
+    wide = table.assign(loss_low=-9.0, loss_high=9.0)
+    assert any("may be far too wide" in sentence for sentence in quality_words(wide))
+    assert not any("may be far too wide" in sentence for sentence in quality_words(wide.assign(loss_low=math.nan)))
+    of_leads = pd.concat([wide, *(wide[wide["error"].notna()] for _ in range(20))])
+    assert not any("may be far too wide" in sentence for sentence in quality_words(of_leads))
 
 
 def member(model=None, command=(), name="dial"):
