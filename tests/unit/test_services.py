@@ -22,8 +22,8 @@ from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
-from castmates.study.catalogue import gather
-from castmates.study.model import Study
+from castmates.study.catalogue import check_latency, gather
+from castmates.study.model import Study, Workload
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.services import load_of, same_service
 from castmates.workloads import programs, request_file
@@ -282,6 +282,17 @@ def test_a_load_above_one_that_fails_is_never_named(high, saturated, load, why):
     assert row["load"] == pytest.approx(load, nan_ok=True)
     assert math.isnan(row["interpolated"])
     assert row["why"] == why
+
+
+def test_a_limit_without_a_service_is_refused():
+    catalogue = {
+        name: Workload(command="true", requests=name == "redis", progress="heartbeat") for name in ("redis", "x")
+    }
+    limited = {"name": "s", "recommend": {"latency": {"p99": "1 ms"}}, "antagonists": ["redis", "x"]}
+    check_latency(Study(leads=["redis"], **limited), catalogue, "s.yaml, line 4")
+    check_latency(Study(leads=["x"], **limited | {"recommend": {}}), catalogue, "s.yaml, line 4")
+    with pytest.raises(CastmatesError, match=r"^s.yaml, line 4: 'recommend.latency' is a limit for open-loop services"):
+        check_latency(Study(leads=["x"], **limited), catalogue, "s.yaml, line 4")
 
 
 def test_limits_are_times():

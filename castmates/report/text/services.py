@@ -1,6 +1,7 @@
 """How long requests to open-loop services take: rows of the page's table, and sentences on loads and limits."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.explanations.loads import INTERPOLATED
@@ -43,7 +44,7 @@ def rate(load: float) -> str:
     return f"{load:,.0f}" if load >= 10 else number(load)
 
 
-def noted(results: Results, effect: Row) -> str:
+def noted(results: Results, effect: Mapping[str, Any]) -> str:
     """What a line of the first table adds for a service: its p99 alone and here, and whether it is saturated."""
     if results.services.empty:
         return ""
