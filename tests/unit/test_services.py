@@ -377,9 +377,18 @@ def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeyp
     assert programs.lack(command, None, str(tmp_path)) == ""
 
 
-def test_a_service_reports_by_its_heartbeat():
-    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x", "requests": True}}})
-    with pytest.raises(CastmatesError, match="has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"):
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"requests": True}, "has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"),
+        ({"frozen_between_steps": True}, "has 'frozen_between_steps: true', but runs again and again"),
+        ({"command": "python -m castmates.workloads.torchjobs", "options": {"device": "gpu"}, "progress": "heartbeat"},
+         "has 'options.device: gpu', so it would be frozen with work queued there"),
+    ],
+)  # fmt: skip
+def test_keys_that_contradict_each_other_are_refused(keys, why):
+    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
+    with pytest.raises(CastmatesError, match=f"s.yaml: the workload 'x' {why}"):
         gather([], study, "s.yaml", ())
 
 
