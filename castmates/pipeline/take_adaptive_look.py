@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from castmates.results.adaptive_looks import CELLS, read_adaptive_look
 from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
+from castmates.results.measured import measured_blocks
 from castmates.study.adaptive_words import reason
 from castmates.study.curves import curves
 from castmates.study.looks import needed, part_of
@@ -31,7 +32,9 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
     """What a look leaves: judged by the windows on disk of the blocks that it and the looks before it need."""
     paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
     windows = read_windows([folder.block(path) for path in paths])
-    found = known(part_of(plan, paths), windows)
+    launched = _launched(folder, paths)
+    of_mixes = known(part_of(plan, paths), windows)
+    found = {identity: each for identity, each in of_mixes.items() if identity in launched}
     asks = questions(plan.mixes, terms.limit_pct, terms.margin)
     look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
     before = _before(plan, folder, number, found)
@@ -59,6 +62,16 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
 def text_of(look: Mapping[str, Any]) -> str:
     """The file of a look."""
     return json.dumps(look, indent=1) + "\n"
+
+
+def _launched(folder: StudyFolder, paths: Collection[str]) -> set[str]:
+    """Identities of the mixes that some launch measured, or tried to.
+
+    A look that is taken again (with another limit, or more launches) may ask for mixes that launches left out.
+    """
+    ours = set(paths)
+    blocks = [block for block in measured_blocks(folder) if block.path in ours]
+    return {mix.identity for block in blocks for mix in block.company.mixes if mix.identity not in block.skipped}
 
 
 def _left(plan: Plan, number: int) -> int:

@@ -9,10 +9,11 @@ from castmates.analysis.design.adaptive import NOTHING, Asked, Known, Look, deci
 from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.partitions.interpolation import Measured, interpolate
 from castmates.study.adaptive import as_launched, skipped_at
-from castmates.study.adaptive_words import sentences
+from castmates.study.adaptive_words import reason, sentences
 from castmates.study.curves import curves, later
 from castmates.study.decisions import without_decisions
 from castmates.study.model import Study
+from castmates.study.node_classes import parts_of
 from castmates.study.plan_text import text_of
 from castmates.study.questions import questions
 from castmates.study.reading import read
@@ -44,7 +45,10 @@ def named(plan):
 def at(plan, losses, half=0.3, launches=4, left=8, before=None, limit=10.0):
     """Decide at a look where these losses are known, in per cent."""
     ids = named(plan)
-    known = {ids[name]: Known(launches, -math.log1p(-loss / 100), half / 100) for name, loss in losses.items()}
+    known = {
+        ids[name]: Known(0, math.nan, math.inf) if loss is None else Known(launches, -math.log1p(-loss / 100), half / 100)
+        for name, loss in losses.items()
+    }  # fmt: skip
     look = Look(questions(plan.mixes, limit, 0.02), curves(plan.mixes), math.log1p(0.02), left)
     asked = before or [Asked(mix.identity) for mix in plan.mixes if mix.identity not in plan.later]
     names = {identity: name for name, identity in ids.items()}
@@ -61,6 +65,16 @@ def test_ends_and_some_between_are_measured_first(project):
     assert {name for name, identity in ids.items() if identity not in plan.later} == set(FIRST)
     assert [curve.family for curve in curves(plan.mixes)] == ["split-#", "antagonists-mb#"]
     assert plan.later == later(plan.mixes)
+
+
+def test_each_class_of_nodes_leaves_out_what_its_cache_has(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    classes = "machines: {small: {model: {ways: 8}}, large: {model: {ways: 12}}}\n"
+    plan = project_of(tmp_path, STUDY.replace("model: {ways: 12}\n", classes) + BUDGET % 64).plan()
+    parts = parts_of(plan)
+    assert [part.later == later(part.mixes) for part in parts] == [True, True]
+    assert [len(part.later) for part in parts] == [3, 6]
+    assert sorted(plan.later) == sorted(identity for part in parts for identity in part.later)
 
 
 def test_what_lies_between_two_answers_is_added_and_what_is_clear_stops(project):
@@ -92,9 +106,13 @@ def test_a_bend_is_measured_and_a_straight_line_is_not(project):
 
 def test_a_mix_without_any_window_stops(project):
     ids = named(project.plan())
-    found = at(project.plan(), {name: loss for name, loss in FIRST.items() if name != "split-3"})
+    found = at(project.plan(), FIRST | {"split-3": None})
     assert (found["split-3"].answer, found["split-3"].goes_on) == (NOTHING, False)
-    assert ids["split-3"]
+    # One that no launch was to measure goes on: its look was taken again, with another limit or more launches.
+    found = at(project.plan(), {name: loss for name, loss in FIRST.items() if name != "split-3"})
+    assert (found["split-3"].answer, found["split-3"].goes_on) == ("", True)
+    last = at(project.plan(), {name: loss for name, loss in FIRST.items() if name != "split-3"}, left=0)["split-3"]
+    assert reason(last, questions(project.plan().mixes, 10.0, 0.02)[ids["split-3"]]).startswith("no launch is left")
 
 
 def test_without_a_limit_partitions_off_curves_compete(tmp_path, monkeypatch):
@@ -111,6 +129,8 @@ def test_without_a_limit_partitions_off_curves_compete(tmp_path, monkeypatch):
     assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["alike", "alike", "worse"]
     found = at(plan, losses | {"overlap-0-lead-6": 17}, limit=None)
     assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["best", "worse", "worse"]
+    found = at(plan, losses | {"overlap-0-lead-6": 17, "overlap-4-lead-6": None}, limit=None)
+    assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["best", "worse", NOTHING]
     found = at(plan, losses | {"overlap-0-lead-6": 19.5}, half=0.9, limit=None)
     assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["", "", "worse"]
 
