@@ -7,6 +7,7 @@ import pytest
 
 from castmates.analysis.design.adaptive import NOTHING, Asked, Known, Look, decide
 from castmates.analysis.design.adaptive_known import halves
+from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.partitions.interpolation import Measured, interpolate
 from castmates.study.adaptive import as_launched, skipped_at
 from castmates.study.adaptive_words import reason, sentences
@@ -17,7 +18,9 @@ from castmates.study.node_classes import parts_of
 from castmates.study.plan_text import text_of
 from castmates.study.questions import questions
 from castmates.study.reading import read
+from castmates.study.spec import MixSet
 from tests.unit.modelled.makers import project_of
+from tests.unit.windows_maker import written
 
 STUDY = """
 name: example
@@ -45,10 +48,11 @@ def named(plan):
 def at(plan, losses, half=0.3, launches=4, left=8, before=None, limit=10.0):
     """Decide at a look where these losses are known, in per cent."""
     ids = named(plan)
+    silent = Known(0, math.nan, math.inf)
     known = {
-        ids[name]: Known(0, math.nan, math.inf) if loss is None else Known(launches, -math.log1p(-loss / 100), half / 100)
+        ids[name]: silent if loss is None else Known(launches, -math.log1p(-loss / 100), half / 100)
         for name, loss in losses.items()
-    }  # fmt: skip
+    }
     look = Look(questions(plan.mixes, limit, 0.02), curves(plan.mixes), math.log1p(0.02), left)
     asked = before or [Asked(mix.identity) for mix in plan.mixes if mix.identity not in plan.later]
     names = {identity: name for name, identity in ids.items()}
@@ -227,3 +231,10 @@ def test_a_look_in_words():
         "a+b, split-1 and split-2 stop: each loses more than 3 % for certain",
         "a+b, split-4 begins, because the answer changes between split-3 and split-5",
     ]
+
+
+def test_no_mean_over_mixes_is_of_those_that_a_look_chose(project):
+    plan = project.plan()
+    plan = plan.model_copy(update={"sets": (MixSet(name="pairs", mixes=("ranking+flood",)),)})
+    found = system_over_mixes(plan, written(plan, lambda *_: 100.0, 1))
+    assert set(found["partition"]) == set(FIRST)
