@@ -96,7 +96,7 @@ def system_over_mixes(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Met
 
 
 def _of_some_mixes(plan: Plan) -> list[str]:
-    """Partitions that an adaptive study measures where a look asks for them: no mean over mixes is chosen by results."""
+    """Partitions that are measured only where a look asks for them: no mean is of mixes that were chosen by results."""
     return [partition.name for mix in plan.mixes if mix.identity in plan.later for partition in mix.partitions]
 
 
