@@ -238,3 +238,10 @@ def test_no_mean_over_mixes_is_of_those_that_a_look_chose(project):
     plan = plan.model_copy(update={"sets": (MixSet(name="pairs", mixes=("ranking+flood",)),)})
     found = system_over_mixes(plan, written(plan, lambda *_: 100.0, 1))
     assert set(found["partition"]) == set(FIRST)
+
+
+def test_partitions_that_other_keys_name_are_measured_at_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keys = "attribution: {isolated: split-5}\nmitigations: [{lead: ranking, antagonists: [flood], ways: [4]}]\n"
+    plan = project_of(tmp_path, STUDY + keys + BUDGET % 64).plan()
+    assert set(plan.later) == set(later(plan.mixes)) - {named(plan)["split-4"], named(plan)["split-5"]}
