@@ -8,6 +8,7 @@ from typing import Any
 
 from castmates.analysis.design.adaptive import Asked, Known, Look, decide
 from castmates.analysis.design.adaptive_known import known
+from castmates.errors import CastmatesError
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
 from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
@@ -30,6 +31,7 @@ class Terms:
 
 def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Terms) -> dict[str, Any]:
     """What a look leaves: judged by the windows on disk of the blocks that it and the looks before it need."""
+    last = _left_by_last(plan, folder, number)
     paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
     windows = read_windows([folder.block(path) for path in paths])
     launched = _launched(folder, paths)
@@ -37,7 +39,7 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
     found = {identity: each for identity, each in of_mixes.items() if identity in launched}
     asks = questions(plan.mixes, terms.limit_pct, terms.margin)
     look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
-    before = _before(plan, folder, number, found)
+    before = _at_first(plan, found) if last is None else last
     asked = decide(look, found, before)
     went_on_before = {each.identity for each in before if each.goes_on}
     going = {each.identity for each in asked if each.goes_on}
@@ -83,12 +85,22 @@ def _left(plan: Plan, number: int) -> int:
     return max(counts.values(), default=0)
 
 
-def _before(plan: Plan, folder: StudyFolder, number: int, found: Mapping[str, Known]) -> list[Asked]:
-    """What the look before left; before the first one, every mix that was measured, and all but the later ones."""
-    if number > 1:
-        cells = read_adaptive_look(folder.look_file(number - 1))[CELLS]
-        keys = [name for name in Asked.__dataclass_fields__ if name != "why"]
-        return [Asked(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
+def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[Asked] | None:
+    """What the look before left; None before the first one."""
+    if number == 1:
+        return None
+    file = folder.look_file(number - 1)
+    cells = read_adaptive_look(file)[CELLS]
+    if strange := {cell["identity"] for cell in cells}.difference(mix.identity for mix in plan.mixes):
+        raise CastmatesError(
+            f"{file}: no mix of the plan is {', '.join(sorted(strange))}; remove it and run the same command again."
+        )
+    keys = [name for name in Asked.__dataclass_fields__ if name != "why"]
+    return [Asked(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
+
+
+def _at_first(plan: Plan, found: Mapping[str, Known]) -> list[Asked]:
+    """Before the first look: every mix that was measured, and all but the later ones."""
     measured = {identity for identity, each in found.items() if each.launches}
     identities = dict.fromkeys(mix.identity for mix in plan.mixes)
     return [Asked(identity) for identity in identities if identity in measured or identity not in plan.later]

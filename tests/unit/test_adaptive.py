@@ -1,5 +1,6 @@
 """What a look of an adaptive study decides, and what its launches and its plan make of that."""
 
+import json
 import math
 
 import numpy as np
@@ -9,6 +10,9 @@ from castmates.analysis.design.adaptive import NOTHING, Asked, Known, Look, deci
 from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.partitions.interpolation import Measured, interpolate
+from castmates.errors import CastmatesError
+from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
+from castmates.results.adaptive_looks import KINDS, WORDS
 from castmates.study.adaptive import as_launched, skipped_at
 from castmates.study.adaptive_words import reason, sentences
 from castmates.study.curves import curves, later
@@ -245,3 +249,14 @@ def test_partitions_that_other_keys_name_are_measured_at_first(tmp_path, monkeyp
     keys = "attribution: {isolated: split-5}\nmitigations: [{lead: ranking, antagonists: [flood], ways: [4]}]\n"
     plan = project_of(tmp_path, STUDY + keys + BUDGET % 64).plan()
     assert set(plan.later) == set(later(plan.mixes)) - {named(plan)["split-4"], named(plan)["split-5"]}
+
+
+@pytest.mark.parametrize("change", ["clear", "launches", "identity"])
+def test_a_look_that_was_edited_is_refused_in_one_sentence(project, change):
+    plan, folder = project.plan(), project.results
+    cell = dict.fromkeys((*KINDS, *WORDS), "") | {"launches": 4, "answered_after": 0, "clear": False, "goes_on": True}
+    cell |= {"identity": plan.mixes[0].identity, change: "strange"}
+    folder.look_file(1).parent.mkdir(parents=True)
+    folder.look_file(1).write_text(json.dumps({"look": 1, "full_windows": 9, "companies": [], "cells": [cell]}))
+    with pytest.raises(CastmatesError, match=r"looks/1.json: .*; remove it and run the same command again\."):
+        take_adaptive_look(plan, folder, 2, Terms(10.0, 0.02))
