@@ -247,6 +247,8 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     catalogue.check_names(study, workloads, str(path))
     mixes = made(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
     study = with_made(study, mixes)
+    limit = line_of(text, str(path), ("recommend", "latency")) if study.recommend.latency else 0
+    catalogue.check_latency(study, workloads, f"{path}, line {limit}")
     workloads = catalogue.as_played(study, workloads, str(path))
     return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12], made=mixes)
 

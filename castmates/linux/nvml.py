@@ -43,6 +43,7 @@ class Gpus:
         """Open the library; `lack` has the reason where there is nothing to read."""
         self._nvml: Any = None
         self._handles: list[Any] = []
+        self._is_open = False
         self.lack = self._opened(root)
 
     def names(self) -> list[str]:
@@ -61,9 +62,9 @@ class Gpus:
 
     def close(self) -> None:
         """Let go of the library; safe to call twice."""
-        if self._nvml is not None and self._handles:
+        if self._is_open:
             self._asked("nvmlShutdown")
-        self._handles = []
+        self._is_open, self._handles = False, []
 
     def _opened(self, root: Path) -> str:
         if not (root / DRIVER).exists():
@@ -74,6 +75,7 @@ class Gpus:
             return NO_PACKAGE
         try:
             self._nvml.nvmlInit()
+            self._is_open = True
             count = self._nvml.nvmlDeviceGetCount()
             self._handles = [self._nvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
         except self._nvml.NVMLError as error:

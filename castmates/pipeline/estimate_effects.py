@@ -84,10 +84,10 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     measured = StudyBlocks(folder, folder.places(plan))
     every = measured.windows()
     kept = without_hosts(plan, every, plan.ignored_hosts)
-    windows = without_saturated(kept, planned(every, kept))
-    parts = [
-        _Part(*what_was_held(part, folder, records), terms.of(part, windows, folder)) for part in pooled(kept, windows)
-    ]
+    windows = planned(every, kept)
+    plans = pooled(kept, windows)
+    windows = without_saturated(plans, windows)
+    parts = [_Part(*what_was_held(part, folder, records), terms.of(part, windows, folder)) for part in plans]
 
     def over(make: Callable[[Plan], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
         return lambda: joined([make(part.plan) for part in parts])

@@ -8,10 +8,12 @@ from castmates.study.mix_sets import MixSets
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
+from castmates.study.wanted import wanted
 
 Workloads = Mapping[str, Workload]
 # Keys that hold for one command alone.
 OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps")
+TORCH = "castmates.workloads.torchjobs"
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
     "command": "",
@@ -75,6 +77,14 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
         return f"has a 'step_line' or 'ready_line', but its progress is '{workload.progress}'; make it 'output'"
     if workload.requests and workload.progress != "heartbeat":
         return f"has 'requests: true', but its progress is '{workload.progress}'; make it 'heartbeat'"
+    if workload.frozen_between_steps and workload.progress == "runs":
+        return "has 'frozen_between_steps: true', but runs again and again and makes no steps; take the key out"
+    on_gpu = TORCH in workload.words and workload.options.get("device") == "gpu"
+    if on_gpu and not workload.frozen_between_steps:
+        return (
+            "has 'options.device: gpu', so it would be frozen with work queued there; add 'frozen_between_steps: true' "
+            "(docs/gpu.md)"
+        )
     return misread(workload)
 
 
@@ -152,6 +162,16 @@ def _check_predicted(study: Study, workloads: Workloads, study_file: str) -> Non
                     f"{study_file}: '{name}' in 'predict.{key}' is an open-loop service, which loses latency and no "
                     "rate, and only losses of the rate are predicted; it can only be one of 'predict.antagonists'."
                 )
+
+
+def check_latency(study: Study, workloads: Workloads, place: str) -> None:
+    """Refuse a limit on the latency of requests where no lead answers any."""
+    leads = [*study.leads, *(each.lead for each in wanted(study))]
+    if study.recommend.latency and not any(workloads[name].requests for name in leads):
+        raise CastmatesError(
+            f"{place}: 'recommend.latency' is a limit for open-loop services, but no lead is one; add a lead such as "
+            "memcached-5k (docs/services.md), or take the key out."
+        )
 
 
 def as_played(study: Study, workloads: Workloads, study_file: str) -> dict[str, Workload]:

@@ -20,6 +20,7 @@ from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL,
 from castmates.analysis.prediction.several import Combined, together
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.errors import CastmatesError
+from castmates.report.results import Results
 from castmates.report.text.prediction import quality_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
@@ -349,6 +350,14 @@ def test_tables_have_the_whole_grid_and_the_profiles():
     assert {*profiles["profile"]} == {"sensitivity", "pressure"}
     nothing = estimate_predictions(Plan(study="", titles={}, mixes=(), controls=(), blocks=()), effects_of(several))
     assert all(table.empty for table in nothing.values())
+
+
+def results(blocks):
+    """Results of a grid of which a part was measured, in so many launches."""
+    keys = PredictKeys(leads=NAMES, measure=0.4, check=4)
+    drawn = design(keys, 1)
+    plan, effects = plan_of(keys, drawn), effects_of([*drawn.fitted, *drawn.check]).assign(blocks=blocks)
+    return Results(name="example", plan=plan, **estimate_predictions(plan, effects))
 
 
 def test_each_class_of_nodes_and_each_processor_has_its_own_fit():

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.pooling import pooled
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.loads import loads
 from castmates.analysis.explanations.services import KEEPS_UP, services, without_saturated
@@ -21,8 +22,8 @@ from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
-from castmates.study.catalogue import gather
-from castmates.study.model import Study
+from castmates.study.catalogue import check_latency, gather
+from castmates.study.model import Study, Workload
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.services import load_of, same_service
 from castmates.workloads import programs, request_file
@@ -110,12 +111,16 @@ def test_a_request_belongs_to_the_slice_in_which_it_was_due():
     assert Recorded(records).within([]).columns == {}
 
 
-def test_what_cannot_be_a_request_is_counted_as_lost(tmp_path):
+def test_what_cannot_be_a_request_is_counted_as_lost(tmp_path, monkeypatch):
+    """An answer that came an hour later is one: the service stood frozen in other scenes meanwhile."""
+    monkeypatch.setattr("time.monotonic_ns", lambda: 4000 * S)
     log = RequestLog.create(tmp_path / "requests")
     written = np.array([[1, 2, 3], [5, 4, 6], [1, 0, 9], [1, 2, 0], [1, 0, 0], [1, 2, 2**63]], dtype=np.uint64)
-    log._parts.append(written.tobytes())
-    assert log.records().tolist() == [[1, 2, 3], [1, 2, 0], [1, 0, 0]]
-    assert log.lost == 3
+    late = np.array([[1, 2, 3600 * S], [4001 * S, 0, 0]], dtype=np.uint64)
+    log._parts.append(np.concatenate([written, late]).tobytes())
+    for _ in range(2):  # what is lost is not counted twice
+        assert log.records().tolist() == [[1, 2, 3], [1, 2, 0], [1, 0, 0], [1, 2, 3600 * S]]
+        assert log.about() == {"records": 0, "lost": 4}
 
 
 def test_a_file_that_was_cut_is_no_longer_touched(tmp_path):
@@ -173,7 +178,7 @@ def test_a_quantile_that_is_but_a_bound_is_refused():
     assert refused["p50"] == ""
     assert refused["p99"] == refused["p95"] == "so many requests were unanswered when slices ended that it is not known"
     table = services(plan, windows)
-    assert windows.equals(without_saturated(plan, windows))  # it is not, alone
+    assert windows.equals(without_saturated([plan], windows))  # it is not, alone
     row = table[table["saturated"]].iloc[0]
     assert (row["load"], row["antagonists"], row["service"]) == (2000, "stream", "redis")
     assert row["answered_share"] == pytest.approx(0.9)
@@ -181,14 +186,42 @@ def test_a_quantile_that_is_but_a_bound_is_refused():
     assert math.isnan(row["p99_ms"])
 
 
+def test_one_window_with_a_bound_is_not_left_out_of_its_launch():
+    """What is left are the quick windows: a load would keep a limit that it exceeds in a third of the time."""
+    plan = plan_of()
+    windows = windows_of(plan, lambda *_: 0.001)
+    late = windows["scene"].str.contains("corun") & windows["member"].str.contains("2000") & (windows["round"] == 1)
+    windows = windows.assign(p99_s=windows["p99_s"].mask(late))
+    table = services(plan, windows)
+    unknown = table[table["p99_ms"].isna()]
+    assert unknown[["load", "antagonists"]].to_numpy().tolist() == [[2000, "stream"]]
+    assert loads(table, {"p99": 2.0}).set_index("antagonists")["load"].to_dict() == {"": 2000, "stream": 1000}
+
+
+def test_each_processor_saturates_by_itself_and_places_are_kept_apart():
+    """Two models are never pooled: what one of them answers says nothing of the other."""
+    plan = plan_of((1000,), blocks=6)
+    lead = plan.companies[0].lead
+    windows = windows_of(plan, lambda *_: 0.001, lambda block, *_: 0.6 if block > 3 else 1.0)
+    windows = windows.assign(processor=np.where(windows["block"] > 3, "small", "large"))
+    kept = without_saturated(pooled(plan, windows), windows)
+    judged = kept[kept["member"] == lead.name]
+    assert (judged["rate"].isna() == (judged["block"] > 3)).all()
+    assert kept[kept["member"] != lead.name].equals(windows[windows["member"] != lead.name])
+    near = plan_of((1000,)).model_copy(
+        update={"mixes": tuple(each.model_copy(update={"name": f"{each.name}:smt"}) for each in plan.mixes)}
+    )
+    assert set(services(near, windows_of(near, lambda *_: 0.001))["antagonists"]) == {"", "stream:smt"}
+
+
 def test_a_service_that_is_saturated_alone_has_no_loss_beside_others():
     """Between two bounds a loss would look like none: 'no change', where half of the requests are not answered."""
     plan = plan_of()
     windows = windows_of(plan, lambda *_: 0.2, lambda _, __, member: 0.5 if "2000" in member else 1.0)
-    effects = estimate_effects(plan, without_saturated(plan, windows), margin=0.02)
+    effects = estimate_effects(plan, without_saturated([plan], windows), margin=0.02)
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")].set_index("lead")
     assert rows["verdict"].to_dict() == {"redis-1000": "equivalent", "redis-2000": "no data"}
-    results = results_of(plan, without_saturated(plan, windows))
+    results = results_of(plan, without_saturated([plan], windows))
     assert "saturated alone already: it answers 50 % of its requests there, and 50 % here" in pairs(results)[1].note
 
 
@@ -249,6 +282,17 @@ def test_a_load_above_one_that_fails_is_never_named(high, saturated, load, why):
     assert row["load"] == pytest.approx(load, nan_ok=True)
     assert math.isnan(row["interpolated"])
     assert row["why"] == why
+
+
+def test_a_limit_without_a_service_is_refused():
+    catalogue = {
+        name: Workload(command="true", requests=name == "redis", progress="heartbeat") for name in ("redis", "x")
+    }
+    limited = {"name": "s", "recommend": {"latency": {"p99": "1 ms"}}, "antagonists": ["redis", "x"]}
+    check_latency(Study(leads=["redis"], **limited), catalogue, "s.yaml, line 4")
+    check_latency(Study(leads=["x"], **limited | {"recommend": {}}), catalogue, "s.yaml, line 4")
+    with pytest.raises(CastmatesError, match=r"^s.yaml, line 4: 'recommend.latency' is a limit for open-loop services"):
+        check_latency(Study(leads=["x"], **limited), catalogue, "s.yaml, line 4")
 
 
 def test_limits_are_times():
@@ -333,9 +377,18 @@ def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeyp
     assert programs.lack(command, None, str(tmp_path)) == ""
 
 
-def test_a_service_reports_by_its_heartbeat():
-    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x", "requests": True}}})
-    with pytest.raises(CastmatesError, match="has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"):
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"requests": True}, "has 'requests: true', but its progress is 'runs'; make it 'heartbeat'"),
+        ({"frozen_between_steps": True}, "has 'frozen_between_steps: true', but runs again and again"),
+        ({"command": "python -m castmates.workloads.torchjobs", "options": {"device": "gpu"}, "progress": "heartbeat"},
+         "has 'options.device: gpu', so it would be frozen with work queued there"),
+    ],
+)  # fmt: skip
+def test_keys_that_contradict_each_other_are_refused(keys, why):
+    study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
+    with pytest.raises(CastmatesError, match=f"s.yaml: the workload 'x' {why}"):
         gather([], study, "s.yaml", ())
 
 

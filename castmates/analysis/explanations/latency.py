@@ -22,7 +22,6 @@ from castmates.study.services import service_members
 from castmates.study.spec import Plan
 
 MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
-MOST_LEFT = 0.5  # share of a launch's windows in which a quantile of requests is but a bound
 MOST_ODD = 0.01  # share of steps that cover another number of units than the others
 
 _ROW = ["row", "platform"]
@@ -64,7 +63,7 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     long["left"] = values.melt(id_vars=kept, value_vars=_LEFT)["value"].astype(float)
     long["quantile"] = long["quantile"].map(_NAMES)
     long["needed"] = long["quantile"].map({name: fewest_steps(share) for name, share in QUANTILES.items()})
-    long["left"] = long["left"] > MOST_LEFT
+    long["left"] = long["left"] > 0  # the windows with a quantile are the quick ones
     long["enough"] = (long["steps"] >= long["needed"]) & ~long["left"]
     counts = _counts(long)
     refused = _refused(counts)

@@ -4,7 +4,7 @@ Every launch gives one value of a quantile, the geometric mean over its windows,
 as for effects. Loads of one service are those of workloads whose commands differ in nothing but `--load`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -15,12 +15,11 @@ from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.steps import QUANTILES
 from castmates.analysis.statistics.intervals import estimate, ratio
-from castmates.analysis.statistics.pairs import planned
+from castmates.analysis.statistics.pairs import are_planned, planned
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
 from castmates.study.services import load_of, same_service, service_members
 from castmates.study.spec import Member, Plan
-from castmates.study.wanted import BETWEEN
 
 KEEPS_UP = 0.97  # share of the load that a service answers, at least, or it is saturated
 _LONG = ["row", "platform"]
@@ -52,7 +51,7 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
             load_of(members[name]) or offered for name, offered in zip(table["member"], table["offered"], strict=True)
         ],
         service=table["member"].map(_names(members)),
-        antagonists=[_beside(str(kind), str(mix)) for kind, mix in zip(table["kind"], table["mix"], strict=True)],
+        antagonists=table["mix"].str.partition("+")[2].where(table["kind"] == "corun", ""),
         saturated=table["answered_share"] < KEEPS_UP,
         blocks=table["blocks"].fillna(0),
     )
@@ -61,14 +60,20 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     return table[list(SERVICES)].astype(dict(SERVICES)).reset_index(drop=True)
 
 
-def without_saturated(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """The windows, in which a service that is saturated alone has no speed: there is nothing to compare others with."""
-    table = services(plan, windows)
-    alone = table.loc[table["saturated"] & table["kind"].isin(["solo", "alone"]), ["member", "platform"]]
-    if alone.empty:
-        return windows
-    mine = pd.MultiIndex.from_frame(windows[["member", "platform"]]).isin(pd.MultiIndex.from_frame(alone))
-    return windows.assign(rate=windows["rate"].mask(mine), later=windows["later"].mask(mine))
+def without_saturated(parts: Iterable[Plan], windows: pd.DataFrame) -> pd.DataFrame:
+    """The windows, in which a service that is saturated alone has no speed: there is nothing to compare others with.
+
+    Whether it is so is judged in each part of the plan by itself, as everything else.
+    """
+    for part in parts:
+        table = services(part, windows)
+        alone = table.loc[table["saturated"] & table["kind"].isin(["solo", "alone"]), ["member", "platform"]]
+        if alone.empty:
+            continue
+        mine = pd.MultiIndex.from_frame(windows[["member", "platform"]]).isin(pd.MultiIndex.from_frame(alone))
+        mine &= are_planned(windows, part)
+        windows = windows.assign(rate=windows["rate"].mask(mine), later=windows["later"].mask(mine))
+    return windows
 
 
 def _wide(latency: pd.DataFrame) -> pd.DataFrame:
@@ -96,7 +101,3 @@ def _common(names: Sequence[str]) -> str:
         return names[0]
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     return "".join(letters[0] for letters in same).rstrip("-_.0123456789") or names[0]
-
-
-def _beside(kind: str, mix: str) -> str:
-    return "+".join(mix.partition(BETWEEN)[0].split("+")[1:]) if kind == "corun" else ""

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from castmates.errors import CastmatesError
 from castmates.study.spec import Plan
+
+Marks = npt.NDArray[np.bool_]
 
 TOO_FEW_CYCLES = "too few cycles"  # as the ledger has it
 _COUNTED = ["valid", "windows", "slices", "lost", "lost_alone", "spoilt"]
@@ -17,10 +20,16 @@ _PLACE = ["platform", "company", "block", "round", "scene", "member"]
 
 def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """The windows of the plan's own blocks; those of discarded blocks stay out."""
+    return windows[are_planned(windows, plan)]
+
+
+def are_planned(windows: pd.DataFrame, plan: Plan) -> Marks:
+    """Which windows are those of the plan's own blocks."""
     blocks = pd.MultiIndex.from_tuples(
         [(block.company.id, block.number) for block in plan.blocks], names=["company", "block"]
     )
-    return windows[pd.MultiIndex.from_frame(windows[["company", "block"]]).isin(blocks)]
+    found: Marks = pd.MultiIndex.from_frame(windows[["company", "block"]]).isin(blocks)
+    return found
 
 
 def pair(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:

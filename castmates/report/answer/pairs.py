@@ -9,6 +9,7 @@ from castmates.analysis.effects.verdicts import EFFECT_LEVEL, NO_DATA, TOO_FEW, 
 from castmates.report.results import Results
 from castmates.report.text.services import noted
 from castmates.report.text.words import nearly, plain, within
+from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
@@ -96,9 +97,9 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
         log_low=_log(row["slowdown_low"]),
         log_high=_log(row["slowdown_high"]),
         words=words,
-        note="; ".join(filter(None, [noted(results, row["mix"], row["platform"]), note, *_doubts(row)])),
+        note="; ".join(filter(None, [noted(results, row), note, *_doubts(row)])),
         platform=row["platform"],
-        is_service=row["lead"] in results.service_workloads,
+        is_service=without_class(row["lead"]) in results.service_workloads,
     )
 
 

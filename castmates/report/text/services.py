@@ -1,6 +1,7 @@
 """How long requests to open-loop services take: rows of the page's table, and sentences on loads and limits."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from castmates.analysis.explanations.loads import INTERPOLATED
@@ -43,14 +44,16 @@ def rate(load: float) -> str:
     return f"{load:,.0f}" if load >= 10 else number(load)
 
 
-def noted(results: Results, mix: str, platform: str) -> str:
+def noted(results: Results, effect: Mapping[str, Any]) -> str:
     """What a line of the first table adds for a service: its p99 alone and here, and whether it is saturated."""
-    leads = results.services[(results.services["role"] == "lead") & (results.services["platform"] == platform)]
-    leads = leads[leads["partition"] == UNMANAGED]
-    alone = {row["member"]: row for row in records(leads[leads["kind"] == "solo"])}
-    for row in records(leads[leads["mix"] == mix]):
+    if results.services.empty:
+        return ""
+    place = ["role", "platform", "machine", "partition"]
+    leads = results.services[(results.services[place] == [effect[name] for name in place]).all(axis=1)]
+    solos = {row["member"]: row for row in records(leads[leads["kind"] == "solo"])}
+    for row in records(leads[leads["mix"] == effect["mix"]]):
         share = number(100 * row["answered_share"], 0)
-        solo = alone.get(row["member"])
+        solo = solos.get(row["member"])
         if solo is not None and solo["saturated"]:
             there = number(100 * solo["answered_share"], 0)
             return f"saturated alone already: it answers {there} % of its requests there, and {share} % here"

@@ -35,7 +35,7 @@ PROFILES: Columns = {
     "loss_high": "float64",
     "blocks": "int64",
     "platform": "str",
-    "machine": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
     "source": "str",  # measured, predicted; "" where unknown
     "equivalent_mib": "float64",  # of pressure: the capacity dial beside which the reporter would lose as much; or NaN
     "equivalent_gb_s": "float64",  # the bandwidth dial: interpolated between two measured settings, 1e9 bytes a second

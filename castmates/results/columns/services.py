@@ -13,7 +13,7 @@ SERVICES: Columns = {
     "kind": "str",
     "scene": "str",
     "mix": "str",  # "" where the scene serves several mixes
-    "antagonists": "str",
+    "antagonists": "str",  # joined by "+", with their distance after ":" where the mix has one
     "partition": "str",
     "offered": "float64",  # requests per second that were due; mean over windows
     "answered": "float64",  # answers per second in the same time

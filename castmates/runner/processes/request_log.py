@@ -1,5 +1,6 @@
 """A service's requests file as the runner holds it: scenes are announced in it, and records are read out of it."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,8 +9,6 @@ from castmates.workloads import request_file
 if TYPE_CHECKING:  # a launch waits for no heavy import
     import numpy as np
     import numpy.typing as npt
-
-LONGEST_NS = 600 * 10**9  # that a request is believed to have taken: more is no time
 
 
 class RequestLog:
@@ -20,7 +19,7 @@ class RequestLog:
         self._identity = self._look()
         self._seen = 0
         self._parts: list[bytes] = []
-        self.lost = 0  # overwritten before they were read
+        self._overrun = self._impossible = 0  # records that were overwritten before they were read, or are none
         self.trouble = ""  # why nothing more is read
 
     @classmethod
@@ -53,23 +52,31 @@ class RequestLog:
             self.trouble = "the requests file was spoilt: its number of records went back"
             return
         chunk = self._file.read(self._seen)
-        self.lost += chunk.lost
+        self._overrun += chunk.lost
         if chunk.data:
             self._parts.append(chunk.data)
         self._seen = chunk.head
 
     def records(self) -> "npt.NDArray[np.uint64]":
-        """A row per request (due, sent, answered), in order; what cannot be one is left out and counted as lost."""
+        """A row per request (due, sent, answered), in order; what cannot be one is left out and counted as lost.
+
+        An answer may come any time later: a request may be on its way while the service stands frozen in other scenes.
+        """
         import numpy as np
 
         every = np.frombuffer(b"".join(self._parts), dtype=np.uint64).reshape(-1, 3)
         due, sent, answered = every[:, 0], every[:, 1], every[:, 2]
         unsent, unanswered = sent == 0, answered == 0
         possible = (unsent & unanswered) | (~unsent & (sent >= due) & (unanswered | (answered >= sent)))
-        possible &= unanswered | (answered - due < LONGEST_NS)
-        self.lost += int((~possible).sum())
+        possible &= np.maximum(due, answered) <= time.monotonic_ns()
+        self._impossible = int((~possible).sum())
         kept: npt.NDArray[np.uint64] = every[possible]
         return kept
+
+    @property
+    def lost(self) -> int:
+        """How many records are missing, as far as it is known: `records` finds those that are none."""
+        return self._overrun + self._impossible
 
     def about(self) -> dict[str, object]:
         """Return what is missing."""
