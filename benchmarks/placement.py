@@ -27,6 +27,7 @@ from castmates.analysis.grouping.usual import usual
 from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Loss, Losses
 from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place, from_log, log_of
+from castmates.analysis.prediction.several import together
 from castmates.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkloadModel
 
@@ -227,15 +228,15 @@ def timed(seed: int) -> Iterator[Timed]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Random losses that multiply."""
+    """Random losses beside single jobs, whose extra times add up."""
 
     seed: int
 
     def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
-        """Losses beside single jobs, composed."""
+        """The loss beside all of these."""
         if ways is not None:
             return None
-        pct = from_log(sum(_drawn(self.seed, job, other) for other in beside))
+        pct = from_log(together([_drawn(self.seed, job, other) for other in beside]))
         return Loss(pct, pct, pct, "predicted")
 
 

@@ -62,7 +62,8 @@ def place(
         raise CastmatesError("--only-write needs --confirm: without it nothing is measured.")
     request = request_of(load(study), jobs, machine)
     advice = advised(request, solver, seconds)
-    command = f"castmates place {study}" + (f" --jobs {jobs}" if jobs else "") + " --confirm"
+    given = "".join(f" --{key} {file}" for key, file in (("jobs", jobs), ("machine", machine)) if file)
+    command = f"castmates place {study}{given} --confirm"
     if confirm and advice.found.best:
         files = write_studies(request, advice, blocks)
         for file in files:

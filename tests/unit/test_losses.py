@@ -105,11 +105,21 @@ def test_what_is_measured_comes_first_and_extra_time_beside_several_adds_up():
     assert known.of("a", ["b", "d"]) is None
     assert known.of("a", ["b", "b"], ways=4) is None
 
+    predicted = {
+        ("d",): Loss(5.0, 4.0, 6.0, "predicted"),
+        ("b", "d"): Loss(14.0, math.nan, math.nan, "predicted"),
+        ("b", "b", "d"): Loss(22.0, 15.0, 29.0, "predicted"),
+    }
+
     class Predicted:
         def of(self, job, beside, _ways=None):
-            return Loss(5.0, 4.0, 6.0, "predicted") if (job, list(beside)) == ("a", ["d"]) else None
+            return predicted.get(tuple(beside)) if job == "a" else None
 
-    assert best_known(PAIRS, Predicted()).of("a", ["b", "d"]).pct == pytest.approx(added(0.9, 0.95))
+    known = best_known(PAIRS, Predicted())
+    assert known.of("a", ["b", "c"]).source == "measured"
+    assert known.of("a", ["b", "b", "d"]) == predicted["b", "b", "d"]
+    pairs = known.of("a", ["b", "d"])  # its prediction has no interval, and the pairs have some
+    assert (pairs.pct, pairs.high) == (pytest.approx(added(0.9, 0.95)), pytest.approx(added(0.89, 0.94)))
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])

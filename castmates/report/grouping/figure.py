@@ -136,7 +136,7 @@ def _frame(axes: Axes, jobs: list[str]) -> None:
 def _key(shown: Shown) -> str:
     parts = [
         "best grouping: every single job, with its 95 % interval between launches",
-        *(["hollow: predicted, and its interval leaves out how far that is off"] if shown.is_predicted else []),
+        *(["hollow: predicted, and its interval may leave out how far that is off"] if shown.is_predicted else []),
         "random and spreading: the mean over drawn groupings, and where nine of ten of them lie",
         f"{shown.advice.place.platform}, study {shown.advice.place.study}",
     ]

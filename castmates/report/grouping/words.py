@@ -147,7 +147,9 @@ def _fresh_gain(shown: Shown, stp: float) -> str:
         for way, words_of_it in (("random", "against random placement"), ("spreading", "against spreading"))
         if usual.get(way, float("nan")) == usual.get(way)
     ]
-    return f" By these losses its gain in what is done is {listed(gains)}." if gains else ""
+    if not gains:
+        return ""
+    return f" By these losses its gain in what is done is {listed(gains)}, whose losses are those known before."
 
 
 def _is(many: int) -> str:

@@ -15,7 +15,7 @@ GROUPINGS: Columns = {
     "ways": "Int64",  # of its own; NA where the jobs around this cache share all ways
     "mask": "str",  # of these ways, in hexadecimal digits
     "loss_pct": "float64",  # of its rate when alone
-    "loss_low": "float64",  # 95 %: that of effects; of a predicted loss without how far the prediction may be off
+    "loss_low": "float64",  # 95 %: that of effects or predictions; composed of pairs, without how far the rule is off
     "loss_high": "float64",
     "source": "str",  # measured, predicted; alone (nobody is beside it)
     "limit_pct": "float64",  # NaN where it has none
