@@ -42,13 +42,15 @@ class Score:
 
     shares: list[float] = field(default_factory=list)  # of the grid that was measured
     means: list[float] = field(default_factory=list)  # absolute errors, in points
+    guessed: list[float] = field(default_factory=list)  # the same of those that were measured in no role
     largest: list[float] = field(default_factory=list)
     held: list[float] = field(default_factory=list)  # share of intervals with a further measurement inside
     halves: list[float] = field(default_factory=list)  # half-widths, in points
 
-    def add(self, off: Sequence[float], held: Sequence[bool], halves: Sequence[float]) -> None:
-        """One study."""
+    def add(self, off: Sequence[float], guessed: Sequence[bool], held: Sequence[bool], halves: Sequence[float]) -> None:
+        """One study; `guessed`: which losses no mix has shown, not even of its antagonist."""
         self.means.append(float(np.mean(off)))
+        self.guessed.append(float(np.mean(np.asarray(off)[np.asarray(guessed)])) if any(guessed) else math.nan)
         self.largest.append(float(np.max(off)))
         if held:
             self.held.append(float(np.mean(held)))
@@ -61,6 +63,7 @@ class Score:
         return [
             percent(float(np.mean(self.shares)), 0),
             f"{np.mean(self.means):.2f}",
+            f"{np.nanmean(self.guessed):.2f}",
             f"{np.quantile(self.means, 0.95):.1f}",
             f"{np.mean(self.largest):.1f}",
             held,
@@ -101,6 +104,7 @@ HEADER = [
     "measured",
     "share of the grid",
     "mean error",
+    "of those in no mix",
     "of one study in 20",
     "largest error",
     "95 % intervals hold",
@@ -148,6 +152,9 @@ def on_modelled_machines(report: Report, studies: int, seed: int) -> None:
         *(_finding(f"modelled, {way.words}: mean error of all others", score) for way, score in scores.items()),
         _finding("modelled, two or three antagonists: mean error", together),
         verdicts.mean(
+            f"modelled, {BOTH.words}: mean error of those in no mix", scores[BOTH].guessed, "points", "studies", AIM
+        ),
+        verdicts.mean(
             f"modelled, {BOTH.words}: intervals that hold a further measurement",
             [100 * each for each in scores[BOTH].held], "%", "studies", Aim(least=93.0, most=97.0),
         ),
@@ -164,7 +171,7 @@ def studied(one: Grid, way: Way, seed: int, rng: np.random.Generator, score: Sco
     effects = measured(one, mixes, rng, way.both)
     if way.both:
         effects = pd.concat([effects, measured(one, _combinations(one, SHOWING, rng), rng)], ignore_index=True)
-    losses = PredictedLosses.from_effects(effects, targets=one.names)
+    losses = PredictedLosses.from_effects(effects, leads=one.names, targets=one.names, dials=DIALS)
     cells = [(lead, name) for lead in one.names for name in one.names if (lead, name) not in mixes]
     score.shares.append(len(mixes) / len(one.names) ** 2)
     _compare(one, losses, cells, rng, score)
@@ -183,7 +190,7 @@ def _combinations(one: Grid, count: int, rng: np.random.Generator) -> Iterator[M
 
 
 def _compare(one: Grid, losses: PredictedLosses, cells: Sequence[Mix], rng: np.random.Generator, score: Score) -> None:
-    off, held, halves = [], [], []
+    off, guessed, held, halves = [], [], [], []
     for lead, *others in cells:
         true = one.truth((lead, *others))[0]
         cell = lead, tuple(sorted(others))
@@ -192,11 +199,12 @@ def _compare(one: Grid, losses: PredictedLosses, cells: Sequence[Mix], rng: np.r
         if guess is None:
             raise ValueError(f"nothing is known of {lead} beside {' and '.join(others)}")
         off.append(100 * abs(math.exp(-guess.log) - math.exp(-true)))
+        guessed.append(seen is None)
         if not math.isnan(guess.half):
             again = best(seen_in(measured(one, [(lead, *others)], rng)))[cell]
             held.append(abs(again.log - guess.log) <= guess.half)
             halves.append(guess.loss.high - guess.loss.low)
-    score.add(off, held, [each / 2 for each in halves])
+    score.add(off, guessed, held, [each / 2 for each in halves])
 
 
 def on_this_machine(report: Report, folder: Path, designs: int) -> None:
@@ -225,7 +233,7 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
         f"{', '.join(names)}), of which {designs} designs hide a part each. Errors are differences to the measured "
         "loss; those to the true loss are smaller. The figures below are over leads, because designs share their pairs."
     )
-    report.table([*HEADER[:3], "of one design in 20", *HEADER[4:]], rows)
+    report.table([*HEADER[:4], "of one design in 20", *HEADER[5:]], rows)
 
 
 def _hidden(
@@ -235,9 +243,10 @@ def _hidden(
     mixes = way.mixes(names, DIALS_HERE, REPORTER_HERE, number)
     chosen = {f"{lead}+{name}" for lead, name in mixes}
     shown = effects[effects["mix"].isin(chosen)]
-    losses = PredictedLosses.from_effects(shown if way.both else shown[shown["role"] == "lead"], targets=names)
+    shown = shown if way.both else shown[shown["role"] == "lead"]
+    losses = PredictedLosses.from_effects(shown, leads=names, targets=names, dials=DIALS_HERE)
     whole = {cell: each for cell, each in best(seen_in(effects)).items() if each.how == LEAD}
-    off, held, halves = [], [], []
+    off, guessed, held, halves = [], [], [], []
     for lead in names:
         for name in names:
             if (lead, name) in mixes:
@@ -249,12 +258,13 @@ def _hidden(
                 raise ValueError(f"nothing is known of {lead} beside {name}")
             log = seen.log if seen is not None else guess.log if guess is not None else math.nan
             off.append(100 * abs(math.exp(-log) - math.exp(-true.log)))
+            guessed.append(seen is None)
             by_lead[lead].append(off[-1])
             if seen is None and guess is not None and not math.isnan(guess.half):
                 held.append(abs(true.log - guess.log) <= guess.half)
                 halves.append((guess.loss.high - guess.loss.low) / 2)
     score.shares.append(len(mixes) / len(names) ** 2)
-    score.add(off, held, halves)
+    score.add(off, guessed, held, halves)
 
 
 if __name__ == "__main__":

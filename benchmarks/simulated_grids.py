@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.prediction.observed import RATE
 from castmates.analysis.statistics.intervals import Floats, quantile
 from castmates.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkingSet, WorkloadModel
@@ -73,7 +74,13 @@ def measured(grid_: Grid, mixes: Iterable[Mix], rng: np.random.Generator, both: 
     """The rows of effects that a study of these mixes would have; `both`: the antagonists' own losses too."""
     rows = []
     for mix in mixes:
-        about = {"mix": "+".join(mix), "lead": mix[0], "antagonists": "+".join(mix[1:]), "partition": UNMANAGED}
+        about = {
+            "mix": "+".join(mix),
+            "lead": mix[0],
+            "antagonists": "+".join(mix[1:]),
+            "partition": UNMANAGED,
+            "metric": RATE,
+        }
         for place, (name, true) in enumerate(zip(mix, grid_.truth(mix), strict=True)):
             if place and not both:
                 break
@@ -95,6 +102,7 @@ def _estimated(logs: Floats) -> dict[str, float]:
         **{name: math.exp(log) for name, log in slowdowns.items()},
         **{name: -100 * math.expm1(-log) for name, log in losses.items()},
         "blocks": len(logs),
+        "freedom": len(logs) - 1.0,
     }
 
 

@@ -19,15 +19,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("look", type=int)
     parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and looks lie beside it")
-    kind = parser.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--precision", type=float, help="the wanted half-width")
-    kind.add_argument("--adaptive", action="store_true", help="which mixes go on is decided by their questions")
-    parser.add_argument("--margin", type=float, help="with --adaptive: a smaller change is none")
-    parser.add_argument("--lead-loss", type=float, help="with --adaptive: the limit in per cent, where there is one")
+    parser.add_argument("--by", required=True, help="the wanted half-width; or 'adaptive': by the questions of mixes")
+    parser.add_argument("--margin", type=float, help="with --by adaptive: a smaller change is none")
+    parser.add_argument("--lead-loss", type=float, help="with --by adaptive: the limit in per cent, where there is one")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
     folder = StudyFolder(arguments.plan.parent)
-    if arguments.adaptive:
+    if arguments.by == "adaptive":
         terms = take_adaptive_look.Terms(arguments.lead_loss, arguments.margin)
         plan = read_plan(arguments.plan)
         look = take_adaptive_look.take_adaptive_look(plan, folder, arguments.look, terms)
@@ -35,8 +33,8 @@ def main() -> None:
         print("\n".join(sentences(look)), file=sys.stderr)
         return
     decisions = [went_on(folder.look_file(number)) for number in range(1, arguments.look)]
-    reached = take_look(read_plan(arguments.plan), folder, arguments.precision, decisions)
-    replace_text(arguments.output, text_of(arguments.look, arguments.precision, reached))
+    reached = take_look(read_plan(arguments.plan), folder, float(arguments.by), decisions)
+    replace_text(arguments.output, text_of(arguments.look, float(arguments.by), reached))
 
 
 castmates.pipeline.script.run(main)

@@ -34,7 +34,9 @@ def predict(
     known = Predicting.of(load(study))
     table = known.predictions()
     if beside:
-        names = [each.strip() for each in beside.split(",") if each.strip()]
+        names = [each.strip() for each in beside.split(",")]
+        if not all(names):
+            raise CastmatesError(f"--beside is '{beside}', expected names, separated by commas.")
         shown = known.one(Asked(lead, names))
     else:
         shown = _of(table, lead, str(study))
@@ -55,10 +57,12 @@ def predict(
 
 
 def _of(table: "pd.DataFrame", lead: str, study: str) -> "pd.DataFrame":
-    """The rows of one lead."""
+    """The rows of one lead, on each class of nodes unless it names one."""
+    from castmates.study.class_names import without_class
+
     if not lead:
         return table
-    own = table[table["lead"] == lead]
+    own = table[(table["lead"] == lead) | (table["lead"].map(without_class) == lead)]
     if own.empty:
         raise CastmatesError(f"{study}: '{lead}' is no lead here; there are {', '.join(sorted(set(table['lead'])))}.")
     return own

@@ -24,6 +24,7 @@ from castmates.results.plans import read_plan
 from castmates.results.records import read_json
 from castmates.results.tables import Tables
 from castmates.study import cpus
+from castmates.study.dials import dials_of
 from castmates.study.model import Workload
 from castmates.study.node_classes import parts_of
 from castmates.study.place_domains import domains_of
@@ -49,6 +50,11 @@ class Request:
         table = Tables(self.project.results, self.project.study_file).needed("effects", EFFECTS)
         return table[table["machine"] == self.plan.machine]
 
+    @property
+    def platforms(self) -> list[str]:
+        """Those that the losses are known of: measured, emulated, modelled."""
+        return sorted({*self.effects["platform"]} - {""})
+
 
 def request_of(project: Project, jobs_file: Path | None, capture: Path | None) -> Request:
     """What is asked: by the study's key `place`, or by a file of the same keys."""
@@ -63,11 +69,17 @@ def request_of(project: Project, jobs_file: Path | None, capture: Path | None) -
         )
     for name in keys.jobs:
         if name not in project.workloads:
-            known = did_you_mean(name, project.workloads)
-            raise CastmatesError(f"{origin}: '{name}' in 'jobs' is not in the catalogue{known}.")
+            known = did_you_mean(name, project.workloads) or "."
+            raise CastmatesError(f"{origin}: '{name}' in 'jobs' is not in the catalogue{known}")
     plan = read_plan(project.results.plan_file)
     own, part = _of_class(project, plan, keys, origin)
-    return Request(own, part, keys, origin, _captured(project, capture) if capture else own.layout())
+    request = Request(own, part, keys, origin, _captured(project, capture) if capture else own.layout())
+    if len(request.platforms) > 1:
+        raise CastmatesError(
+            f"{project.results}: its launches are {' and '.join(request.platforms)}, and losses of several platforms "
+            "are never mixed; measure the study on one of them."
+        )
+    return request
 
 
 def _captured(project: Project, capture: Path) -> Layout:
@@ -141,7 +153,7 @@ def _cores(workload: Workload, name: str, origin: str) -> int:
 def losses_of(request: Request) -> Losses:
     """What is known of losses: the one place where those that are predicted come in."""
     ours = around_one_cache(request.plan, request.effects, caches_of_cpus(request.project))
-    return best_known(losses_measured(request), PredictedLosses.from_effects(ours))
+    return best_known(losses_measured(request), PredictedLosses.from_effects(ours, dials=dials_of(request.plan)))
 
 
 def losses_measured(request: Request) -> MeasuredLosses:
@@ -163,15 +175,15 @@ def advised(request: Request, solver: Solver = "auto", seconds: float = TIME_LIM
     problem, caches = problem_of(request)
     groups = Groups(problem, losses_of(request))
     found = search(groups, solver, seconds=seconds)
-    seed, effects = request.project.study.seed, request.effects
+    study = request.project.study
+    platform = next(iter(request.platforms), study.platform)
     separate = [group for grouping in found.best for group in grouping.groups if group.ways]
-    platforms = sorted(set(effects["platform"])) or ["measured"]
     return Advice(
-        place=Place(request.project.study.name, " and ".join(platforms), request.plan.machine),
+        place=Place(study.name, platform, request.plan.machine),
         problem=problem,
         caches=caches,
         found=found,
-        usual=(usual(groups, "random", seed), usual(groups, "spreading", seed)),
+        usual=(usual(groups, "random", study.seed), usual(groups, "spreading", study.seed)),
         pairs={pair: loss for pair, loss in groups.pairs().items() if loss is not None},
         unknown=tuple(pair for pair, loss in groups.pairs().items() if loss is None),
         masks={group: masks_of(group, request.plan) for group in separate},

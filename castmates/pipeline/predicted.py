@@ -1,13 +1,13 @@
 """A measured study -> what its pairs lose that were not measured."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from castmates.analysis.prediction.pairs import FEWEST_PAIRS
+from castmates.analysis.prediction.observed import RATE
 from castmates.analysis.prediction.quality import GRID
-from castmates.analysis.prediction.table import PAIRS, TOGETHER, Known, estimate_predictions, name_in, never_pooled
+from castmates.analysis.prediction.table import Known, estimate_predictions, name_in, never_pooled
 from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.results.columns.prediction import PREDICTIONS
@@ -15,6 +15,8 @@ from castmates.results.columns.study import EFFECTS, frame
 from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
 from castmates.study.class_names import without_class
+from castmates.study.dials import dials_of
+from castmates.study.predict_keys import FEWEST_PAIRS
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 
@@ -40,13 +42,13 @@ class Predicting:
         plan = read_plan(project.results.plan_file)
         effects = Tables(project.results, project.study_file).needed("effects", EFFECTS)
         if plan.prediction is None:
-            plan = plan.model_copy(update={"prediction": _everything(effects)})
+            plan = plan.model_copy(update={"prediction": _everything(effects, dials_of(plan))})
         return cls(project, plan, effects)
 
     def predictions(self) -> pd.DataFrame:
         """The table of the whole grid."""
         table = estimate_predictions(self.plan, self.effects)["predictions"]
-        if table["without_pct"].isna().all():
+        if table["without_pct"].isna().all() and (table["source"] != "predicted").all():
             mixes = self.effects.loc[_pairs(self.effects), "mix"].nunique()
             raise CastmatesError(
                 f"{self.project.study_file}: {mixes} mixes of two programs were measured, and {FEWEST_PAIRS} are the "
@@ -56,43 +58,33 @@ class Predicting:
 
     def one(self, asked: Asked) -> pd.DataFrame:
         """The rows of one combination: of each class of nodes and platform."""
-        rows, grid = [], self.plan.prediction or _everything(self.effects)
+        rows, grid = [], self.plan.prediction or _everything(self.effects, ())
         for platform, machine, own in never_pooled(self.effects):
-            if (loss := Known(own, grid).losses.of(asked.lead, asked.beside)) is None:
-                continue
-            how = PAIRS if len(asked.beside) == 1 else TOGETHER
-            rows.append(
-                {
-                    "study": self.plan.study,
-                    "lead": name_in(own)(asked.lead),
-                    "antagonists": "+".join(sorted(asked.beside)),
-                    "partition": UNMANAGED,
-                    "part": GRID,
-                    "loss_pct": loss.pct,
-                    "loss_low": loss.low,
-                    "loss_high": loss.high,
-                    "how": how if loss.source == "predicted" else "",
-                    "blocks": 0,
-                    "platform": platform,
-                    "machine": machine,
-                    "source": loss.source,
-                }
-            )
+            row = Known(own, grid, self.plan).row((asked.lead, tuple(sorted(asked.beside))), GRID)
+            about = {"study": self.plan.study, "platform": platform, "machine": machine}
+            if row["source"]:
+                rows.append(row | about | {"lead": name_in(own)(asked.lead)})
         if not rows:
-            known = sorted({without_class(name) for name in self.effects["lead"]})
+            known = sorted({*map(without_class, self.effects["lead"]), *grid.leads, *grid.antagonists})
             raise CastmatesError(
                 f"{self.project.study_file}: nothing was measured from which the loss of {asked.lead} beside "
-                f"{' and '.join(asked.beside)} follows; leads of this study are {', '.join(known)}."
+                f"{' and '.join(asked.beside)} follows; programs of this study are {', '.join(known)}."
             )
         return frame(rows, PREDICTIONS)
 
 
 def _pairs(effects: pd.DataFrame) -> "pd.Series[bool]":
     plain = (effects["partition"] == UNMANAGED) & (effects["role"] == "lead") & effects["slowdown"].notna()
-    return plain & (effects["antagonists"] != "") & ~effects["antagonists"].str.contains(r"[+:]")
+    return (
+        plain
+        & (effects["metric"] == RATE)
+        & (effects["antagonists"] != "")
+        & ~effects["antagonists"].str.contains(r"[+:]")
+    )
 
 
-def _everything(effects: pd.DataFrame) -> Prediction:
+def _everything(effects: pd.DataFrame, dials: Collection[str]) -> Prediction:
+    """A grid of all that has been a lead, without those that hold their rate, or an antagonist."""
     pairs = effects[_pairs(effects)]
-    leads = dict.fromkeys(map(without_class, pairs["lead"]))
-    return Prediction(leads=tuple(leads), antagonists=tuple(dict.fromkeys(pairs["antagonists"])))
+    leads = [name for name in dict.fromkeys(map(without_class, pairs["lead"])) if name not in dials]
+    return Prediction(leads=tuple(leads), antagonists=tuple(dict.fromkeys(map(without_class, pairs["antagonists"]))))

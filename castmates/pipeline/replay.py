@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.project import load
@@ -17,6 +19,7 @@ from castmates.study.model import Study, Workload
 from castmates.study.node_facts import NodeFacts, difference, recorded
 from castmates.study.reading import read
 from castmates.study.replaying import (
+    LONGEST_NAME,
     Part,
     catalogue_text,
     part_of,
@@ -26,6 +29,7 @@ from castmates.study.replaying import (
     workloads_of,
 )
 from castmates.study.spec import Plan
+from castmates.study.written import Name
 
 HEAD = "Written by `castmates replay`; the same command writes it again."
 
@@ -67,10 +71,21 @@ def prepare(published: Published, asked: Asked, facts_here: Callable[[], NodeFac
     keeps, notes = _keeps_cpus(source.study, measured, facts_here)
     study = replaying(source.study, measured.plan, part, asked.blocks, keeps)
     if asked.name:
-        study = study.model_copy(update={"name": asked.name})
+        study = study.model_copy(update={"name": _checked(asked.name)})
     file = _write(published, study, source.workloads)
     plan = load(file).plan()
     return Replay(file, ours, plan, (*source.notes, *notes))
+
+
+def _checked(name: str) -> str:
+    """A name that a folder of results can have."""
+    try:
+        return TypeAdapter(Name).validate_python(name)
+    except ValidationError:
+        raise CastmatesError(
+            f"--name is '{name}', but a name is made of at most {LONGEST_NAME} lower-case letters, digits, '.', '_' "
+            "and '-', and begins with a letter or a digit."
+        ) from None
 
 
 def _source(published: Published, measured: Measured) -> _Source:

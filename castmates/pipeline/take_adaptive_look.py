@@ -2,16 +2,18 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from castmates.analysis.design.adaptive import Asked, Known, Look, decide
 from castmates.analysis.design.adaptive_known import known
+from castmates.errors import CastmatesError
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
 from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
+from castmates.results.measured import measured_blocks
 from castmates.study.adaptive_words import reason
 from castmates.study.curves import curves
 from castmates.study.looks import needed, part_of
@@ -29,12 +31,15 @@ class Terms:
 
 def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Terms) -> dict[str, Any]:
     """What a look leaves: judged by the windows on disk of the blocks that it and the looks before it need."""
+    last = _left_by_last(plan, folder, number)
     paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
     windows = read_windows([folder.block(path) for path in paths])
-    found = known(part_of(plan, paths), windows)
+    launched = _launched(folder, paths)
+    of_mixes = known(part_of(plan, paths), windows)
+    found = {identity: each for identity, each in of_mixes.items() if identity in launched}
     asks = questions(plan.mixes, terms.limit_pct, terms.margin)
     look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
-    before = _before(plan, folder, number, found)
+    before = _at_first(plan, found) if last is None else last
     asked = decide(look, found, before)
     went_on_before = {each.identity for each in before if each.goes_on}
     going = {each.identity for each in asked if each.goes_on}
@@ -61,6 +66,16 @@ def text_of(look: Mapping[str, Any]) -> str:
     return json.dumps(look, indent=1) + "\n"
 
 
+def _launched(folder: StudyFolder, paths: Collection[str]) -> set[str]:
+    """Identities of the mixes that some launch measured, or tried to.
+
+    A look that is taken again (with another limit, or more launches) may ask for mixes that launches left out.
+    """
+    ours = set(paths)
+    blocks = [block for block in measured_blocks(folder) if block.path in ours]
+    return {mix.identity for block in blocks for mix in block.company.mixes if mix.identity not in block.skipped}
+
+
 def _left(plan: Plan, number: int) -> int:
     """How many launches of a company the later looks may add, at most."""
     counts: dict[str, int] = {}
@@ -70,12 +85,22 @@ def _left(plan: Plan, number: int) -> int:
     return max(counts.values(), default=0)
 
 
-def _before(plan: Plan, folder: StudyFolder, number: int, found: Mapping[str, Known]) -> list[Asked]:
-    """What the look before left; before the first one, every mix that was measured, and all but the later ones."""
-    if number > 1:
-        cells = read_adaptive_look(folder.look_file(number - 1))[CELLS]
-        keys = [name for name in Asked.__dataclass_fields__ if name != "why"]
-        return [Asked(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
+def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[Asked] | None:
+    """What the look before left; None before the first one."""
+    if number == 1:
+        return None
+    file = folder.look_file(number - 1)
+    cells = read_adaptive_look(file)[CELLS]
+    if strange := {cell["identity"] for cell in cells}.difference(mix.identity for mix in plan.mixes):
+        raise CastmatesError(
+            f"{file}: no mix of the plan is {', '.join(sorted(strange))}; remove it and run the same command again."
+        )
+    keys = [name for name in Asked.__dataclass_fields__ if name != "why"]
+    return [Asked(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
+
+
+def _at_first(plan: Plan, found: Mapping[str, Known]) -> list[Asked]:
+    """Before the first look: every mix that was measured, and all but the later ones."""
     measured = {identity for identity, each in found.items() if each.launches}
     identities = dict.fromkeys(mix.identity for mix in plan.mixes)
     return [Asked(identity) for identity in identities if identity in measured or identity not in plan.later]

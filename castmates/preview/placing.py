@@ -42,5 +42,5 @@ def _pairs(project: Project, plan: Plan) -> str:
     more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
     return (
         f"the study does not measure {len(lacking)} of the {len(wanted)} pairs ({', '.join(lacking[:NAMED])}{more}), "
-        "so groups with these will be left out"
+        "which are predicted from the others, or left out where too few of these are known"
     )

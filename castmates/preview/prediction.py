@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from castmates.english import counted
+from castmates.study.predict_keys import FEWEST_PAIRS
 from castmates.study.spec import Plan
 
 
@@ -21,5 +22,13 @@ def _sentences(plan: Plan) -> Iterator[str]:
         f"{fitted} mixes{profiles}, which are {100 * fitted / whole:.0f} % of the grid's {whole} pairs, are measured; "
         "what the other pairs lose is predicted from them, in both roles."
     )
-    if grid.check:
+    if fitted < FEWEST_PAIRS:
+        yield f"That is too little: {FEWEST_PAIRS} mixes of two are the fewest from which others are predicted."
+    if len(grid.check) < grid.to_check:
+        count = f"only {len(grid.check)}" if grid.check else "none"
+        yield (
+            f"Of the {counted(grid.to_check, 'further pair')} that were to show the error {count} can: every other "
+            "loss is measured already, and none is left to predict; measure less."
+        )
+    elif grid.check:
         yield f"{counted(len(grid.check), 'further pair')} {'shows' if len(grid.check) == 1 else 'show'} the error."

@@ -13,7 +13,8 @@ from castmates.study.plan_text import Launch
 from castmates.study.spec import Block, Plan
 
 CELLS = "cells"  # what a look at mixes has, and one at the precision has not
-OF_CELL = ("identity", "mix", "partition", "launches", "answer", "answered_after", "goes_on", "why", "is_news")
+WORDS = ("mix", "partition", "answer", "added", "why", "is_news")
+KINDS = {"identity": str, "launches": int, "answered_after": int, "clear": bool, "goes_on": bool}
 Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that was asked for what is known and decided
 
 
@@ -29,7 +30,9 @@ def read_adaptive_look(file: Path) -> Look:
     """What one look decided."""
     try:
         look = json.loads(file.read_bytes())
-        cells = [{key: cell[key] for key in OF_CELL} | cell for cell in look[CELLS]]
+        cells = [{key: cell[key] for key in (*KINDS, *WORDS)} | cell for cell in look[CELLS]]
+        if not all(type(cell[key]) is kind for cell in cells for key, kind in KINDS.items()):
+            raise TypeError
         numbers = {key: int(look[key]) for key in ("look", "full_windows")}
         return {**numbers, "companies": list(look["companies"]), CELLS: cells}
     except (OSError, ValueError, KeyError, TypeError) as problem:

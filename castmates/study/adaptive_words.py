@@ -37,7 +37,7 @@ def reason(asked: _Asked, question: Question) -> str:
         found = PLACES.get(asked.answer) or f"loses {asked.answer} than {edge_of(question)} for certain"
         return f"{found}; a few more launches keep its interval honest" if asked.goes_on else found
     if not asked.launches:
-        return f"because {asked.why}"
+        return f"because {asked.why}" if asked.goes_on else "no launch is left that could measure it"
     if math.isnan(question.edge):
         return f"whether it loses least {OPEN}"
     return f"whether it loses more than {edge_of(question)} {OPEN}"
@@ -53,7 +53,8 @@ def sentences(look: Mapping[str, Any]) -> list[str]:
     """What one look decided: a line for the whole, then one for all of a mix that stop or begin for one reason."""
     cells = look["cells"]
     going = sum(cell["goes_on"] for cell in cells)
-    head = f"Look {look['look']}: {going} of {len(cells)} measured mixes and partitions go on."
+    ending = "es" * (going == 1)
+    head = f"Look {look['look']}: {going} of {len(cells)} measured mixes and partitions go{ending} on."
     alike: dict[tuple[str, bool, str], list[str]] = {}
     for cell in (cell for cell in cells if cell["is_news"]):
         alike.setdefault((cell["mix"], cell["goes_on"], cell["why"]), []).append(cell["partition"])
@@ -87,6 +88,6 @@ def summary(looks: Sequence[Mapping[str, Any]]) -> str:
     counts = Counter("open" if not cell["answer"] else "answered" for cell in cells)
     still = sum(cell["goes_on"] for cell in cells)
     parts = [f"{counts['answered']} of {len(cells)} measured mixes and partitions have their answer"]
-    parts += [f"{still} go on"] if still else []
-    parts += [f"{counts['open']} stay open"] if counts["open"] and not still else []
+    parts += [f"{still} go{'es' * (still == 1)} on"] if still else []
+    parts += [f"{counts['open']} stay{'s' * (counts['open'] == 1)} open"] if counts["open"] and not still else []
     return f"{', '.join(parts)}, after {len(looks)} look{'s' * (len(looks) != 1)}."

@@ -141,6 +141,7 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
                     f"{study_file}: '{name}' in '{key}' is not in the catalogue{did_you_mean(name, workloads)} "
                     "(`castmates workloads` lists what there is)."
                 )
+    _check_predicted(study, workloads, study_file)
     sensitivity = any(sweep.lead_ways for sweep in study.cache.sweeps)
     sets = study.mixes if isinstance(study.mixes, MixSets) else None  # these make mixes, of names that are checked then
     made = study.mix_rules or study.predict or sets is not None
@@ -148,6 +149,19 @@ def check_names(study: Study, workloads: Workloads, study_file: str) -> None:
         raise CastmatesError(
             f"{study_file}: nothing to measure: give at least one of 'leads' and one of 'antagonists', or 'mixes'."
         )
+
+
+def _check_predicted(study: Study, workloads: Workloads, study_file: str) -> None:
+    """Refuse to predict what a service loses: it is judged by the latency of its requests."""
+    if study.predict is None:
+        return
+    for key, names in (("leads", study.predict.leads), ("reporters", study.predict.reporters)):
+        for name in names:
+            if workloads[name].requests:
+                raise CastmatesError(
+                    f"{study_file}: '{name}' in 'predict.{key}' is an open-loop service, which loses latency and no "
+                    "rate, and only losses of the rate are predicted; it can only be one of 'predict.antagonists'."
+                )
 
 
 def check_latency(study: Study, workloads: Workloads, place: str) -> None:

@@ -141,6 +141,6 @@ def _sweep_of(study: Study, cache: Cache, partition: str) -> Sweep:
 
 def text_of(study: Study, parent_file: str) -> str:
     """The study file."""
-    content = study.model_dump(mode="json", exclude_defaults=True)
+    content = study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     head = f"# Written by `castmates confirm {parent_file}`: fresh blocks for a partition that it recommends.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)

@@ -85,6 +85,6 @@ def _sweep(members: Sequence[str], masks: Sequence[int]) -> Sweep:
 
 def text_of(study: Study, parent_file: str) -> str:
     """The study file."""
-    content = study.model_dump(mode="json", exclude_defaults=True)
+    content = study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     head = f"# Written by `castmates place {parent_file} --confirm`: fresh launches of the best groups of jobs.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)

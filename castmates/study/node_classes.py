@@ -131,6 +131,7 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
         ),
         ignored_hosts=plans[0].ignored_hosts,
         prediction=plans[0].prediction,
+        later=tuple(identity for plan in plans for identity in plan.later),
     )
 
 
@@ -143,8 +144,10 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
     name = machine.name
     blocks = tuple(block for block in plan.blocks if block.company.machine == name)
     ours = {block.path for block in blocks}
+    mixes = tuple(mix for mix in plan.mixes if class_of(mix.name) == name)
+    identities = {mix.identity for mix in mixes}
     changes = {
-        "mixes": tuple(mix for mix in plan.mixes if class_of(mix.name) == name),
+        "mixes": mixes,
         "controls": tuple(control for control in plan.controls if class_of(control.mix.name) == name),
         "blocks": blocks,
         "looks": tuple(tuple(path for path in paths if path in ours) for paths in plan.looks),
@@ -153,5 +156,6 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
         "cache": machine.cache,
         "memory": machine.memory,
         "machines": (machine,),
+        "later": tuple(identity for identity in plan.later if identity in identities),
     }
     return plan.model_copy(update=changes)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
 
 from castmates.study.recommend_keys import PercentOfLoss
 from castmates.study.written import Name, Written
@@ -72,8 +72,9 @@ class PlaceKeys(Written):
         default=None, description="the class of nodes, in a study with 'machines', whose losses and caches are meant"
     )
 
-    @model_validator(mode="after")
-    def _not_too_many(self) -> "PlaceKeys":
-        if sum(job.count for job in self.jobs.values()) > MOST_JOBS:
+    @field_validator("jobs")
+    @classmethod
+    def _not_too_many(cls, jobs: dict[str, JobKeys]) -> dict[str, JobKeys]:
+        if sum(job.count for job in jobs.values()) > MOST_JOBS:
             raise ValueError(f"{MOST_JOBS} jobs at most, all kinds together")
-        return self
+        return jobs

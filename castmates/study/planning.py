@@ -140,6 +140,7 @@ def _prediction(study: Study) -> Prediction | None:
         profiles=len(drawn.profiles),
         pairs=len(drawn.pairs),
         check=drawn.check,
+        to_check=keys.check,
     )
 
 
@@ -156,8 +157,20 @@ def _request(
     mixes = {mix.identity: mix for mix in (*(control.mix for control in placed.controls), *placed.mixes)}
     results = {mix.identity for mix in placed.mixes}
     kept = [block for block in measured if _counts(block.company, mixes)]
-    waiting = later(placed.mixes) if study.budget.adaptive else ()
+    waiting = _later(study, placed) if study.budget.adaptive else ()
     return _Request(study, placed.members, native_key, mixes, results, kept, decided, placed.machine, waiting)
+
+
+def _later(study: Study, placed: Mixes) -> tuple[str, ...]:
+    """What an adaptive study does not measure at first; what other keys name is measured, wherever it lies."""
+    arms = {arm for mitigation in placed.mitigations for arm in mitigation.arms}
+    named = {
+        mix.identity
+        for mix in placed.mixes
+        for partition in mix.partitions
+        if partition.name == study.attribution.isolated or (mix.name, partition.name) in arms
+    }
+    return tuple(identity for identity in later(placed.mixes) if identity not in named)
 
 
 def _counts(company: Company, mixes: Mapping[str, Mix]) -> bool:

@@ -7,6 +7,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from castmates.study.written import Name, Percentage, Written
 
 MEASURED = 0.4  # of the grid
+FEWEST_PAIRS = 6  # measured mixes of two, below which nothing is predicted
 Names = Annotated[list[Name], Field(min_length=2)]
 
 
@@ -32,7 +33,8 @@ class PredictKeys(Written):
     check: int = Field(
         default=0,
         ge=0,
-        description="further pairs, drawn at random, that are measured and kept from the fit: they show its error",
+        description="further pairs, at random among those that no other mix shows, that are measured and kept from the "
+        "fit: they show its error",
     )
 
     @property
@@ -60,10 +62,20 @@ class PredictKeys(Written):
     @field_validator("bubbles")
     @classmethod
     def _beside_the_grid(cls, bubbles: list[str], info: ValidationInfo) -> list[str]:
-        columns = info.data.get("antagonists") or info.data.get("leads") or ()
+        leads = info.data.get("leads") or ()
+        columns = info.data.get("antagonists") or leads
         if both := next((name for name in bubbles if name in columns), None):
             raise ValueError(f"dials beside the grid's antagonists, which have '{both}' too")
+        if lead := next((name for name in bubbles if name in leads), None):
+            raise ValueError(f"no lead of the grid: '{lead}' is to hold its rate, so it has hardly a loss to show")
         return bubbles
+
+    @field_validator("reporters")
+    @classmethod
+    def _no_dials(cls, reporters: list[str], info: ValidationInfo) -> list[str]:
+        if both := next((name for name in reporters if name in info.data.get("bubbles", ())), None):
+            raise ValueError(f"no dial: '{both}' is to hold its rate, so it has hardly a loss to show")
+        return reporters
 
     @field_validator("measure")
     @classmethod
@@ -74,6 +86,11 @@ class PredictKeys(Written):
             leads, columns = info.data["leads"], info.data["antagonists"] or info.data["leads"]
             pairs = len(leads) * len(columns)
             least = _least(leads, columns, info.data["bubbles"], info.data["reporters"])
+            if least > pairs:
+                raise ValueError(
+                    f"fewer 'bubbles' and 'reporters': they need {least} measured mixes, which is more than the grid's "
+                    f"{pairs} pairs"
+                )
             if int(measure * pairs + 1e-9) < least:
                 raise ValueError(
                     f"at least {-(-100 * least // pairs)}%, because the other pairs of {len(leads)} leads and "

@@ -18,7 +18,7 @@ class Design:
 
     profiles: tuple[Pair, ...]  # with a bubble or a reporter
     pairs: tuple[Pair, ...]  # of the grid, beyond those
-    check: tuple[Pair, ...]  # of the grid, kept from the fit
+    check: tuple[Pair, ...]  # of the grid, at random among those that none of the others shows; kept from the fit
 
     @property
     def fitted(self) -> tuple[Pair, ...]:
@@ -40,8 +40,7 @@ def _design(text: str, seed: int) -> Design:
         draft.take(pair)
     whole = len(keys.leads) * len(keys.columns)
     pairs = [draft.next() for _ in range(max(0, min(int(keys.measure * whole + 1e-9) - len(profiles), draft.left)))]
-    check = [draft.fresh() for _ in range(min(keys.check, draft.left))]
-    return Design(tuple(profiles), tuple(pairs), tuple(check))
+    return Design(tuple(profiles), tuple(pairs), tuple(draft.fresh(keys.check)))
 
 
 def _profiles(keys: PredictKeys) -> Iterator[Pair]:
@@ -57,7 +56,8 @@ class _Draft:
     def __init__(self, keys: PredictKeys, seed: int) -> None:
         self._grid = [(lead, name) for lead in keys.leads for name in keys.columns]
         self._cells = frozenset(self._grid)
-        self._luck = {pair: hashlib.sha256("\n".join([str(seed), *pair]).encode()).digest() for pair in self._grid}
+        self._seed = seed
+        self._luck = {pair: _luck(seed, *pair) for pair in self._grid}
         self._taken: set[Pair] = set()
         self._known: set[Pair] = set()  # cells that some mix of the design shows
         self._rows, self._columns = Counter[str](), Counter[str]()
@@ -88,10 +88,17 @@ class _Draft:
                 return self.take(pair)
             heappush(self._heap, (now, pair))  # a pair only ever becomes less worth taking
 
-    def fresh(self) -> Pair:
-        """Take a pair by chance, one of which nothing is known if there is one."""
-        left = [pair for pair in self._grid if pair not in self._taken]
-        return self.take(min(left, key=lambda pair: (pair in self._known, self._luck[pair])))
+    def fresh(self, count: int) -> list[Pair]:
+        """So many pairs at random among those of whose cells nothing is shown, or all that there are.
+
+        The two pairs of the same programs are one, so that each of their cells is drawn as likely as any other. A
+        larger part of the grid that is measured leaves fewer to draw from, in the same order.
+        """
+        mixes: dict[Pair, Pair] = {}
+        for pair in sorted(self._cells - self._known, key=self._luck.__getitem__):
+            mixes.setdefault((min(pair), max(pair)), pair)
+        drawn = sorted(mixes, key=lambda mix: _luck(self._seed, "fresh", *mix))
+        return [mixes[mix] for mix in drawn[:count]]
 
     def _shown(self, pair: Pair) -> list[Pair]:
         """The cells that this mix shows: its lead's loss and its antagonist's, as far as they are of the grid."""
@@ -102,3 +109,8 @@ class _Draft:
         fewest = min((self._rows[lead] + self._columns[name] for lead, name in new), default=0)
         uncovered = sum((self._rows[lead] == 0) + (self._columns[name] == 0) for lead, name in new)
         return -uncovered if uncovered else 2 - len(new), fewest, self._luck[pair]
+
+
+def _luck(seed: int, *words: str) -> bytes:
+    """As good as random, and the same whenever it is asked."""
+    return hashlib.sha256("\n".join([str(seed), *words]).encode()).digest()

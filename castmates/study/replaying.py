@@ -14,6 +14,7 @@ import yaml
 
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Attribution, Study, Workload
+from castmates.study.place_keys import PlaceKeys
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.spec import Block, Company, Plan
 from castmates.study.wanted import SAME_CPUS, Wanted, unmanaged, wanted
@@ -100,6 +101,7 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
             "budget": study.budget.without_looks(launches, **rounds),
             "placement": study.placement.model_copy(update=lists),
             "leave_out": [],
+            "place": PlaceKeys(),  # nothing is placed, and its jobs may be none of the workloads that were published
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
             **(_only(study, ours, part) if part.tail != "-replay" or study.predict else {}),
         }
@@ -108,7 +110,7 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
 
 def study_text(study: Study, head: str) -> str:
     """A study file."""
-    content = study.model_dump(mode="json", exclude_defaults=True)
+    content = study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return f"# {head}\n" + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
 

@@ -163,6 +163,7 @@ class Prediction(Frozen):
     profiles: int = 0  # mixes with a bubble or a reporter
     pairs: int = 0  # further mixes that the model is fitted to
     check: tuple[tuple[str, str], ...] = ()  # lead and antagonist, measured and kept from the fit
+    to_check: int = 0  # how many of these the study asks for; there may not be as many
 
 
 class Scene(Frozen):

@@ -1,5 +1,6 @@
 """What a look of an adaptive study decides, and what its launches and its plan make of that."""
 
+import json
 import math
 
 import numpy as np
@@ -7,16 +8,23 @@ import pytest
 
 from castmates.analysis.design.adaptive import NOTHING, Asked, Known, Look, decide
 from castmates.analysis.design.adaptive_known import halves
+from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.partitions.interpolation import Measured, interpolate
+from castmates.errors import CastmatesError
+from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
+from castmates.results.adaptive_looks import KINDS, WORDS
 from castmates.study.adaptive import as_launched, skipped_at
-from castmates.study.adaptive_words import sentences
+from castmates.study.adaptive_words import reason, sentences
 from castmates.study.curves import curves, later
 from castmates.study.decisions import without_decisions
 from castmates.study.model import Study
+from castmates.study.node_classes import parts_of
 from castmates.study.plan_text import text_of
 from castmates.study.questions import questions
 from castmates.study.reading import read
+from castmates.study.spec import MixSet
 from tests.unit.modelled.makers import project_of
+from tests.unit.windows_maker import written
 
 STUDY = """
 name: example
@@ -44,7 +52,11 @@ def named(plan):
 def at(plan, losses, half=0.3, launches=4, left=8, before=None, limit=10.0):
     """Decide at a look where these losses are known, in per cent."""
     ids = named(plan)
-    known = {ids[name]: Known(launches, -math.log1p(-loss / 100), half / 100) for name, loss in losses.items()}
+    silent = Known(0, math.nan, math.inf)
+    known = {
+        ids[name]: silent if loss is None else Known(launches, -math.log1p(-loss / 100), half / 100)
+        for name, loss in losses.items()
+    }
     look = Look(questions(plan.mixes, limit, 0.02), curves(plan.mixes), math.log1p(0.02), left)
     asked = before or [Asked(mix.identity) for mix in plan.mixes if mix.identity not in plan.later]
     names = {identity: name for name, identity in ids.items()}
@@ -61,6 +73,16 @@ def test_ends_and_some_between_are_measured_first(project):
     assert {name for name, identity in ids.items() if identity not in plan.later} == set(FIRST)
     assert [curve.family for curve in curves(plan.mixes)] == ["split-#", "antagonists-mb#"]
     assert plan.later == later(plan.mixes)
+
+
+def test_each_class_of_nodes_leaves_out_what_its_cache_has(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    classes = "machines: {small: {model: {ways: 8}}, large: {model: {ways: 12}}}\n"
+    plan = project_of(tmp_path, STUDY.replace("model: {ways: 12}\n", classes) + BUDGET % 64).plan()
+    parts = parts_of(plan)
+    assert [part.later == later(part.mixes) for part in parts] == [True, True]
+    assert [len(part.later) for part in parts] == [3, 6]
+    assert sorted(plan.later) == sorted(identity for part in parts for identity in part.later)
 
 
 def test_what_lies_between_two_answers_is_added_and_what_is_clear_stops(project):
@@ -92,9 +114,13 @@ def test_a_bend_is_measured_and_a_straight_line_is_not(project):
 
 def test_a_mix_without_any_window_stops(project):
     ids = named(project.plan())
-    found = at(project.plan(), {name: loss for name, loss in FIRST.items() if name != "split-3"})
+    found = at(project.plan(), FIRST | {"split-3": None})
     assert (found["split-3"].answer, found["split-3"].goes_on) == (NOTHING, False)
-    assert ids["split-3"]
+    # One that no launch was to measure goes on: its look was taken again, with another limit or more launches.
+    found = at(project.plan(), {name: loss for name, loss in FIRST.items() if name != "split-3"})
+    assert (found["split-3"].answer, found["split-3"].goes_on) == ("", True)
+    last = at(project.plan(), {name: loss for name, loss in FIRST.items() if name != "split-3"}, left=0)["split-3"]
+    assert reason(last, questions(project.plan().mixes, 10.0, 0.02)[ids["split-3"]]).startswith("no launch is left")
 
 
 def test_without_a_limit_partitions_off_curves_compete(tmp_path, monkeypatch):
@@ -111,6 +137,8 @@ def test_without_a_limit_partitions_off_curves_compete(tmp_path, monkeypatch):
     assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["alike", "alike", "worse"]
     found = at(plan, losses | {"overlap-0-lead-6": 17}, limit=None)
     assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["best", "worse", "worse"]
+    found = at(plan, losses | {"overlap-0-lead-6": 17, "overlap-4-lead-6": None}, limit=None)
+    assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["best", "worse", NOTHING]
     found = at(plan, losses | {"overlap-0-lead-6": 19.5}, half=0.9, limit=None)
     assert [found[f"overlap-{ways}-lead-6"].answer for ways in (0, 2, 4)] == ["", "", "worse"]
 
@@ -207,3 +235,28 @@ def test_a_look_in_words():
         "a+b, split-1 and split-2 stop: each loses more than 3 % for certain",
         "a+b, split-4 begins, because the answer changes between split-3 and split-5",
     ]
+
+
+def test_no_mean_over_mixes_is_of_those_that_a_look_chose(project):
+    plan = project.plan()
+    plan = plan.model_copy(update={"sets": (MixSet(name="pairs", mixes=("ranking+flood",)),)})
+    found = system_over_mixes(plan, written(plan, lambda *_: 100.0, 1))
+    assert set(found["partition"]) == set(FIRST)
+
+
+def test_partitions_that_other_keys_name_are_measured_at_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keys = "attribution: {isolated: split-5}\nmitigations: [{lead: ranking, antagonists: [flood], ways: [4]}]\n"
+    plan = project_of(tmp_path, STUDY + keys + BUDGET % 64).plan()
+    assert set(plan.later) == set(later(plan.mixes)) - {named(plan)["split-4"], named(plan)["split-5"]}
+
+
+@pytest.mark.parametrize("change", ["clear", "launches", "identity"])
+def test_a_look_that_was_edited_is_refused_in_one_sentence(project, change):
+    plan, folder = project.plan(), project.results
+    cell = dict.fromkeys((*KINDS, *WORDS), "") | {"launches": 4, "answered_after": 0, "clear": False, "goes_on": True}
+    cell |= {"identity": plan.mixes[0].identity, change: "strange"}
+    folder.look_file(1).parent.mkdir(parents=True)
+    folder.look_file(1).write_text(json.dumps({"look": 1, "full_windows": 9, "companies": [], "cells": [cell]}))
+    with pytest.raises(CastmatesError, match=r"looks/1.json: .*; remove it and run the same command again\."):
+        take_adaptive_look(plan, folder, 2, Terms(10.0, 0.02))

@@ -12,6 +12,7 @@ from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_distances as distances
 from tests.unit import test_mitigations as mitigations
+from tests.unit import test_prediction as prediction
 from tests.unit import test_services_figure as services
 from tests.unit import test_steptimes as steptimes
 from tests.unit import test_system_mixes_figure as mixes
@@ -22,7 +23,8 @@ from tests.unit.phases.test_phase_figures import results as with_phases
 from tests.unit.results_maker import make
 from tests.unit.test_figure_shares import results as of_shares
 
-WITHOUT = {"windows", "layers", "evolution", "timeline"}  # figures that draw no interval
+# Figures that draw no interval between launches.
+WITHOUT = {"windows", "layers", "evolution", "timeline", "prediction_errors"}
 LONGEST = 60  # words
 METHOD = r"95 % t intervals? between launches[^.]*"
 UNDER = ("partitions", "heatmap_partitions", "sensitivity", "pareto")
@@ -64,6 +66,7 @@ MADE = {
     "mitigations": lambda _, blocks: mitigations.results(blocks),
     "system_mixes": lambda _, blocks: mixes.results(blocks),
     "services": lambda _, blocks: services.results(blocks),
+    "predicted_losses": lambda _, blocks: prediction.results(blocks),
 }
 
 
@@ -82,6 +85,7 @@ def test_a_caption_has_the_method_of_the_intervals_and_the_number_of_launches(tm
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_caption_is_short_and_has_no_command(tmp_path, name):
     makers = MADE | {"timeline": usual, "windows": usual, "layers": usual, "evolution": with_phases_of}
+    makers |= {"prediction_errors": MADE["predicted_losses"]}
     texts = texts_for(name, makers[name](tmp_path / "study", 4))
     assert len(texts.caption.split()) <= LONGEST, texts.caption
     assert not re.search(r"`|pip install|Source:|stamped", texts.caption)

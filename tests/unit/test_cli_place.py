@@ -161,6 +161,7 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
             "jobs: {chase: {limit: 0}}",
             "'jobs.chase.limit' is 0, but expected a loss in per cent, above 0 and below 100",
         ),
+        ("jobs: {chase: 200, stream: 57}", "'jobs' is {'chase': 200, 'stream': 57}, but expected 256 jobs at most"),
         ("jobs: {}", "there are no jobs to place; write them under `jobs`"),
         ("jobs: {chase: 1}\ndomains: 3", "'domains' is 3, but the machine has 2"),
         ("jobs: {chase: 1}\ncores: 4", "'cores' is 4, but a cache of the machine has 3 around it"),
@@ -171,6 +172,13 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
 def test_mistakes_are_one_sentence(project, jobs, sentence):
     (project / "jobs.yaml").write_text(jobs)
     assert sentence in refused("--jobs", "jobs.yaml")
+
+
+def test_losses_of_two_platforms_are_never_mixed(project):
+    effects = pd.read_parquet(RESULTS / "tables/effects.parquet")
+    some = effects["mix"].to_numpy() == effects["mix"].iloc[0]
+    write_table(effects.assign(platform=effects["platform"].where(~some, "emulated")), RESULTS / "tables/effects")
+    assert "results/golden: its launches are emulated and modelled, and losses of several platforms" in refused()
 
 
 def test_the_plan_shows_what_the_study_will_not_know(project):

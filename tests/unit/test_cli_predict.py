@@ -12,6 +12,7 @@ from benchmarks.simulated_grids import Grid, measured
 from castmates.analysis.prediction.several import together
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
+from castmates.preview.prediction import prediction_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
@@ -48,10 +49,10 @@ def study(tmp_path, monkeypatch):
     return file
 
 
-def analysed(file, pairs=None):
+def analysed(file, pairs=None, check=()):
     keys = read(Study, file.read_text(), str(file)).predict
     drawn = design(keys, 1)
-    grid = Prediction(leads=tuple(keys.leads), antagonists=tuple(keys.columns), pairs=len(drawn.pairs))
+    grid = Prediction(leads=tuple(keys.leads), antagonists=tuple(keys.columns), pairs=len(drawn.pairs), check=check)
     plan = Plan(study="some", titles={}, mixes=(), controls=(), blocks=(), prediction=grid)
     folder = StudyFolder.of("some")
     folder.tables.mkdir(parents=True, exist_ok=True)
@@ -90,10 +91,20 @@ def test_one_combination_is_answered(study):
     assert row["loss_low"] is None  # nothing shows how far off losses beside two are
 
 
+def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
+    fresh = NAMES[0], NAMES[0]
+    fitted = design(read(Study, study.read_text(), str(study)).predict, 1).fitted
+    assert fresh not in fitted
+    analysed(study, [*fitted, fresh], check=(fresh,))
+    (row,) = json.loads(ask(study, "--lead", fresh[0], "--beside", fresh[1], "--json").output)["losses"]
+    assert (row["source"], row["blocks"]) == ("measured", 5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["--beside", "stream"], "--beside needs --lead"),
+        (["--lead", "nobody", "--beside", ","], "--beside is ',', expected names"),
         (["--lead", "nobody"], "some.yaml: 'nobody' is no lead here; there are chase, gather, spmv"),
         (["--lead", "nobody", "--beside", "tree"], "nothing was measured from which the loss of nobody beside tree"),
         (["--lead-loss", "x"], "--lead-loss is 'x', expected a loss in per cent"),
@@ -120,6 +131,8 @@ def test_too_few_pairs_are_refused_with_their_number(study):
         ("leads: [a, a]", "line 2: 'predict.leads' is ['a', 'a'], but expected each name once"),
         ("leads: [a]", "'predict.leads'"),
         ("leads: [a, b], bubbles: [b]", "dials beside the grid's antagonists, which have 'b' too"),
+        ("leads: [a, b], antagonists: [c, d], bubbles: [b]", "no lead of the grid: 'b' is to hold its rate"),
+        ("leads: [a, b], bubbles: [c], reporters: [c], measure: 100%", "no dial: 'c' is to hold its rate"),
         ("leads: [a, b, c], check: -1", "'predict.check' is -1"),
         ("leads: [a, b, c], mesure: 40%", "unknown key 'predict.mesure', did you mean 'measure'?"),
     ],
@@ -138,3 +151,29 @@ def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
         CastmatesError, match=r"'chaze' in 'predict.leads' is not in the catalogue, did you mean 'chase'"
     ):
         catalogue.check_names(study, workloads, "study.yaml")
+
+
+@pytest.mark.parametrize("keys", ["leads: [serve, chase]", "leads: [chase, tree], reporters: [serve]"])
+def test_what_a_service_loses_is_not_predicted(keys):
+    study = read(Study, f"name: x\ncontrols: null\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
+    text = (
+        "workloads: {serve: {command: s, requests: true, progress: heartbeat}, chase: {command: c}, tree: {command: t}}"
+    )
+    workloads = catalogue.gather([("w.yaml", read(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
+    with pytest.raises(CastmatesError, match=r"'serve' in 'predict\.\w+' is an open-loop service"):
+        catalogue.check_names(study, workloads, "study.yaml")
+
+
+def test_a_plan_shows_what_is_too_little_and_what_is_left_for_no_check():
+    def words(pairs, check, to_check):
+        fresh = (("a", "b"),) * check
+        grid = Prediction(
+            leads=("a", "b", "c"), antagonists=("a", "b", "c"), pairs=pairs, check=fresh, to_check=to_check
+        )
+        return prediction_words(Plan(study="", titles={}, mixes=(), controls=(), blocks=(), prediction=grid))
+
+    assert "6 mixes of two are the fewest" in words(3, 0, 0)
+    assert "fewest" not in words(6, 2, 2)
+    assert words(6, 2, 2).endswith("2 further pairs show the error.")
+    assert "Of the 9 further pairs that were to show the error only 2 can" in words(6, 2, 9)
+    assert "none can" in words(6, 0, 1)

@@ -36,6 +36,8 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
     tables = {
         "effects",
+        "predictions",
+        "profiles",
         "services",
         "attribution",
         "controls",

@@ -130,3 +130,14 @@ def test_sets_that_are_all_there_is_have_no_mean_over_others():
     assert table["all_value"].isna().all()
     assert set(table["set"]) == {"pairs"}
     assert system_over_mixes(design.model_copy(update={"sets": ()}), written(design, exact, rounds=2)).empty
+
+
+def test_mixes_that_an_adaptive_study_stopped_early_are_not_taken_for_well_known():
+    rng, many = np.random.default_rng(5), np.array([4] * 11 + [12])
+    launch, mix = np.nonzero(np.arange(12)[:, None] < many[None, :])
+    held = 0
+    for _ in range(1500):
+        values = rng.normal(0, 1, (12, 12)) + rng.normal(0, 1, (12, 1))
+        found = of_these(Launches(mix, launch, np.zeros_like(mix), values[launch, mix]))
+        held += found.low < 0 < found.high
+    assert 0.93 < held / 1500 < 0.97, "it was 0.86 with the degrees of freedom of all launches"

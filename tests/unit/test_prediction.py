@@ -9,19 +9,27 @@ import pytest
 from benchmarks.common import Report
 from benchmarks.prediction import on_this_machine
 from benchmarks.simulated_grids import Grid, grid, measured
+from castmates.analysis.effects.effects import LATE
 from castmates.analysis.prediction.conformal import FEWEST, Errors
-from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, best, seen_in
+from castmates.analysis.prediction.equivalents import equivalent
+from castmates.analysis.prediction.factors import SHAPES
+from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, Seen, best, seen_in
+from castmates.analysis.prediction.pairs import LeftOut, PairModel
 from castmates.analysis.prediction.predicted import PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
 from castmates.analysis.prediction.several import Combined, together
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.errors import CastmatesError
+from castmates.report.results import Results
+from castmates.report.text.prediction import quality_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
+from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_of
+from castmates.study.modelled import WorkingSet, WorkloadModel
 from castmates.study.predict_keys import PredictKeys
 from castmates.study.prediction_design import design
-from castmates.study.spec import UNMANAGED, Plan, Prediction
+from castmates.study.spec import UNMANAGED, Block, Company, Member, Plan, Prediction
 
 NAMES = [f"p{number:02d}" for number in range(6)]
 SENSITIVE = [0.02, 0.1, 0.3, 0.5, 0.8, 1.0]
@@ -108,6 +116,103 @@ def test_too_few_pairs_predict_nothing():
     assert losses.of("nobody", []).pct == 0.0
 
 
+def test_what_a_dial_loses_itself_shows_nothing_of_others():
+    mixes = [*design(PredictKeys(leads=NAMES[:5], measure=0.5), 3).fitted, *((name, "p05") for name in NAMES[:5])]
+    table = effects_of(mixes)
+    wild = table.copy()
+    wild.loc[wild["member"] == "p05@1", ["slowdown", "slowdown_low", "slowdown_high"]] *= 9.0
+    known = [PredictedLosses.from_effects(each, dials=["p05"]) for each in (table, wild)]
+    assert "p05" in known[0].model.neighbours
+    assert "p05" not in known[0].model.jobs
+    np.testing.assert_allclose(known[0].model.logs, known[1].model.logs)
+    assert known[0].of("p05", ["p00"]).source == "measured"
+
+
+def test_latencies_of_services_teach_nothing():
+    table = effects_of(design(PredictKeys(leads=NAMES, measure=0.5), 3).fitted)
+    service = table["member"].str.startswith("p03@")
+    late = PredictedLosses.from_effects(table.assign(metric=table["metric"].mask(service, LATE)))
+    assert late.of("p03", ["p00"]) is None
+    assert late.of("p00", ["p03"]) is not None
+
+
+def test_intervals_of_leads_are_made_of_the_errors_of_leads_where_there_are_enough():
+    left_out = {("p00", (f"x{n}",)): LeftOut(0.1, 0.1 + 0.001 * n) for n in range(20)}
+    wide = {("reporter", (f"x{n}",)): LeftOut(0.1, 0.4) for n in range(20)}
+    models = [
+        PairModel([], [], SHAPES[0], np.zeros((0, 0)), {**own, **wide}, ["p00"])
+        for own in (left_out, dict(list(left_out.items())[:10]))
+    ]
+    assert [model.are_of_leads for model in models] == [True, False]
+    assert models[0].errors.half_width(0.1) < 0.021
+    assert models[1].errors.half_width(0.1) == pytest.approx(0.3)
+
+
+def seen(log, half=0.005):
+    ends = [100 * (1 - math.exp(-each)) for each in (log, log - half, log + half)]
+    return Seen("reporter", ("x",), log, half / 2.8, *ends, 5, LEAD)
+
+
+def test_a_pressure_is_the_setting_of_a_dial_that_costs_as_much():
+    dials = {"a": Dial(CAPACITY, 2.0), "b": Dial(CAPACITY, 6.0), "c": Dial(CAPACITY, 10.0), "d": Dial(BANDWIDTH, 3.0)}
+    beside = {"a": seen(0.1), "b": seen(0.3), "c": seen(0.3), "d": seen(0.2)}
+
+    def setting(log, kind=CAPACITY, known=beside):
+        return equivalent(seen(log), known, dials, kind)
+
+    assert setting(0.15) == pytest.approx(3.0)
+    assert math.isnan(setting(0.05))  # below the least setting
+    assert math.isnan(setting(0.35))  # above the largest
+    assert math.isnan(setting(0.2, BANDWIDTH))  # one setting
+    assert math.isnan(equivalent(None, beside, dials, CAPACITY))
+    flat = {**beside, "a": seen(0.298)}  # within its own error the reporter feels no difference
+    assert math.isnan(setting(0.299, known=flat))
+    falling = {"a": seen(0.1), "b": seen(0.32), "c": seen(0.3)}
+    assert 5.0 < setting(0.3, known=falling) < 6.0  # made monotone: b and c are 0.31
+
+
+def test_intervals_that_reporters_errors_make_are_named_on_the_page():
+    keys = PredictKeys(leads=NAMES[:4], bubbles=["p05"], reporters=["p04"], measure=0.8)
+    table = estimate_predictions(plan_of(keys, design(keys, 7)), effects_of(design(keys, 7).fitted))["predictions"]
+    wide = table.assign(loss_low=-9.0, loss_high=9.0)
+    assert any("may be far too wide" in sentence for sentence in quality_words(wide))
+    assert not any("may be far too wide" in sentence for sentence in quality_words(wide.assign(loss_low=math.nan)))
+    of_leads = pd.concat([wide, *(wide[wide["error"].notna()] for _ in range(20))])
+    assert not any("may be far too wide" in sentence for sentence in quality_words(of_leads))
+
+
+def member(model=None, command=(), name="dial"):
+    about = {"role": "antagonist", "cpus": (1,), "nodes": (), "content": "", "progress": "heartbeat", "unit": "visit"}
+    return Member(
+        name=f"{name}@1", workload=name, command=command, environment="native" if command else None,
+        environment_key=None, variables={}, ready_within=60.0, model=model, **about,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (member(command=("capacity", "--bytes", str(6 << 20), "--rate", "8GB/s")), Dial(CAPACITY, 6.0)),
+        (member(command=("bandwidth", "--bytes", "64M", "--rate", "2GB/s")), Dial(BANDWIDTH, 2.0)),
+        (member(command=("bandwidth", "--bytes", "64M", "--rate", "50%")), None),
+        (member(command=("stream",)), None),
+        (
+            member(WorkloadModel(compute=1e-6, accesses=9, reuse=[WorkingSet(size="3 MiB", share=1.0)])),
+            Dial(CAPACITY, 3.0),
+        ),
+        (member(WorkloadModel(compute=3.2e-5, accesses=1000)), Dial(BANDWIDTH, 2.0)),
+        (member(WorkloadModel(compute=1.0)), None),
+    ],
+)
+def test_what_a_dial_is_set_to_follows_from_its_command_or_its_model(one, expected):
+    company = Company(id="c", protocol=8, native_key="", members=(one,), mixes=(), scenes=())
+    block = Block.model_construct(company=company)
+    plan = Plan.model_construct(blocks=(block,), prediction=None)
+    found = settings_of(plan, ["dial"]).get("dial")
+    assert found == (None if expected is None else Dial(expected.kind, pytest.approx(expected.amount)))
+    assert dials_of(plan) == ({"dial"} if "--rate" in one.command else set())
+
+
 def test_what_several_do_together_follows_from_each_of_them():
     drawn = design(PredictKeys(leads=NAMES, measure=0.6), 3)
     losses = PredictedLosses.from_effects(effects_of(drawn.fitted))
@@ -119,9 +224,13 @@ def test_what_several_do_together_follows_from_each_of_them():
 
 def test_losses_that_hinder_each_other_less_are_seen_where_enough_was_measured():
     """Two that take the same cache cost hardly more than the worse of them."""
-    shown = [([0.2, 0.2 + 0.01 * n], together([0.2, 0.2 + 0.01 * n], 3.0)) for n in range(12)]
+    pairs = [[0.2, 0.2 + 0.01 * n] for n in range(12)]
+    shown = {(f"p{n:02d}", ("a", "b")): (logs, together(logs, 3.0)) for n, logs in enumerate(pairs)}
     assert Combined.of(shown).power == 3.0
-    assert Combined.of(shown[:3]).power == 1.0
+    assert Combined.of(dict(list(shown.items())[:3])).power == 1.0
+    shown["p11", ("a", "b")] = pairs[11], 9.0  # alone it would have another power chosen
+    left_out = Combined.of(shown).left_out["p11", ("a", "b")]
+    assert left_out == pytest.approx(together(pairs[11], 3.0))
 
 
 def test_an_interval_needs_nineteen_errors_and_holds_the_next():
@@ -161,6 +270,32 @@ def test_profiles_count_as_measured_and_fresh_pairs_are_apart():
     assert not {*drawn.check} & {*drawn.fitted}
 
 
+def shown_by(pairs):
+    return {cell for lead, name in pairs for cell in ((lead, name), (name, lead))}
+
+
+def test_fresh_pairs_are_a_random_sample_of_the_cells_that_nothing_shows():
+    """A cell beside another program is as likely as one of a program beside itself; no fitted mix shows it."""
+    seeds, drawn, there = range(400), {True: 0, False: 0}, {True: 0, False: 0}
+    for seed in seeds:
+        found = design(PredictKeys(leads=NAMES, measure=0.4, check=3), seed)
+        unknown = {(a, b) for a in NAMES for b in NAMES} - shown_by(found.fitted)
+        fresh = shown_by(found.check)
+        assert fresh <= unknown
+        for itself in (True, False):
+            drawn[itself] += sum((a == b) is itself for a, b in fresh)
+            there[itself] += sum((a == b) is itself for a, b in unknown)
+    assert drawn[True] / there[True] == pytest.approx(drawn[False] / there[False], abs=0.06)
+
+
+def test_fresh_pairs_end_with_what_is_unknown_and_stay_when_more_is_measured():
+    every = design(PredictKeys(leads=NAMES, measure=0.4, check=30), 7)
+    assert shown_by(every.check) | shown_by(every.fitted) == {(a, b) for a in NAMES for b in NAMES}
+    assert not shown_by(every.check) & shown_by(every.fitted)
+    more = design(PredictKeys(leads=NAMES, measure=0.5, check=30), 7)
+    assert {*every.check} <= {*more.check, *more.fitted}
+
+
 def plan_of(keys, drawn):
     grid_ = Prediction(
         leads=tuple(keys.leads),
@@ -191,6 +326,16 @@ def test_fresh_pairs_are_compared_and_not_fitted():
     assert list(plain.columns)[-1] == "source"
 
 
+def test_two_of_a_program_beside_another_are_no_fresh_pair():
+    keys = PredictKeys(leads=NAMES, measure=0.5, check=30)
+    drawn = design(keys, 7)
+    lead, name = next(pair for pair in drawn.check if pair[0] == pair[1])
+    table = effects_of([*drawn.fitted, *drawn.check, (lead, name, name)])
+    rows = estimate_predictions(plan_of(keys, drawn), table)["predictions"].set_index(["lead", "antagonists"])
+    assert rows.loc[(lead, name), "part"] == CHECK
+    assert rows.loc[(lead, f"{name}+{name}"), "part"] == SEVERAL
+
+
 def test_tables_have_the_whole_grid_and_the_profiles():
     keys = PredictKeys(leads=NAMES[:5], bubbles=["p05"], reporters=["p04"], measure=0.6)
     drawn = design(keys, 7)
@@ -205,6 +350,14 @@ def test_tables_have_the_whole_grid_and_the_profiles():
     assert {*profiles["profile"]} == {"sensitivity", "pressure"}
     nothing = estimate_predictions(Plan(study="", titles={}, mixes=(), controls=(), blocks=()), effects_of(several))
     assert all(table.empty for table in nothing.values())
+
+
+def results(blocks):
+    """Results of a grid of which a part was measured, in so many launches."""
+    keys = PredictKeys(leads=NAMES, measure=0.4, check=4)
+    drawn = design(keys, 1)
+    plan, effects = plan_of(keys, drawn), effects_of([*drawn.fitted, *drawn.check]).assign(blocks=blocks)
+    return Results(name="example", plan=plan, **estimate_predictions(plan, effects))
 
 
 def test_each_class_of_nodes_and_each_processor_has_its_own_fit():

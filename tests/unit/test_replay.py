@@ -38,12 +38,20 @@ STUDY = {
     "platform": "modelled",
     "leads": ["chase", "dlrm"],
     "antagonists": ["stream"],
-    "mixes": [{"lead": "chase", "antagonists": ["compute"], "distance": "llc", "count": [1, 2]}],
+    "mixes": {
+        "list": [{"lead": "chase", "antagonists": ["compute"], "distance": "llc", "count": [1, 2]}],
+        "random": {"count": 1, "from": ["tree-like"]},
+    },
+    "place": {"jobs": {"never-measured": 2}},
     "budget": {"blocks": 3, "rounds": 2, "window": 0.5},
     "cache": {"sweeps": [{"split": ["4"]}, {"lead_ways": ["2"]}]},
     "controls": None,
     "margin": 0.05,
-    "workloads": {"dlrm": {"like": "chase", "title": "another"}},
+    "workloads": {
+        "dlrm": {"like": "chase", "title": "another"},
+        **{name: {"like": "stream", "tags": ["tree-like"]} for name in ("oak", "elm", "ash")},
+        "never-measured": {"like": "chase"},
+    },
 }
 
 
@@ -170,6 +178,7 @@ def test_another_published_study_never_measures_into_the_same_folder(project):
     )
     Path("results/mine").mkdir()
     assert "results/mine has results of something else" in refused("crate", "--name", "mine")
+    assert "--name is '../mine', but a name is made of at most 64 lower-case" in refused("crate", "--name", "../mine")
     assert again("crate", "--name", "second")[0].study.name == "second"
 
 

@@ -45,6 +45,7 @@ def test_the_figure_is_legible_and_has_every_mix_once_in_order(count, sizes):
         assert len(own) == own["mix"].nunique() == count
         assert own.groupby("neighbours")["value"].is_monotonic_increasing.all()
     assert len(drawn.axes) == 2
+    assert system_mixes.caption(made).count("3 launches") == 1
 
 
 def test_sentences_quote_one_number_of_neighbours_at_a_time():

@@ -18,7 +18,7 @@ checkpoint take_look:
     params:
         wanted=wanted_of_looks(),
     shell:
-        "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} {params.wanted} --output {output:q} 2> {log:q}"
+        "python -P -m castmates.pipeline take_look {wildcards.look} --plan {input.plan:q} --by {params.wanted} --output {output:q} 2> {log:q}"
 
 
 # Thousands of small files are slow: while the study is measured, the tables of some blocks at a time are gathered.

@@ -148,11 +148,11 @@ def earlier_looks(wildcards):
 
 
 def wanted_of_looks():
-    """What looks judge by, for the script."""
+    """What looks judge by, for the script; a precision as a number, since with any other value old looks run again."""
     if not TERMS.adaptive:
-        return f"--precision {TERMS.precision}"
+        return TERMS.precision
     limit = f" --lead-loss {TERMS.lead_loss}" if TERMS.lead_loss else ""
-    return f"--adaptive --margin {TERMS.margin}{limit}"
+    return f"adaptive --margin {TERMS.margin}{limit}"
 
 
 def decisions_of_study():

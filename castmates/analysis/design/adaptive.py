@@ -7,7 +7,7 @@ is made so, and the simulated coverage of the intervals that are printed afterwa
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from castmates.study.budget_keys import FEWEST_AT_A_LOOK, FRESH
@@ -66,7 +66,10 @@ class Look:
 
 
 def decide(look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> list[Asked]:
-    """Judge the mixes that are measured, and add those that decide something; `before` is what the last look left."""
+    """Judge the mixes that are measured, and add those that decide something; `before` is what the last look left.
+
+    Mixes that are not in `known` had no launch yet: those that were to have one were measured by an earlier design.
+    """
     judged = [_judged(asked, look, known, before) for asked in before]
     there = {asked.identity: asked for asked in judged}
     added = dict[str, Asked]()
@@ -79,11 +82,12 @@ def decide(look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> l
 
 
 def _judged(asked: Asked, look: Look, known: Mapping[str, Known], before: Sequence[Asked]) -> Asked:
-    now = known.get(asked.identity, Known(0, math.nan, math.inf))
+    if (now := known.get(asked.identity)) is None:
+        return replace(asked, launches=0, goes_on=look.left > 0)
     answer, after, clear = asked.answer, asked.answered_after, asked.clear
     if not answer:
         question = look.questions[asked.identity]
-        answer = _answer(asked.identity, question, known, look, before)
+        answer = _answer(asked.identity, now, known, look, before)
         after = now.launches if answer else 0
         clear = answer == NOTHING or _is_clear(now, question)
     stops = clear or bool(answer and now.launches >= after + FRESH)
@@ -95,13 +99,14 @@ def _is_clear(now: Known, question: Question) -> bool:
     return now.launches >= FEWEST_AT_A_LOOK and abs(now.log - question.edge) > CLEARLY * now.half
 
 
-def _answer(identity: str, question: Question, known: Mapping[str, Known], look: Look, before: Sequence[Asked]) -> str:
-    now = known.get(identity)
-    if now is None or not now.launches:
+def _answer(identity: str, now: Known, known: Mapping[str, Known], look: Look, before: Sequence[Asked]) -> str:
+    question = look.questions[identity]
+    if not now.launches:
         return NOTHING
     if question.kind == ORDER:
-        rivals = [each.identity for each in before if look.questions[each.identity] == question]
-        return _place(now, [known[each] for each in rivals if each in known and each != identity], look.margin)
+        others = [each.identity for each in before if each.identity != identity]
+        rivals = [known[each] for each in others if look.questions[each] == question and each in known]
+        return _place(now, [rival for rival in rivals if rival.launches], look.margin)
     return side(now, question.edge)
 
 

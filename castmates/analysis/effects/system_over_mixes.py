@@ -80,6 +80,7 @@ def system_over_mixes(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Met
     flagged = flags[flags["possibly_biased"]]
     biased = set(zip(flagged["mix"], flagged["partition"], flagged["platform"], strict=True))
     long = on_scale(values)
+    long = long[~long["partition"].isin(_of_some_mixes(plan))]
     long["unclassed"] = long["mix"].astype(str).map(without_class)
     members = _members(contrasts)
     rows = [
@@ -92,6 +93,11 @@ def system_over_mixes(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Met
         scaled = off_scale(table["metric"], *(table[name].to_numpy(dtype=float) for name in ends))
         table = table.assign(**dict(zip(ends, scaled, strict=True)))
     return table.astype(dict(SYSTEM_OVER_MIXES))
+
+
+def _of_some_mixes(plan: Plan) -> list[str]:
+    """Partitions that are measured only where a look asks for them: no mean is of mixes that were chosen by results."""
+    return [partition.name for mix in plan.mixes if mix.identity in plan.later for partition in mix.partitions]
 
 
 def _members(contrasts: pd.DataFrame) -> dict[str, tuple[str, ...]]:

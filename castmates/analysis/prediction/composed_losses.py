@@ -34,7 +34,8 @@ class ComposedLosses:
             return None
         ends = zip(*((log_of(loss.pct), log_of(loss.low), log_of(loss.high)) for loss in known), strict=True)
         logs = [math.nan if any(map(math.isnan, end)) else together(end) for end in ends]
-        return Loss(*(math.nan if math.isnan(log) else from_log(log) for log in logs), "predicted")
+        pct, low, high = (math.nan if math.isnan(log) else from_log(log) for log in logs)
+        return Loss(pct, low, high, "predicted")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import place_of
 
 LEAD, ANTAGONIST = "as lead", "as antagonist"
+RATE = "rate"  # the metric of effects that losses are of; services are judged by latency instead
 USUAL_ERROR = 0.01  # of a logarithm, where no interval of the study says more
 Cell = tuple[str, tuple[str, ...]]  # a job, and those beside it in the order of their names
 
@@ -40,9 +41,13 @@ class Seen:
 
 
 def seen_in(effects: pd.DataFrame) -> list[Seen]:
-    """What the rows of one platform and class show, without partitions; mixes of a given distance are left out."""
+    """What the rows of one platform and class show, without partitions.
+
+    Mixes of a given distance are left out, and latencies of services: their ratio is no loss of a rate.
+    """
     known = effects[
         (effects["partition"] == UNMANAGED)
+        & (effects["metric"] == RATE)
         & effects["baseline"].isin(["solo", "alone"])
         & np.isfinite(effects["slowdown"])
         & ~effects["mix"].map(lambda mix: bool(place_of(mix)))
@@ -92,10 +97,10 @@ def _without(members: Sequence[str], job: str) -> Iterator[str]:
 
 def _error(row: dict[str, Any]) -> float:
     """The standard error behind an interval; NaN where there is none."""
-    low, high, blocks = row["slowdown_low"], row["slowdown_high"], row["blocks"]
-    if not (low > 0 and high > low and blocks > 1):
+    low, high, freedom = row["slowdown_low"], row["slowdown_high"], row["freedom"]
+    if not (low > 0 and high > low and freedom > 0):
         return math.nan
-    return float(math.log(high / low) / 2 / quantile(np.array([blocks - 1.0]))[0])
+    return float(math.log(high / low) / 2 / quantile(np.array([freedom]))[0])
 
 
 def _usual(errors: Sequence[float]) -> float:

@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from castmates.analysis.prediction.conformal import Errors
+from castmates.analysis.prediction.conformal import FEWEST, Errors
 from castmates.analysis.prediction.factors import SHAPES, Shape, fitted
 from castmates.analysis.prediction.observed import Cell, Seen, mixes_of
 from castmates.analysis.statistics.intervals import Floats
+from castmates.study.predict_keys import FEWEST_PAIRS
 
 Flags = npt.NDArray[np.bool_]
-FEWEST_PAIRS = 6  # mixes of two, below which nothing is fitted
 MOST_FITS = 150  # each without a mix; of larger studies each leaves out several
 
 
@@ -34,7 +34,8 @@ class PairModel:
     shape: Shape
     logs: Floats  # predicted, by job and neighbour
     left_out: Mapping[Cell, LeftOut] = field(default_factory=dict)
-    targets: Collection[str] = ()  # neighbours that predictions are asked of, dials left out
+    leads: Collection[str] = ()  # jobs whose losses are asked for, reporters left out; empty for all
+    targets: Collection[str] = ()  # neighbours that predictions are asked of, dials left out; empty for all
 
     def predicted(self, job: str, neighbour: str) -> float | None:
         """The logarithm of a slowdown; None for a workload of which nothing was measured in this place."""
@@ -45,8 +46,21 @@ class PairModel:
     @cached_property
     def errors(self) -> Errors:
         """Of the predictions of measured pairs without their mixes; those beside dials show nothing of these."""
-        ours = [each for (_, (name,)), each in self.left_out.items() if name in self.targets]
+        ours = self._of_leads if self.are_of_leads else list(self._of_targets.values())
         return Errors.of(np.array([each.predicted for each in ours]), np.array([each.measured for each in ours]))
+
+    @property
+    def are_of_leads(self) -> bool:
+        """Whether the errors are those of the jobs that are asked for; else there are too few, and others count too."""
+        return len(self._of_leads) >= min(FEWEST, len(self._of_targets))
+
+    @cached_property
+    def _of_targets(self) -> dict[Cell, LeftOut]:
+        return {cell: each for cell, each in self.left_out.items() if not self.targets or cell[1][0] in self.targets}
+
+    @cached_property
+    def _of_leads(self) -> list[LeftOut]:
+        return [each for (job, _), each in self._of_targets.items() if not self.leads or job in self.leads]
 
     @cached_property
     def _row(self) -> dict[str, int]:
@@ -57,8 +71,8 @@ class PairModel:
         return {name: place for place, name in enumerate(self.neighbours)}
 
 
-def pair_model(seen: Iterable[Seen], targets: Collection[str] = ()) -> PairModel | None:
-    """Fit it; None where too few mixes of two were measured. `targets`: neighbours that are asked of; none for all."""
+def pair_model(seen: Iterable[Seen], leads: Collection[str] = (), targets: Collection[str] = ()) -> PairModel | None:
+    """Fit it; None where too few mixes of two were measured. `leads` and `targets` are what is asked for."""
     pairs = [each for each in seen if len(each.beside) == 1]
     groups = sorted({mixes_of(each.cell) for each in pairs})
     if len(groups) < FEWEST_PAIRS:
@@ -74,7 +88,7 @@ def pair_model(seen: Iterable[Seen], targets: Collection[str] = ()) -> PairModel
         (jobs[row], (neighbours[column],)): LeftOut(float(apart[row, column]), float(table.logs[row, column]))
         for row, column in np.argwhere(comparable)
     }
-    return PairModel(jobs, neighbours, shape, whole, left_out, targets or neighbours)
+    return PairModel(jobs, neighbours, shape, whole, left_out, leads, targets)
 
 
 @dataclass(frozen=True)

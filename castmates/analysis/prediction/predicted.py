@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
+from castmates.analysis.prediction.losses import Loss
+from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.pairs import PairModel, pair_model
 from castmates.analysis.prediction.several import Combined, together
 
@@ -33,34 +33,35 @@ class PredictedLosses:
     seen: Mapping[Cell, Seen]
     model: PairModel | None  # None where too few pairs were measured
     combined: Combined
-    first: Losses | None = None  # that is asked before: it may know losses with ways of a job's own
 
     @classmethod
     def from_effects(
         cls,
         effects: pd.DataFrame,
+        leads: Collection[str] = (),
         targets: Collection[str] = (),
+        dials: Collection[str] = (),
         hidden: Iterable[tuple[str, str]] = (),
-        first: Losses | None = None,
     ) -> "PredictedLosses":
         """From the effects of one platform and class; `hidden` are pairs that are kept from the fit, both ways.
 
-        `targets`: the antagonists that losses are asked of, where others are dials.
+        `leads` and `targets`: the jobs and the antagonists that are asked for, if not all. `dials` hold their rate:
+        what they lose themselves is known, but shows nothing of others.
         """
-        kept = {frozenset(pair) for pair in hidden}
-        seen = [each for each in seen_in(effects) if frozenset((each.job, *each.beside)) not in kept]
-        known, model = best(seen), pair_model(seen, targets)
-        several = [
-            (logs, each.log)
-            for each in known.values()
-            if len(each.beside) > 1 and (logs := _each(each.job, each.beside, known, model)) is not None
-        ]
-        return cls(known, model, Combined.of(several), first)
+        apart = {mixes_of((lead, (name,))) for lead, name in hidden}
+        seen = [each for each in seen_in(effects) if mixes_of(each.cell) not in apart]
+        known, model = best(seen), pair_model([each for each in seen if each.job not in dials], leads, targets)
+        several = {
+            cell: (logs, each.log)
+            for cell, each in known.items()
+            if len(each.beside) > 1
+            and each.job not in dials
+            and (logs := _each(each.job, each.beside, known, model)) is not None
+        }
+        return cls(known, model, Combined.of(several))
 
     def of(self, job: str, beside: Sequence[str], ways: int | None = None) -> Loss | None:
         """What the job loses beside these; None where nothing is known. With `ways` nothing is predicted."""
-        if self.first is not None and (known := self.first.of(job, beside, ways)) is not None:
-            return known
         others = tuple(sorted(beside))
         if ways is not None:
             return None
@@ -82,9 +83,8 @@ class PredictedLosses:
 
     def without(self, cell: Cell) -> Guess | None:
         """What was predicted of a measured cell before its mix was known."""
-        job, beside = cell
-        if len(beside) > 1:
-            return self._several(job, beside)
+        if (combined := self.combined.left_out.get(cell)) is not None:
+            return self._beside_several(combined)
         if self.model is None or cell not in self.model.left_out:
             return None
         log = self.model.left_out[cell].predicted
@@ -94,7 +94,9 @@ class PredictedLosses:
         logs = _each(job, beside, self.seen, self.model)
         if logs is None:
             return None
-        log = together(logs, self.combined.power)
+        return self._beside_several(together(logs, self.combined.power))
+
+    def _beside_several(self, log: float) -> Guess:
         return Guess(log, math.nan if self.combined.errors is None else self.combined.errors.half_width(log))
 
 

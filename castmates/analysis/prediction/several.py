@@ -1,11 +1,13 @@
 """What a job loses beside several others, from what it loses beside each of them."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from castmates.analysis.prediction.conformal import Errors
+from castmates.analysis.prediction.observed import Cell, mixes_of
+from castmates.analysis.statistics.intervals import Floats
 
 ADDED = 1.0  # the extra time beside each of them adds up
 POWERS = (0.7, 0.8, 0.9, ADDED, 1.1, 1.25, 1.5, 2.0, 3.0)  # below 1 they hurt more together, above it less
@@ -24,18 +26,24 @@ class Combined:
 
     power: float = ADDED
     errors: Errors | None = None  # None where too little was measured
+    left_out: Mapping[Cell, float] = field(default_factory=dict)  # predicted by the power that the other mixes give
 
     @classmethod
-    def of(cls, measured: Iterable[tuple[Sequence[float], float]]) -> "Combined":
+    def of(cls, measured: Mapping[Cell, tuple[Sequence[float], float]]) -> "Combined":
         """From jobs' logarithms beside each of several others, and beside all of them."""
-        known = list(measured)
-        truth = np.array([whole for _, whole in known])
-        power = ADDED
-        if len(known) >= FEWEST_MIXES:
-            power = min(POWERS, key=lambda one: _off([together(each, one) for each, _ in known], truth))
-        predicted = np.array([together(each, power) for each, _ in known])
-        return cls(power, Errors.of(predicted, truth) if known else None)
+        if not measured:
+            return cls()
+        truth = np.array([whole for _, whole in measured.values()])
+        guesses = np.array([[together(each, one) for each, _ in measured.values()] for one in POWERS])
+        off = np.abs(np.exp(-guesses) - np.exp(-truth))
+        mixes = [mixes_of(cell) for cell in measured]
+        others = np.array([[mix != other for other in mixes] for mix in mixes], dtype=float)
+        apart = [_best(off @ kept, int(kept.sum())) for kept in others]
+        predicted = guesses[apart, np.arange(len(truth))]
+        left_out = dict(zip(measured, map(float, predicted), strict=True))
+        return cls(POWERS[_best(off.sum(axis=1), len(truth))], Errors.of(predicted, truth), left_out)
 
 
-def _off(predicted: Sequence[float], measured: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    return float(np.abs(np.exp(-np.asarray(predicted)) - np.exp(-measured)).mean())
+def _best(off: Floats, count: int) -> int:
+    """Which of the powers is least off, over so many losses."""
+    return int(off.argmin()) if count >= FEWEST_MIXES else POWERS.index(ADDED)

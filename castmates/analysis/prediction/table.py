@@ -7,13 +7,15 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.prediction.equivalents import equivalent
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.observed import Cell, Seen, best, seen_in
+from castmates.analysis.prediction.observed import Cell, Seen, best, mixes_of, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.study import frame
 from castmates.study.class_names import class_of, named
+from castmates.study.dials import BANDWIDTH, CAPACITY, dials_of, settings_of
 from castmates.study.spec import UNMANAGED, Plan, Prediction
 
 PAIRS, TOGETHER = "from pairs", "from pairs together"
@@ -28,7 +30,7 @@ def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.Data
         return {"predictions": frame([], PREDICTIONS), "profiles": frame([], PROFILES)}
     for platform, machine, own in never_pooled(effects):
         about = {"study": plan.study, "platform": platform, "machine": machine}
-        known, name = Known(own, grid), name_in(own)
+        known, name = Known(own, grid, plan), name_in(own)
         cells += [row | about | {"lead": name(row["lead"])} for row in known.rows()]
         profiles += [row | about for row in known.profiles()]
     return {"predictions": frame(cells, PREDICTIONS), "profiles": frame(profiles, PROFILES)}
@@ -49,9 +51,12 @@ def name_in(effects: pd.DataFrame) -> Callable[[str], str]:
 class Known:
     """What is known of a grid on one platform."""
 
-    def __init__(self, effects: pd.DataFrame, grid: Prediction) -> None:
+    def __init__(self, effects: pd.DataFrame, grid: Prediction, plan: Plan) -> None:
         self.grid = grid
-        self.losses = PredictedLosses.from_effects(effects, targets=grid.antagonists, hidden=grid.check)
+        self.losses = PredictedLosses.from_effects(
+            effects, leads=grid.leads, targets=grid.antagonists, dials=dials_of(plan), hidden=grid.check
+        )
+        self._settings = settings_of(plan, grid.bubbles)
         self._every = best(seen_in(effects))  # those that check the fit included
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -61,10 +66,10 @@ class Known:
             cells |= {(lead, (name,)): GRID for name in self.grid.antagonists}
         for cell, seen in self._every.items():
             cells.setdefault(cell, SEVERAL if len(seen.beside) > 1 else PROFILE)
-        hidden = {frozenset(pair) for pair in self.grid.check}
+        hidden = {mixes_of((lead, (name,))) for lead, name in self.grid.check}
         for cell, part in cells.items():
-            checks = cell in self._every and frozenset((cell[0], *cell[1])) in hidden
-            yield self._row(cell, CHECK if checks else part)
+            checks = cell in self._every and mixes_of(cell) in hidden
+            yield self.row(cell, CHECK if checks else part)
 
     def profiles(self) -> Iterator[dict[str, Any]]:
         """The sensitivity of each lead, then the pressure of each antagonist."""
@@ -73,9 +78,26 @@ class Known:
                 yield {"workload": lead, "profile": "sensitivity", "other": bubble, **self._loss((lead, (bubble,)))}
         for name in dict.fromkeys([*self.grid.antagonists, *self.grid.bubbles]):
             for reporter in self.grid.reporters:
-                yield {"workload": name, "profile": "pressure", "other": reporter, **self._loss((reporter, (name,)))}
+                yield {
+                    "workload": name,
+                    "profile": "pressure",
+                    "other": reporter,
+                    **self._loss((reporter, (name,))),
+                    **(self._equivalents(name, reporter) if name in self.grid.antagonists else {}),
+                }
 
-    def _row(self, cell: Cell, part: str) -> dict[str, Any]:
+    def _equivalents(self, name: str, reporter: str) -> dict[str, float]:
+        pressed = self._every.get((reporter, (name,)))
+        beside = {
+            dial: seen for dial in self.grid.bubbles if (seen := self._every.get((reporter, (dial,)))) is not None
+        }
+        return {
+            column: equivalent(pressed, beside, self._settings, kind)
+            for column, kind in (("equivalent_mib", CAPACITY), ("equivalent_gb_s", BANDWIDTH))
+        }
+
+    def row(self, cell: Cell, part: str) -> dict[str, Any]:
+        """What is known of one cell: measured wherever it was, also of those that check the fit."""
         job, beside = cell
         seen = self._every.get(cell)
         guess = self.losses.guess(*cell) if part == CHECK or seen is None else self.losses.without(cell)

@@ -9,6 +9,7 @@ who is in a mix. docs/methodology.md has the formulas.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,19 @@ class Estimate:
         return self.mean, self.low, self.high
 
 
+class Company(NamedTuple):
+    """The mixes that share launches, and these (rows)."""
+
+    mixes: Ints
+    shares: Floats  # what each launch adds to the error of each mix's mean
+    parts: Floats  # the part that each launch has in each mix's mean
+
+    def freedom(self, weights: Floats) -> float:
+        """Degrees of freedom: less than launches, where an adaptive study stopped most mixes in the first of them."""
+        of_launches = np.square(self.parts @ np.abs(weights))
+        return max(float(of_launches.sum() ** 2 / np.square(of_launches).sum()) - 1, 1.0)
+
+
 @dataclass(frozen=True)
 class Launches:
     """A value per mix and launch; all three codes count from 0."""
@@ -56,30 +70,31 @@ class Launches:
         return np.bincount(self.mix, self.value) / self.counts
 
     @cached_property
-    def companies(self) -> "list[tuple[Ints, Floats]]":
-        """The mixes of each company, and what each of its launches (rows) adds to the error of their means."""
+    def companies(self) -> list[Company]:
+        """The launches of each company."""
         return list(self._companies())
 
     @property
     def enough(self) -> bool:
         """Whether every company has launches enough for an interval."""
-        return all(len(shares) >= FEWEST_BLOCKS for _, shares in self.companies)
+        return all(len(each.shares) >= FEWEST_BLOCKS for each in self.companies)
 
-    def _companies(self) -> Iterator[tuple[Ints, Floats]]:
+    def _companies(self) -> Iterator[Company]:
         shares = (self.value - self.means[self.mix]) / self.counts[self.mix]
         order = np.argsort(self.company, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(self.company[order])) + 1):
             mixes, columns = np.unique(self.mix[rows], return_inverse=True)
             launches, lines = np.unique(self.launch[rows], return_inverse=True)
-            table = np.zeros((len(launches), len(mixes)))
-            table[lines, columns] = shares[rows]
+            table, parts = np.zeros((2, len(launches), len(mixes)))
+            table[lines, columns], parts[lines, columns] = shares[rows], 1 / self.counts[self.mix[rows]]
             table -= table.mean(axis=0)
-            yield mixes, table * np.sqrt(len(launches) / max(len(launches) - 1, 1))
+            own = np.bincount(columns)  # in an adaptive study a mix may be in few of its company's launches
+            yield Company(mixes, table * np.sqrt(own / np.maximum(own - 1, 1)), parts)
 
     def variance(self, weights: Floats) -> tuple[float, float]:
         """The variance between launches of a weighted sum of the mixes' means, and its degrees of freedom."""
-        parts = np.array([np.square(shares @ weights[mixes]).sum() for mixes, shares in self.companies])
-        freedom = np.array([len(shares) - 1.0 for _, shares in self.companies])
+        parts = np.array([np.square(each.shares @ weights[each.mixes]).sum() for each in self.companies])
+        freedom = np.array([each.freedom(weights[each.mixes]) for each in self.companies])
         total = float(parts.sum())
         return total, float(total**2 / (parts**2 / freedom).sum()) if total > 0 else float(freedom.sum())
 
@@ -127,7 +142,7 @@ def of_all(launches: Launches, population: Population) -> Estimate:
     residuals = launches.means - rows @ (inverse @ launches.means)
     spread = float(residuals @ residuals) / freedom
     noise = 0.0  # the part of it that launches explain
-    for mixes, shares in launches.companies:
+    for mixes, shares, _ in launches.companies:
         own = shares - shares @ rows[mixes] @ inverse[:, mixes]
         noise += float((own * shares).sum()) / freedom
     drawn = float((np.square(weights) * (1 - population.share)).sum())

@@ -93,11 +93,7 @@ def _row(row: Row) -> dict[str, Any]:
         "said_here": _loss(row, "here_slowdown"),
         "said_ratio": "–" if math.isnan(row["ratio"]) else with_ends(row, "ratio"),
         "said_joint": _loss(row, "joint_slowdown"),
-        "said_p": "–"
-        if math.isnan(row["p_holm"])
-        else "< 0.001"
-        if row["p_holm"] < 0.001
-        else number(row["p_holm"], 3),
+        "said_p": _p(row["p_holm"]),
     }
 
 

@@ -38,11 +38,11 @@ def lacking(results: Results) -> str:
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
-    cells = _cells(results)
+    measured = _cells(results).query("source == @SHOWN")
     return (
         "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone. Measured, with "
-        f"95 % t intervals between launches ({units(cells['blocks'])}), as the lead of a mix or as the antagonist in "
-        "one; hatched: predicted from the measured ones, with 95 % intervals of a further measurement. "
+        f"95 % t intervals between launches ({units(measured['blocks'])}), as the lead of a mix or as the antagonist "
+        "in one; hatched: predicted from the measured ones, with 95 % intervals of a further measurement. "
     )
 
 

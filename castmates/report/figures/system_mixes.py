@@ -65,7 +65,7 @@ def caption(results: Results) -> str:
     )
     whose = "all mixes that could have been drawn" if drawn else "these mixes"
     band = f"Lines: the mean over {whose}; bands: its 95 % intervals. " if means["low"].notna().any() else ""
-    return f"Every mix, sorted among those with as many neighbours. {marks} ({of}). {band}"
+    return f"Every mix, sorted among those with as many neighbours. {marks}{band}"
 
 
 def alternative(results: Results) -> str:

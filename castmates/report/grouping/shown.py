@@ -34,7 +34,7 @@ class Shown:
     @property
     def origin(self) -> str:
         """What comes first where losses were not measured on a machine; "" otherwise."""
-        return origin_word(self.advice.place.platform.split(" and "))
+        return origin_word([self.advice.place.platform])
 
     @property
     def is_predicted(self) -> bool:

@@ -165,7 +165,7 @@ def _predicted(shown: Shown) -> Iterator[str]:
     if many:
         yield (
             f"{many} of the {len(rows)} losses of the best grouping are predicted, not measured (docs/place.md). "
-            "Beside several jobs the extra time beside each is added up; intervals may leave out how far that is off."
+            "Losses beside several jobs are made of those beside each; intervals may leave out how far that is off."
         )
 
 

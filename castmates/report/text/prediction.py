@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.prediction.conformal import FEWEST
-from castmates.analysis.prediction.quality import CHECK, GRID, SEVERAL, Quality, quality
+from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, Quality, quality
 from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
@@ -27,7 +27,8 @@ def context(results: Results) -> dict[str, Any]:
         "worth": worth_measuring(table, limit) if len(table) else [],
         "rows": [_row(row) for row in records(table)],
         "profiles": [
-            {**row, "source": source_of(row), "interval": _ends(row, "loss")} for row in records(results.profiles)
+            {**row, "source": source_of(row), "interval": _ends(row, "loss"), "equivalents": equivalents_of(row)}
+            for row in records(results.profiles)
         ],
     }
 
@@ -67,17 +68,23 @@ def measured_words(predictions: pd.DataFrame, grid: Prediction | None, windows: 
     own = predictions[predictions["part"].isin([GRID, CHECK])]
     lead, other, guessed = ((own["how"] == "as lead").sum(), (own["how"] == "as antagonist").sum(), _guessed(own).sum())
     if grid is not None:
-        whole, fitted = len(grid.leads) * len(grid.antagonists), grid.profiles + grid.pairs
-        profiles = f", {grid.profiles} of them with bubbles or reporters," if grid.profiles else ""
+        whole, fitted = len(grid.leads) * len(grid.antagonists), fitted_mixes(predictions)
+        profiles = f", {grid.profiles} of them planned with bubbles or reporters," if grid.profiles else ","
         check = f" {counted(len(grid.check), 'further mix')} checked it." if grid.check else ""
         yield (
-            f"The model is fitted to {fitted} mixes{profiles} which are {100 * fitted / whole:.0f} % of the grid's "
-            f"{whole} pairs.{check} The whole study has {windows} windows."
+            f"The model is fitted to {fitted} mixes of two{profiles} which are {100 * fitted / whole:.0f} % of the "
+            f"grid's {whole} pairs.{check} The whole study has {windows} windows."
         )
     yield (
         f"Of {len(own)} losses {lead} were measured of the lead of a mix and {other} of the antagonist in one; "
         f"{guessed} are predicted."
     )
+
+
+def fitted_mixes(predictions: pd.DataFrame) -> int:
+    """How many mixes of two a fit has seen: the most of any class of nodes."""
+    own = predictions[predictions["part"].isin([GRID, PROFILE]) & (predictions["how"] == "as lead")]
+    return int(own.groupby(["platform", "machine"]).size().max()) if len(own) else 0
 
 
 def quality_words(predictions: pd.DataFrame) -> Iterator[str]:
@@ -94,11 +101,25 @@ def quality_words(predictions: pd.DataFrame) -> Iterator[str]:
     known = predictions[_guessed(predictions)]
     if len(known) and known["loss_low"].isna().any():
         yield f"Predictions without an interval: 95 % need {FEWEST} measured losses of their kind."
+    if _from_reporters(predictions):
+        yield (
+            f"Fewer than {FEWEST} losses of the grid's leads could be left out, so the intervals of pairs are made of "
+            "the errors of reporters too: these lose more than most, and the intervals may be far too wide."
+        )
+
+
+def _from_reporters(predictions: pd.DataFrame) -> bool:
+    """Whether pairs of the grid have intervals that the losses of its leads alone would not have given."""
+    own = predictions[predictions["part"] == GRID]
+    return any(
+        rows["error"].notna().sum() < FEWEST and rows.loc[_guessed(rows), "loss_low"].notna().any()
+        for _, rows in own.groupby(["platform", "machine"])
+    )
 
 
 def _off(found: Quality, what: str) -> str:
     if not found.count:
-        return f"{what} cannot be compared: none was measured."
+        return f"{what} cannot be compared: without its mix none has both a lead and an antagonist that are known."
     return (
         f"{what} are off by {number(found.mean)} points on average and {number(found.largest)} at most "
         f"({counted(found.count, 'loss')})."
@@ -139,6 +160,12 @@ def source_of(row: Row) -> str:
     if row["source"] == "predicted":
         return "predicted" if row["platform"] == "measured" else f"predicted ({row['platform']})"
     return "not known"
+
+
+def equivalents_of(row: Row) -> str:
+    """The dials beside which the reporter would lose as much: 5.2 MiB, 3.1 GB/s."""
+    known = ((row["equivalent_mib"], "MiB"), (row["equivalent_gb_s"], "GB/s"))
+    return ", ".join(f"{number(value)} {unit}" for value, unit in known if not math.isnan(value))
 
 
 def _width(row: Row) -> float:

@@ -23,7 +23,8 @@ PREDICTIONS: Columns = {
     "source": "str",  # measured, predicted; "" where unknown
 }
 
-# tables/profiles.csv: the sensitivity and the pressure of each workload; a row per workload × bubble or reporter.
+# tables/profiles.csv: the sensitivity and the pressure of each workload; a row per workload × bubble or reporter. The
+# equivalents are derived: no dial was set to them.
 PROFILES: Columns = {
     "study": "str",
     "workload": "str",
@@ -34,6 +35,8 @@ PROFILES: Columns = {
     "loss_high": "float64",
     "blocks": "int64",
     "platform": "str",
-    "machine": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
     "source": "str",  # measured, predicted; "" where unknown
+    "equivalent_mib": "float64",  # of pressure: the capacity dial beside which the reporter would lose as much; or NaN
+    "equivalent_gb_s": "float64",  # the bandwidth dial: interpolated between two measured settings, 1e9 bytes a second
 }
