@@ -12,7 +12,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.pooling import pooled
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.loads import loads
-from castmates.analysis.explanations.services import KEEPS_UP, services, without_saturated
+from castmates.analysis.explanations.services import KEEPS_UP, _names, services, without_saturated
 from castmates.analysis.statistics.censored import quantile
 from castmates.errors import CastmatesError
 from castmates.report.answer.headline import below, headline
@@ -243,6 +243,20 @@ def test_services_that_differ_in_more_than_their_load_are_two():
     )
     table = services(plan.model_copy(update={"blocks": blocks}), windows_of(plan, lambda *_: 0.001))
     assert set(table["service"]) == {"redis-1000", "redis-2000"}
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        (["redis-1000", "redis-2000"], "redis"),
+        (["redis.fast-1", "redis.fast-20"], "redis.fast"),
+        (["redis-1000", "heavy"], "redis-1000/heavy"),  # either alone would be taken for a load
+        (["calm", "crowded"], "calm/crowded"),
+    ],
+)
+def test_a_service_is_called_what_its_loads_have_in_common(names, called):
+    lead = plan_of((1000,)).companies[0].lead
+    assert set(_names({f"{name}@0": lead for name in names}).values()) == {called}
 
 
 # Loads

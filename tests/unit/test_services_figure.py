@@ -10,6 +10,7 @@ from castmates.report.figures import services as figure
 from castmates.report.figures import steptimes
 from castmates.report.figures.values import PREFIX
 from castmates.report.page.page import shown
+from castmates.report.paper import methods
 from castmates.report.text import latency
 from castmates.report.text import services as words
 from tests.unit.partition_maker import atoms
@@ -64,3 +65,9 @@ def test_a_page_has_the_figure_and_rows_of_services_alone():
     # What is said of steps has no requests in it: its antagonist has no steps here, and is the only one.
     assert {row["member"] for row in latency.rows(made)} == {"stream@1"}
     assert steptimes.lacking(made)
+
+
+def test_a_paper_says_what_the_rate_of_a_service_is():
+    said = "The rate of an open-loop service is one over the 99th percentile"
+    assert said in " ".join(methods._of_steps_and_shares(results()))
+    assert said not in " ".join(methods._of_steps_and_shares(of_shares(atoms(), blocks=3)))

@@ -85,19 +85,25 @@ def _wide(latency: pd.DataFrame) -> pd.DataFrame:
 
 
 def _names(members: dict[str, Member]) -> dict[str, str]:
-    """What each member's service is called: what the names of its workloads begin with, where that is its alone."""
+    """What each member's service is called: what the names of its workloads begin with, where that is its alone.
+
+    Else all of their names: one of them would be taken for the load that it has.
+    """
     groups: dict[object, list[str]] = {}
     for name, member in members.items():
         groups.setdefault(same_service(member), []).append(name)
-    common = [_common([workload_of(each) for each in group]) for group in groups.values()]
-    names: dict[str, str] = {}
-    for group, short in zip(groups.values(), common, strict=True):
-        names |= dict.fromkeys(group, short if common.count(short) == 1 else workload_of(group[0]))
-    return names
+    workloads = [list(dict.fromkeys(map(workload_of, group))) for group in groups.values()]
+    common = [_common(names) for names in workloads]
+    found: dict[str, str] = {}
+    for group, names, short in zip(groups.values(), workloads, common, strict=True):
+        found |= dict.fromkeys(group, short if short and common.count(short) == 1 else "/".join(names))
+    return found
 
 
 def _common(names: Sequence[str]) -> str:
-    if len(set(names)) == 1:
+    """The words that these names begin with; "" where there are none."""
+    if len(names) == 1:
         return names[0]
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    return "".join(letters[0] for letters in same).rstrip("-_.0123456789") or names[0]
+    short = "".join(letters[0] for letters in same).rstrip("-_.0123456789")
+    return "" if any(name[len(short) : len(short) + 1].isalpha() for name in names) else short

@@ -218,6 +218,13 @@ def _statistics(results: Results) -> Iterable[str]:
 
 def _of_steps_and_shares(results: Results) -> Iterable[str]:
     """How step times, knees and recommendations came about, where there are any."""
+    if len(results.services):
+        yield (
+            "The rate of an open-loop service is one over the 99th percentile of the latency of its requests in a "
+            "window, so its slowdown is a ratio of latencies. Requests arrived as a Poisson process, and latencies "
+            "count from when a request was due; what was unanswered when a slice ended enters as longer than that "
+            "(Kaplan and Meier's estimate)."
+        )
     if (latency.of_steps(results)["refused"] == "").any():
         yield (
             "Quantiles of step times were taken in each launch by itself, but in none that had fewer than "
