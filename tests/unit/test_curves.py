@@ -74,6 +74,10 @@ def test_figures_show_which_cells_were_not_measured(adaptive, module):
     assert set(source["source"]) == {"measured", "interpolated"}
     assert set(source.loc[source["source"] == "interpolated", "partition"]) == {"split-3", "split-5"}
     assert "interpolated" in " ".join(texts(figure)).replace("\n", " ")
+    assert "interpolated, not measured" in module.caption(one)
+    assert "interpolated" not in module.caption(whole)
+    if module is not sensitivity:  # which reads out the ends of curves, and these are measured
+        assert module.alternative(one).endswith(" more cells are interpolated, not measured.")
     hatches = [patch.get_hatch() for axes in figure.axes for patch in axes.patches]
     assert hatches.count(NOT_MEASURED_HATCH) == (2 if module is heatmap_partitions else 0)
     _, plain = module.draw(whole)

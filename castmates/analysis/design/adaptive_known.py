@@ -27,7 +27,9 @@ def known(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
     """By identity; on the worse of several platforms."""
     found: dict[str, Known] = {}
     for part in reversed(pooled(without_hosts(plan, windows, plan.ignored_hosts), windows)):
-        found |= _of_part(part, windows)
+        # A processor that measured nothing of a mix does not hide what another one measured.
+        own = _of_part(part, windows)
+        found |= {identity: each for identity, each in own.items() if each.launches or identity not in found}
     return found
 
 

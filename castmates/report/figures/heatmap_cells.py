@@ -24,7 +24,7 @@ KEYS = {
     "too few blocks": "dashed [ ]: within launch only",
     "no data": "hatched: no data",
     "predicted": "colour and hatches: predicted, not measured",
-    INTERPOLATED: "dotted ≈: interpolated, with its bound; not measured",
+    INTERPOLATED: "colour and hatches, ≈: interpolated, with its bound; not measured",
 }
 IN_WORDS = {
     "slower": "a loss",
@@ -90,7 +90,7 @@ def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: floa
         axes.text(x + 0.5, y + 0.32, first, ha="center", va="center", fontsize=size, color=ink, fontweight=weight),
         axes.text(x + 0.5, y + 0.72, second, ha="center", va="center", fontsize=SMALL, color=ink),
     ]
-    if verdict == PREDICTED:  # no hatch runs through a number
+    if verdict in (PREDICTED, INTERPOLATED):  # no hatch runs through a number
         for text in texts:
             text.set_path_effects([withStroke(linewidth=2.5, foreground=fill)])
 

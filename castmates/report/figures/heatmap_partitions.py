@@ -9,7 +9,7 @@ from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
-from castmates.report.figures.interpolated import with_interpolated
+from castmates.report.figures.interpolated import in_caption, is_interpolated, read_aloud, with_interpolated
 from castmates.report.figures.panels import SmallPrint, fitting, small_print
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
@@ -55,6 +55,7 @@ def caption(results: Results) -> str:
     return (
         "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone, without a "
         f"partition and under each: {counted(len(names), 'panel')}, one scale of colours, {intervals}.{more} "
+        + in_caption(rows, "Hatched, with ≈")
     )
 
 
@@ -64,10 +65,15 @@ def alternative(results: Results) -> str:
     rows, names = _panels(source, chosen(source)[0])
     parts = []
     for name in names:
-        known = [row for row in records(rows[rows["panel"] == name]) if row["verdict"] != "no data"]
+        known = [
+            row
+            for row in records(rows[rows["panel"] == name])
+            if row["verdict"] != "no data" and not is_interpolated(row)
+        ]
         losses = [row["degradation_pct"] for row in known]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
-    return f"Losses against running alone, by partition: {'; '.join(parts)}." if parts else lacking(results)
+    text = f"Losses against running alone, by partition: {'; '.join(parts)}." if parts else lacking(results)
+    return text + read_aloud(rows)
 
 
 def chosen(source: pd.DataFrame) -> tuple[list[str], int]:

@@ -5,6 +5,7 @@ import pandas as pd
 from castmates.analysis.partitions.curve_table import INTERPOLATED, MEASURED
 from castmates.analysis.partitions.families import family_of
 from castmates.report.results import Results
+from castmates.report.text.words import counted
 from castmates.study.curves import WAYS
 
 DOTS = (0, (0.6, 1.4))  # of the line that shows a bound
@@ -72,6 +73,22 @@ def on_sensitivity(points: pd.DataFrame, results: Results) -> pd.DataFrame:
     )
     columns = [*points.columns, "source"]
     return pd.concat([points.assign(source=MEASURED), more.reindex(columns=columns)], ignore_index=True)
+
+
+def in_caption(rows: pd.DataFrame, mark: str) -> str:
+    """That some of these are interpolated, with how the figure marks them; "" where all are measured."""
+    return f"{mark}: interpolated, not measured. " if _count(rows) else ""
+
+
+def read_aloud(rows: pd.DataFrame) -> str:
+    """How many of these are interpolated: ranges that are read aloud are of measured cells."""
+    if not (count := _count(rows)):
+        return ""
+    return f" {counted(count, 'more cell')} {'is' if count == 1 else 'are'} interpolated, not measured."
+
+
+def _count(rows: pd.DataFrame) -> int:
+    return int((rows["source"] == INTERPOLATED).sum()) if "source" in rows else 0
 
 
 def is_interpolated(row: object) -> bool:

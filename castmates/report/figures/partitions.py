@@ -12,7 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.analysis.partitions.families import family_of
-from castmates.report.figures.interpolated import DOTS, IN_KEY, is_interpolated, with_interpolated
+from castmates.report.figures.interpolated import (
+    DOTS,
+    IN_KEY,
+    in_caption,
+    is_interpolated,
+    read_aloud,
+    with_interpolated,
+)
 from castmates.report.figures.neighbours import BASELINES, other_looks, user_first
 from castmates.report.figures.panels import (
     NOTE,
@@ -97,17 +104,20 @@ def lacking(results: Results) -> str:
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
-    of = units(losses(results)["blocks"])
+    rows = losses(results)
+    of = units(rows["blocks"])
     return (
         "What each program loses against running alone, in per cent, over the ways of the last-level cache that a "
         "partition gives it; one panel a pair. Red: without a partition. Bars and bands: 95 % t intervals between "
         f"launches ({of}). Own share: with no more ways, and nothing else in the cache. "
+        + in_caption(rows, "Hollow, dotted bars")
     )
 
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    rows = [row for row in records(losses(results)) if not math.isnan(row["degradation_pct"])]
+    source = losses(results)
+    rows = [row for row in records(source) if not math.isnan(row["degradation_pct"]) and not is_interpolated(row)]
     under = [row for row in rows if row["partition"] != UNMANAGED]
     # The lead's own share describes a mix only where there are no antagonists.
     shown = [row for row in under if row["series"] not in GREYS or not row["antagonists"]]
@@ -116,7 +126,8 @@ def alternative(results: Results) -> str:
         values = [row["degradation_pct"] for row in shown if row["mix"] == mix]
         parts.append(f"{plain(mix)} from {number(min(values))} to {number(max(values))} %")
     more = f"; and {len(parts) - READ_ALOUD} more mixes" if len(parts) > READ_ALOUD else ""
-    return f"Losses under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
+    text = f"Losses under partitions: {'; '.join(parts[:READ_ALOUD])}{more}." if parts else "No loss is known."
+    return text + read_aloud(source)
 
 
 def losses(results: Results) -> pd.DataFrame:

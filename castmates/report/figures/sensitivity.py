@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.held import UNCERTAIN
-from castmates.report.figures.interpolated import IN_KEY, is_interpolated, on_sensitivity
+from castmates.report.figures.interpolated import IN_KEY, in_caption, is_interpolated, on_sensitivity
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import Grid, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
@@ -117,6 +117,7 @@ def caption(results: Results) -> str:
         "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: "
         "alone, and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
         f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
+        + in_caption(on_sensitivity(results.sensitivity_curves, results), "Hollow, dotted bars")
     )
 
 
