@@ -108,8 +108,8 @@ def _source(published: Published, measured: Measured) -> _Source:
         source = _Source(self_contained(project.study, measured.plan), workloads_of(measured.plan, project.workloads))
     if source.study.machines:
         raise CastmatesError(
-            f"{published.named}: the study has classes of nodes ({', '.join(source.study.machines)}), whose captures "
-            "are files of another machine; replay measures studies of one machine."
+            f"{published.named}: the study has classes of nodes ({', '.join(source.study.machines)}), and a replay "
+            "measures on one machine; publish a study of one class."
         )
     return source
 
