@@ -110,7 +110,7 @@ def caption(results: Results) -> str:
         "What each program loses against running alone, in per cent, over the ways of the last-level cache that a "
         "partition gives it; one panel a pair. Red: without a partition. Bars and bands: 95 % t intervals between "
         f"launches ({of}). Own share: with no more ways, and nothing else in the cache. "
-        + in_caption(rows, "Hollow, dotted bars")
+        + in_caption(rows, "Dotted bars")
     )
 
 

@@ -117,7 +117,7 @@ def caption(results: Results) -> str:
         "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: "
         "alone, and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
         f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
-        + in_caption(on_sensitivity(results.sensitivity_curves, results), "Hollow, dotted bars")
+        + in_caption(on_sensitivity(results.sensitivity_curves, results), "Dotted bars")
     )
 
 
