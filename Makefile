@@ -11,7 +11,7 @@ TIMES ?= 50
 # Pure tests run in parallel, on all CPUs that this process may use.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 PYTEST = python -m pytest
-QUICK := pure and not simulation and not nightly
+QUICK := pure and not simulation and not landing and not nightly
 PURE = $(PYTEST) -q -n $(WORKERS) --dist loadfile -m
 REAL = $(PYTEST) --once-more -m
 

@@ -76,6 +76,7 @@ def refused(*arguments):
     return str(done.exception)
 
 
+@pytest.mark.landing
 def test_the_advice_of_a_study_and_what_it_gains(project):
     done = ask("--json")
     assert done.exit_code == 0, done.exception
@@ -120,6 +121,7 @@ def test_what_stands_in_the_way_of_limits_and_what_is_predicted_is_shown(project
     assert "partly predicted" in (RESULTS / "place/index.html").read_text()
 
 
+@pytest.mark.landing
 def test_fresh_launches_are_a_study_of_the_groups_alone(project):
     done = ask("--confirm", "--only-write", "--blocks", "4")
     assert done.exit_code == 0, done.exception
@@ -136,6 +138,7 @@ def test_fresh_launches_are_a_study_of_the_groups_alone(project):
     assert len(list((RESULTS / "place").glob("*.yaml"))) == 1  # the same groups are the same study
 
 
+@pytest.mark.landing
 def test_masks_of_a_group_are_those_that_were_measured(project):
     parts = maker.atoms("dlrm-train@0", "stream@1", ways=(4, 8), caps=(), sensitivity=())
     analysed(maker.made(parts))

@@ -44,6 +44,7 @@ def test_two_launches_have_no_joint_interval_and_exact_launches_decide():
 
 
 @pytest.mark.parametrize(("few", "many"), [(3, 3), (3, 8), (5, 5)])
+@pytest.mark.simulation
 def test_the_interval_of_both_together_holds_the_truth(few, many):
     """Simulated studies, through the very function: a quiet machine and a noisy one of which the truth is the same."""
     quiet = Truth(launch=0.02, interaction=0.015, noise=0.01)

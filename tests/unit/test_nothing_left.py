@@ -80,6 +80,7 @@ def written(results):
     return content((folder / "report/index.html").read_text())
 
 
+@pytest.mark.landing
 def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the_remedy(analysed):
     results = analysed(lambda windows: windows["valid"] | True)
     page = written(results)
@@ -93,6 +94,7 @@ def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the
     assert all(pair.words == "no data" for pair in found.pairs)
 
 
+@pytest.mark.landing
 def test_time_that_no_slice_counts_for_makes_no_endless_share(analysed):
     """What was taken is divided by the time for which windows count; that is none here."""
     results = analysed(lambda windows: windows["valid"] | True)

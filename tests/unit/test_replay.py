@@ -111,6 +111,7 @@ def again(*arguments):
     return load(file), load(file).plan()
 
 
+@pytest.mark.landing
 def test_a_published_folder_and_results_are_planned_as_the_published_study_was(project):
     publish(Path("crate"))
     seeds = set()
@@ -129,6 +130,7 @@ def test_a_published_folder_and_results_are_planned_as_the_published_study_was(p
     assert catalogue["dlrm"]["title"] == "another"
 
 
+@pytest.mark.landing
 def test_a_block_is_its_company_with_the_rounds_that_it_had_and_a_lead_its_mixes(project):
     publish(Path("crate"))
     for company in project.companies:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.loads import loads
@@ -41,6 +43,7 @@ def marks(drawn):
     return [gid.removeprefix(PREFIX) for gid in found if gid.startswith(PREFIX)]
 
 
+@pytest.mark.landing
 def test_each_load_has_its_latencies_and_a_saturated_one_has_a_cross():
     drawn, source = figure.draw(results())
     found = marks(drawn)
