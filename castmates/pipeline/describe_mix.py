@@ -10,7 +10,8 @@ def describe(plan: Plan, name: str) -> dict[str, object]:
     if not same:
         raise CastmatesError(f"the plan of the study '{plan.study}' has no mix '{name}'.")
     mix = same[0]
-    companies = [company for company in plan.companies if {*same} & {*company.mixes}]
+    ours = {each.identity for each in same}  # a company may measure it by another name, of the same place
+    companies = [company for company in plan.companies if ours & {each.identity for each in company.mixes}]
     members = {member.name: member for company in companies for member in company.members}
     return mix.model_dump(mode="json") | {
         "members": [members[member].model_dump(mode="json") for member in (mix.lead, *mix.antagonists)],
