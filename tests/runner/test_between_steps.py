@@ -62,7 +62,7 @@ def test_whenever_it_is_frozen_nothing_is_queued(queued, compiler):
             wait_for(lambda head=head: job.reader.head > head, "it makes a step")
             (stage.exchange if turn % 2 else stage.switch)([])
             assert queued.read_bytes() == b"\0"
-            assert stage.freezer.is_frozen(job.name)
+            wait_for(lambda: stage.freezer.is_frozen(job.name), "it is frozen")  # `exchange` does not wait for that
         assert job.between_steps.about()["times"] == 21  # the first time when it was ready
         assert alone.end().seconds is not None
 
