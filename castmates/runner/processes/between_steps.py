@@ -58,12 +58,12 @@ def let_stand(processes: Iterable[Process], longest_s: float = LONGEST_WAIT) -> 
     for _, one in asked:
         one.standing.ask()
     while asked:
+        standing = [one for _, one in asked if one.standing.stands()]  # looked at once: it may change at any time
         waited = time.monotonic() - begin
-        for _, one in asked:
-            if one.standing.stands():
-                one.times += 1
-                one.longest_s = max(one.longest_s, waited)
-        asked = [(process, one) for process, one in asked if not one.standing.stands() and not process.gone]
+        for one in standing:
+            one.times += 1
+            one.longest_s = max(one.longest_s, waited)
+        asked = [(process, one) for process, one in asked if one not in standing and not process.gone]
         if asked and waited > longest_s:
             raise CastmatesError(
                 f"member {asked[0][0].name} did not come to the end of a step within {longest_s:g} s, so what it "
