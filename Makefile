@@ -53,10 +53,10 @@ doctor: $(VENV)/run.stamp ## show what this machine can and cannot measure
 dev: $(VENV)/dev.stamp ## set up the tools for contributors, and git's hooks (1 minute)
 	@if git rev-parse --git-dir >/dev/null 2>&1; then pre-commit install --install-hooks; fi
 
-check: lint ## while you work: format, lint, types and the pure tests (3 minutes)
+check: lint ## while you work: format, lint, types and the pure tests (4 minutes)
 	@$(PURE) "$(QUICK)"
 
-test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (8 minutes)
+test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (9 minutes)
 	@$(PURE) "$(QUICK)"
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
