@@ -25,6 +25,7 @@ def pytest_configure():
     """A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP; tests must not inherit it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.environ.pop("COLUMNS", None)  # some shells pass theirs on, and commands would break their lines there
     if unknown := needs.unknown():
         raise pytest.UsageError(f"CASTMATES_NEEDS: unknown {', '.join(sorted(unknown))}")
 
