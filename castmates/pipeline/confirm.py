@@ -21,10 +21,13 @@ from castmates.results.confirming import folder_of, study_files
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.records import read_record
-from castmates.study.confirmation import FEWEST_BLOCKS, confirming, mix_under, name_of, text_of
+from castmates.study.confirmation import FEWEST_BLOCKS, confirming, mix_under, name_of
 from castmates.study.model import Study
 from castmates.study.spec import Block, Mix, Plan
+from castmates.study.study_text import study_text
 from castmates.study.wanted import with_place
+
+HEAD = "Written by `castmates confirm {study}`: fresh blocks for a partition that it recommends."
 
 
 def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: int | None) -> Path:
@@ -33,7 +36,8 @@ def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: 
     study = with_rounds_of_pilot(project.study, project.study_file)
     count = max(FEWEST_BLOCKS, study.budget.blocks) if blocks is None else blocks
     file = project.results.confirming_file(name_of(study.name, chosen))
-    replace_text(file, text_of(confirming(study, plan, chosen, count), str(project.study_file)))
+    head = HEAD.format(study=project.study_file)
+    replace_text(file, study_text(confirming(study, plan, chosen, count), head))
     return file
 
 

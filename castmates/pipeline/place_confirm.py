@@ -16,7 +16,10 @@ from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
 from castmates.study.confirmation import FEWEST_BLOCKS
-from castmates.study.group_study import Together, group_study, name_of, studies_of, text_of
+from castmates.study.group_study import Together, group_study, name_of, studies_of
+from castmates.study.study_text import study_text
+
+HEAD = "Written by `castmates place {study} --confirm`: fresh launches of the best groups of jobs."
 
 
 def files_of(request: Request, advice: Advice) -> Mapping[Path, Sequence[Group]]:
@@ -42,7 +45,7 @@ def write_studies(request: Request, advice: Advice, blocks: int | None) -> list[
     files = files_of(request, advice)
     for file, groups in files.items():
         fresh = group_study(study, [_together(group, advice) for group in groups], count, machine)
-        replace_text(file, text_of(fresh, str(request.project.study_file)))
+        replace_text(file, study_text(fresh, HEAD.format(study=request.project.study_file)))
     return list(files)
 
 

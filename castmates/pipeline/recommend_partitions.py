@@ -41,11 +41,10 @@ def write_tables(
         _of_part(part, folder, windows, effects[effects["machine"] == part.machine], limit_pct)
         for part in pooled(kept, windows)
     ]
-    write_table(loads(tables.later("services", SERVICES), latency), output / "loads")
+    found = {name: joined([part[name] for part in parts]) for name in parts[0]}
+    found["loads"] = loads(tables.later("services", SERVICES), latency)  # by class already
     for name, columns in PARTITION_TABLES.items():
-        if name == "loads":
-            continue
-        write_table(joined([part[name] for part in parts]).astype(dict(columns)), output / name)
+        write_table(found[name].astype(dict(columns)), output / name)
 
 
 def _of_part(

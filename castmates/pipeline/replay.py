@@ -25,10 +25,10 @@ from castmates.study.replaying import (
     part_of,
     replaying,
     self_contained,
-    study_text,
     workloads_of,
 )
 from castmates.study.spec import Plan
+from castmates.study.study_text import study_text
 from castmates.study.written import Name
 
 HEAD = "Written by `castmates replay`; the same command writes it again."

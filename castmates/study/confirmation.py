@@ -8,8 +8,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Literal
 
-import yaml
-
 from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import Sweep
@@ -137,10 +135,3 @@ def _sweep_of(study: Study, cache: Cache, partition: str) -> Sweep:
         if any(cut.name == partition for cut in cuts(only, cache, "", Notes())):
             return sweep
     raise CastmatesError(f"no sweep of the study comes to the partition '{partition}' any more.")
-
-
-def text_of(study: Study, parent_file: str) -> str:
-    """The study file."""
-    content = study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    head = f"# Written by `castmates confirm {parent_file}`: fresh blocks for a partition that it recommends.\n"
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)

@@ -8,8 +8,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-import yaml
-
 from castmates.errors import CastmatesError
 from castmates.study.cache_keys import Sweep
 from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
@@ -81,10 +79,3 @@ def _sweep(members: Sequence[str], masks: Sequence[int]) -> Sweep:
     names = ["lead", "antagonists"] if len(others) == 1 else ["lead", *others]
     written = {name: f"0x{mask:x}" for name, mask in zip(names, masks, strict=True)}
     return Sweep.model_validate({"name": SWEEP, "masks": written})
-
-
-def text_of(study: Study, parent_file: str) -> str:
-    """The study file."""
-    content = study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    head = f"# Written by `castmates place {parent_file} --confirm`: fresh launches of the best groups of jobs.\n"
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)

@@ -108,12 +108,6 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
     )
 
 
-def study_text(study: Study, head: str) -> str:
-    """A study file."""
-    content = study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return f"# {head}\n" + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-
-
 def catalogue_text(workloads: Mapping[str, Workload], head: str) -> str:
     """A file of the catalogue."""
     content = {name: workload.model_dump(mode="json", exclude_defaults=True) for name, workload in workloads.items()}

@@ -16,10 +16,11 @@ from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study.class_names import class_of
-from castmates.study.confirmation import confirming, mix_under, name_of, text_of
+from castmates.study.confirmation import confirming, mix_under, name_of
 from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.study.spec import NodeClass, Plan
+from castmates.study.study_text import study_text
 from tests.unit.partition_maker import atoms, made, windows
 
 STUDIES = sorted(Path("config/studies").glob("*.yaml"))
@@ -40,7 +41,7 @@ def plan_of(study: Study, loaded) -> Plan:
 def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
     loaded, plan = parent
     mix = mix_under(plan, "vision+database", partition)
-    study = read(Study, text_of(confirming(loaded.study, plan, mix, 4), MODELLED), "confirm.yaml")
+    study = read(Study, study_text(confirming(loaded.study, plan, mix, 4), ""), "confirm.yaml")
     fresh = plan_of(study, loaded)
     assert [(one.name, [each.name for each in one.partitions]) for one in fresh.mixes] == [
         ("vision+database", []), ("vision+database", [partition])
@@ -84,7 +85,7 @@ def test_quotas_overcommitted_cpus_and_mitigations_are_confirmed_too(rule, tmp_p
     for mix in partitioned:
         (partition,) = mix.partitions
         chosen = mix_under(plan, mix.name, partition.name)
-        study = read(Study, text_of(confirming(loaded.study, plan, chosen, 4), "clouds.yaml"), "confirm.yaml")
+        study = read(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
         fresh = plan_of(study, loaded)
         bare, again = fresh.mixes
         assert (again.identity, again.partitions, bare.partitions) == (mix.identity, (partition,), ())
@@ -109,7 +110,7 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
     loaded = project.load(tmp_path / "classes.yaml")
     plan = loaded.plan()
     chosen = mix_under(plan, mix, partition)
-    study = read(Study, text_of(confirming(loaded.study, plan, chosen, 4), "classes.yaml"), "confirm.yaml")
+    study = read(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
     fresh = plan_of(study, loaded)
     assert list(study.machines) == [class_of(mix)]
     assert chosen.identity in {one.identity for one in fresh.mixes}
@@ -121,7 +122,7 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_survives_being_written(file):
     study = project.load(file).study
-    again = read(Study, text_of(study, str(file)), "x.yaml")
+    again = read(Study, study_text(study, ""), "x.yaml")
     assert again.model_dump() == study.model_dump()  # random mixes are written out, and are then mixes like others
 
 

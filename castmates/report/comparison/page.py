@@ -10,8 +10,9 @@ from castmates.files import replace_text, writing
 from castmates.report.comparison import overview, several_words, words
 from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.rows import rows
+from castmates.report.page.common_parts import common_parts
 from castmates.report.page.long_tables import folded
-from castmates.report.page.page import TEMPLATES, environment, inline_svg
+from castmates.report.page.page import environment, inline_svg
 from castmates.study.spec import UNMANAGED
 
 
@@ -41,16 +42,6 @@ def page(several: Several, drawings: dict[str, str]) -> str:
 def drawn(folder: Path, name: str) -> Markup:
     """A figure that was drawn into this folder, for a page."""
     return Markup(inline_svg(folder / f"{name}-figure.page.svg"))
-
-
-def common_parts() -> dict[str, Markup]:
-    """Styles and scripts of every page."""
-    names = ("report.css", "figures.css", "report.js", "figures.js")
-    parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names}
-    return {
-        "css": parts["report.css"] + parts["figures.css"],
-        "script": parts["report.js"] + parts["figures.js"],
-    }
 
 
 def _of_two(several: Several) -> dict[str, Any]:

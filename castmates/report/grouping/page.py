@@ -13,8 +13,9 @@ from castmates.report.figures.page_svg import page_svg
 from castmates.report.grouping import figure
 from castmates.report.grouping.shown import Shown
 from castmates.report.grouping.words import fresh_words, limit_words, loss_words, schemata, sentences, task
+from castmates.report.page.common_parts import common_parts
 from castmates.report.page.long_tables import folded
-from castmates.report.page.page import TEMPLATES, environment, inline_svg
+from castmates.report.page.page import environment, inline_svg
 from castmates.report.results import records
 from castmates.report.text.words import number
 from castmates.results.tables import write_table
@@ -35,12 +36,9 @@ def write(shown: Shown, folder: Path) -> list[Path]:
 
 def page(shown: Shown, drawing: str) -> str:
     """The page's HTML."""
-    names = ("report.css", "figures.css", "report.js", "figures.js")
-    parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names}
     said = sentences(shown)
     content = {
-        "css": parts["report.css"] + parts["figures.css"],
-        "script": parts["report.js"] + parts["figures.js"],
+        **common_parts(),
         "shown": shown,
         "title": f"Which jobs should share a cache: {shown.title or shown.advice.place.study}",
         "task": task(shown),

@@ -6,8 +6,9 @@ from castmates.errors import CastmatesError
 from castmates.project import load
 from castmates.report.paper.folder import Folder
 from castmates.results.crate import STUDY, WORKLOADS
-from castmates.study.replaying import catalogue_text, self_contained, study_text, workloads_of
+from castmates.study.replaying import catalogue_text, self_contained, workloads_of
 from castmates.study.spec import Plan
+from castmates.study.study_text import study_text
 
 HEAD = "Written by `castmates paper`: {what}, for `castmates replay`."
 

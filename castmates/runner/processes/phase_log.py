@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from castmates.runner.processes.mapped_file import MappedFile
 from castmates.workloads import phase_file
 from castmates.workloads.phase_file import Phase, PhasesError
 
@@ -11,13 +12,11 @@ class PhaseLog:
     """What a member reports of its phases, from its launch on."""
 
     def __init__(self, path: Path, reader: phase_file.Reader) -> None:
-        self._path, self._reader = path, reader
-        self._identity = self._look()
+        self._mapped, self._reader = MappedFile(path, "phases"), reader
         self._seen = 0
         self._parts: list[bytes] = []
         self._torn: list[int] = []  # before which part records were lost
         self.lost = 0  # overwritten before they were read
-        self.trouble = ""  # why nothing more is read
         self._names: list[str] = []
         self.counters = reader.counters  # that the member was to read, each with how it fared
         self.lacks = reader.lacks  # what the numbers of some of them lack
@@ -32,7 +31,12 @@ class PhaseLog:
     @property
     def variables(self) -> dict[str, str]:
         """What shows the member where to write."""
-        return {phase_file.VARIABLE: str(self._path)}
+        return {phase_file.VARIABLE: str(self._mapped.path)}
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing more is read."""
+        return self._mapped.trouble
 
     @property
     def names(self) -> Sequence[str]:
@@ -41,19 +45,19 @@ class PhaseLog:
 
     def forget(self) -> None:
         """Skip what was reported between two windows."""
-        if self._sound():
+        if self._mapped.is_sound():
             self._seen = self._reader.head
 
     def read(self) -> None:
         """Take what was reported since; the file holds only the latest."""
-        if not self._sound():
+        if not self._mapped.is_sound():
             return
         try:
             chunk = self._reader.read(self._seen)
             self._names, self.counters = self._reader.names, self._reader.counters
             self.lacks, self._dropped = self._reader.lacks, self._reader.dropped
         except PhasesError as problem:
-            self.trouble = f"the phases file was spoilt: {problem}"
+            self._mapped.spoilt(str(problem))
             return
         if chunk.lost:
             self.lost += chunk.lost
@@ -74,16 +78,3 @@ class PhaseLog:
         trouble = self.trouble or ("" if self._names else "it reported no phase")
         more = {"counters": self.counters, "trouble": trouble}
         return about | {key: value for key, value in more.items() if value}
-
-    def _sound(self) -> bool:
-        """Look at the file before touching the mapping: to read behind the end of a cut file would kill the runner."""
-        if not self.trouble and self._look() != self._identity:
-            self.trouble = "the phases file was removed, replaced or cut"
-        return not self.trouble
-
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            status = self._path.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_size

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from castmates.runner.processes.mapped_file import MappedFile
 from castmates.workloads import request_file
 
 if TYPE_CHECKING:  # a launch waits for no heavy import
@@ -15,12 +16,10 @@ class RequestLog:
     """What became of the requests to a service, from its launch on."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._file = path, request_file.Runners(path)
-        self._identity = self._look()
+        self._mapped, self._file = MappedFile(path, "requests"), request_file.Runners(path)
         self._seen = 0
         self._parts: list[bytes] = []
         self._overrun = self._impossible = 0  # records that were overwritten before they were read, or are none
-        self.trouble = ""  # why nothing more is read
 
     @classmethod
     def create(cls, path: Path) -> "RequestLog":
@@ -31,25 +30,25 @@ class RequestLog:
     @property
     def variables(self) -> dict[str, str]:
         """What shows the service where to write."""
-        return {request_file.VARIABLE: str(self._path)}
+        return {request_file.VARIABLE: str(self._mapped.path)}
 
     def scene_ends(self, now_ns: int) -> None:
         """Let a service that runs know that the scene is over: its schedule ends here, and begins anew."""
-        if self._sound():
+        if self._mapped.is_sound():
             self._file.scene_ends(now_ns)
 
     def scene_begins(self) -> None:
         """Let a service that was frozen begin its schedule anew, when it is thawed."""
-        if self._sound():
+        if self._mapped.is_sound():
             self._file.scene_begins()
 
     def read(self) -> None:
         """Take what was recorded since; the file holds only the latest."""
-        if not self._sound():
+        if not self._mapped.is_sound():
             return
         head = self._file.head
         if head < self._seen:
-            self.trouble = "the requests file was spoilt: its number of records went back"
+            self._mapped.spoilt("its number of records went back")
             return
         chunk = self._file.read(self._seen)
         self._overrun += chunk.lost
@@ -78,19 +77,11 @@ class RequestLog:
         """How many records are missing, as far as it is known: `records` finds those that are none."""
         return self._overrun + self._impossible
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing more is read."""
+        return self._mapped.trouble
+
     def about(self) -> dict[str, object]:
         """Return what is missing."""
         return {"records": self._seen, "lost": self.lost} | ({"trouble": self.trouble} if self.trouble else {})
-
-    def _sound(self) -> bool:
-        """Look at the file before touching the mapping: to read behind the end of a cut file would kill the runner."""
-        if not self.trouble and self._look() != self._identity:
-            self.trouble = "the requests file was removed, replaced or cut"
-        return not self.trouble
-
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            status = self._path.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_size

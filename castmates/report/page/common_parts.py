@@ -1,0 +1,15 @@
+"""What every page holds: styles and scripts."""
+
+from markupsafe import Markup
+
+from castmates.report.page.page import TEMPLATES
+
+
+def common_parts() -> dict[str, Markup]:
+    """Styles and scripts of every page."""
+    names = ("report.css", "figures.css", "report.js", "figures.js")
+    parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names}
+    return {
+        "css": parts["report.css"] + parts["figures.css"],
+        "script": parts["report.js"] + parts["figures.js"],
+    }
