@@ -1,4 +1,4 @@
-"""What our own kernels take as sizes and rates, so that a slip is found when a study is read, not at its launch."""
+"""What our own programs take as options, so that a slip is found when a study is read, not at its launch."""
 
 import re
 
@@ -16,13 +16,32 @@ EXPECTED = {
         "a rate such as 5GB/s, 20M (units a second) or 60% (of this machine's peak, 100% at most)",
     ),
 }
+SERVICE = "openloop"
+COUNT = (r"[1-9]\d*[KMG]?", "a whole number from 1 on")
+EXPECTED_OF_SERVICE = {
+    "server": ("memcached|redis|nginx", "memcached, redis or nginx"),
+    "load": (rf"(?=.*[1-9]){NUMBER}[KM]?", "a number of requests a second, such as 20000 or 20K"),
+    "connections": (r"[1-9]\d?|1\d\d|2[0-4]\d|25[0-6]", "a whole number from 1 to 256"),
+    "keys": COUNT,
+    "value": COUNT,
+    "writes": (r"\d{1,2}|100", "a whole number from 0 to 100 (per cent)"),
+    "popularity": ("zipf|uniform", "zipf or uniform"),
+    "wait": ("spin|sleep", "spin or sleep"),
+    "seed": COUNT,
+    "units": COUNT,
+    "connect": (".+", "the path of a socket"),
+}
 
 
 def misread(workload: Workload) -> str:
-    """Which of its options its kernel would not take, and what it takes; "" where there is none."""
+    """Which of its options its program would not take, and what it takes; "" where there is none."""
     if workload.environment != NATIVE:
         return ""
-    for name, (form, expected) in EXPECTED.items():
+    if is_service := workload.words[:1] == [SERVICE]:
+        for name in workload.options:
+            if name not in EXPECTED_OF_SERVICE:
+                return f"has 'options.{name}', which {SERVICE} does not have; it has {', '.join(EXPECTED_OF_SERVICE)}"
+    for name, (form, expected) in (EXPECTED_OF_SERVICE if is_service else EXPECTED).items():
         written = workload.options.get(name, False)
         if written is False or "{" in str(written):  # left out, or filled in later
             continue

@@ -56,8 +56,8 @@ def test_one_place_and_one_number_need_no_list():
     assert (mix.distance, mix.count) == (["llc"], [2])
 
 
-def options(written, environment="native"):
-    text = f"workloads:\n  big:\n    command: x\n    environment: {environment}\n    options: {{{written}}}\n"
+def options(written, environment="native", command="x"):
+    text = f"workloads:\n  big:\n    command: {command}\n    environment: {environment}\n    options: {{{written}}}\n"
     files = [("w.yaml", read(Catalogue, text, "w.yaml"))]
     return catalogue.gather(files, read(Study, "name: x\n", "study.yaml"), "study.yaml", ("native", "castmates"))["big"]
 
@@ -84,3 +84,18 @@ def test_a_slip_in_a_size_or_a_rate_is_found_when_the_study_is_read(key, written
     ):
         options(f"{key}: {written}")
     assert options(f"{key}: {written}", "castmates"), "of programs that are not ours nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("load: fast", "'options.load: fast', but expected a number of requests a second, such as 20000 or 20K"),
+        ("load: 5K, server: mysql", "'options.server: mysql', but expected memcached, redis or nginx"),
+        ("connections: 300", "'options.connections: 300', but expected a whole number from 1 to 256"),
+        ("loads: 5K", "'options.loads', which openloop does not have; it has server, load, connections"),
+    ],
+)
+def test_a_slip_in_the_options_of_a_service_is_found_when_the_study_is_read(written, why):
+    with pytest.raises(CastmatesError, match=rf"^w\.yaml: the workload 'big' has {re.escape(why)}"):
+        options(written, command="openloop")
+    assert options("load: 2.5K, keys: 20K, writes: 0, wait: spin", command="openloop")
