@@ -16,6 +16,14 @@ class MemberFacts(Facts):
     cpus: tuple[int, ...] = ()
 
 
+class RequestFacts(Facts):
+    """The records of a service's requests in one block."""
+
+    records: int = 0
+    lost: int = 0  # overwritten before they were read, or impossible
+    trouble: str = ""  # why no more were read
+
+
 class CollectorCost(Facts):
     """What a collector did to the lead's rate in one block."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from castmates.report.block_facts import CollectorCost, EvictionFacts, LedgerFacts, MemberFacts, Settled
+from castmates.report.block_facts import CollectorCost, EvictionFacts, LedgerFacts, MemberFacts, RequestFacts, Settled
 
 Number = TypeVar("Number", int, float)
 UNREAD = ("not watched", "traffic not counted", "looks without a value")  # of what a monitor describes
@@ -138,6 +138,13 @@ class BlockRecord:
             if resident and huge is not None:
                 found.append((member.workload, str(pages.get("wanted") or ""), resident, huge))
         return found
+
+    @property
+    def requests(self) -> dict[str, RequestFacts]:
+        """What became of the records of requests, by the service that wrote them."""
+        members = self._mapping("members")
+        kept = {str(name): _mapping(member, "requests") for name, member in members.items()}
+        return {name: RequestFacts.model_validate(dict(facts)) for name, facts in kept.items() if facts}
 
     @property
     def environments(self) -> dict[str, str]:

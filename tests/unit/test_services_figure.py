@@ -74,3 +74,17 @@ def test_a_paper_says_what_the_rate_of_a_service_is():
     said = "The rate of an open-loop service is one over the 99th percentile"
     assert said in " ".join(methods._of_steps_and_shares(results()))
     assert said not in " ".join(methods._of_steps_and_shares(of_shares(atoms(), blocks=3)))
+
+
+def test_launches_whose_records_were_lost_are_counted_with_the_reason():
+    def record(**requests):
+        return {"status": "measured", "members": {"memcached-40k@0": {"requests": requests}, "stream@1": {}}}
+
+    lost, sound = record(records=400_000, lost=12_345), record(records=400_000, lost=0)
+    torn = record(records=0, lost=0, trouble="the requests file was removed, replaced or cut")
+    found = words.unknown(replace(results(), recorded=(sound, lost, torn)))
+    assert found == (
+        "2 launches of memcached-40k have no latency: 12,345 of 400,000 records of requests were lost in the first of "
+        "them."
+    )
+    assert words.unknown(replace(results(), recorded=(sound,))) == ""

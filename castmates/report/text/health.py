@@ -15,7 +15,7 @@ from castmates.report.block_facts import LedgerFacts, Settled
 from castmates.report.block_record import BlockRecord
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text import processor
+from castmates.report.text import processor, services
 from castmates.report.text.design import designed_rounds
 from castmates.report.text.eviction import eviction_sentence
 from castmates.report.text.words import (
@@ -54,6 +54,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
         ("Later halves of slices", later_sentence(pooled_growth(results.plan, results.windows))),
         ("Precision", reached_words(results.looks)),
         ("Adaptive", adaptive_sentence(results)),
+        ("Requests", services.unknown(results)),
         ("Spare rounds", spare_sentence(results.windows, designed_rounds(results.plan))),
         ("Launches", failure_sentence(results.blocks, retry_command(results.study_file))),
         ("Settle time", settle_sentence(settles(results))),

@@ -8,7 +8,7 @@ from castmates.analysis.explanations.loads import INTERPOLATED
 from castmates.analysis.explanations.steps import QUANTILES
 from castmates.report.results import Results, records
 from castmates.report.text.latency import digits
-from castmates.report.text.words import interval, listed, number, plain
+from castmates.report.text.words import counted, interval, listed, number, plain
 from castmates.study.spec import UNMANAGED
 
 SPEED = (
@@ -80,6 +80,21 @@ def advice(results: Results) -> list[str]:
             first += f", and up to about {rate(row['interpolated'])} (interpolated, not measured)"
         sentences.append(f"{first}; {row['why']}." if row["why"] else f"{first}.")
     return sentences
+
+
+def unknown(results: Results) -> str:
+    """Which launches of services have no latency, and why."""
+    found: dict[str, list[str]] = {}
+    for record in results.measured_records:
+        for name, facts in record.requests.items():
+            if facts.trouble or facts.lost:
+                lost = f"{facts.lost:,} of {facts.records:,} records of requests were lost"
+                found.setdefault(plain(name), []).append(facts.trouble or lost)
+    return " ".join(
+        f"{counted(len(why), 'launch')} of {name} {'has' if len(why) == 1 else 'have'} no latency: {why[0]}"
+        f"{' in the first of them' * (len(why) > 1)}."
+        for name, why in found.items()
+    )
 
 
 def saturated(results: Results) -> list[str]:
