@@ -42,7 +42,7 @@ def predict(
         shown = _of(table, lead, str(study))
         shown = shown if every else shown[shown["source"] != "measured"]
     limit = limit_of(lead_loss) or known.project.study.recommend.lead_loss
-    quality = list(prediction.quality_words(table))
+    quality = [*prediction.quality_words(table), *prediction.role_words(known.effects)]
     worth = [] if beside else prediction.worth_measuring(shown, limit)
     if as_json:
         show_json({"study": known.plan.study, "losses": rows_of(shown), "quality": quality, "worth_measuring": worth})

@@ -17,11 +17,12 @@ from castmates.analysis.prediction.observed import ANTAGONIST, LEAD, Seen, best,
 from castmates.analysis.prediction.pairs import LeftOut, PairModel
 from castmates.analysis.prediction.predicted import PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
+from castmates.analysis.prediction.roles import both_roles
 from castmates.analysis.prediction.several import Combined, together
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
-from castmates.report.text.prediction import quality_words
+from castmates.report.text.prediction import quality_words, role_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
@@ -399,3 +400,15 @@ def test_a_modelled_grid_is_what_the_model_says():
     found = best(seen_in(measured(one, [(lead, other)], rng)))
     assert found[lead, (other,)].log == pytest.approx(true[0], abs=0.03)
     assert found[other, (lead,)].log == pytest.approx(true[1], abs=0.03)
+
+
+def test_losses_in_both_roles_are_compared():
+    table = effects_of([(lead, name) for lead in NAMES[:3] for name in NAMES[:3]])
+    alike = both_roles(table)
+    assert alike.count == 9
+    assert abs(alike.mean) < 1.5
+    less = table.assign(degradation_pct=table["degradation_pct"] - 5 * (table["role"] == "antagonist"))
+    assert both_roles(less).mean == pytest.approx(alike.mean + 5)
+    (said,) = role_words(less)
+    assert said.startswith(f"9 losses were measured in both roles: as lead they are {alike.mean + 5:.1f} points more ")
+    assert list(role_words(effects_of([("p0", "p1")]))) == []

@@ -8,6 +8,7 @@ import pandas as pd
 
 from castmates.analysis.prediction.conformal import FEWEST
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, Quality, quality
+from castmates.analysis.prediction.roles import both_roles
 from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
@@ -15,6 +16,7 @@ from castmates.study.spec import Prediction
 
 PUBLISHED = "1 to 2 %"  # Bubble-Up's error, of pairs on its machine
 WORTH = 5  # pairs that are named
+FEWEST_BOTH = 3  # losses in both roles, below which nothing is said of them
 Row = Mapping[str, Any]
 
 
@@ -23,7 +25,10 @@ def context(results: Results) -> dict[str, Any]:
     table = results.predictions
     limit = results.study.recommend.lead_loss if results.study else None
     return {
-        "sentences": list(sentences(table, results.plan.prediction, int(results.blocks["windows"].sum()))),
+        "sentences": [
+            *sentences(table, results.plan.prediction, int(results.blocks["windows"].sum())),
+            *(role_words(results.effects) if len(table) else ()),
+        ],
         "worth": worth_measuring(table, limit) if len(table) else [],
         "rows": [_row(row) for row in records(table)],
         "profiles": [
@@ -106,6 +111,19 @@ def quality_words(predictions: pd.DataFrame) -> Iterator[str]:
             f"Fewer than {FEWEST} losses of the grid's leads could be left out, so the intervals of pairs are made of "
             "the errors of reporters too: these lose more than most, and the intervals may be far too wide."
         )
+
+
+def role_words(effects: pd.DataFrame) -> Iterator[str]:
+    """Whether what an antagonist of a mix loses is what a lead would lose, where both were measured."""
+    found = both_roles(effects)
+    if found.count < FEWEST_BOTH:
+        return
+    more = "more" if found.mean > 0 else "less"
+    yield (
+        f"{found.count} losses were measured in both roles: as lead they are {number(abs(found.mean))} points {more} "
+        f"than as antagonist on average, and {number(found.off)} points apart. Members differ by role in their CPU and "
+        "in when their memory was given to them, and each loss has its noise."
+    )
 
 
 def _from_reporters(predictions: pd.DataFrame) -> bool:
