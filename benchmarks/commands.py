@@ -53,6 +53,13 @@ COMMANDS = (
     Command("scale", "scale --blocks 2500 5000 10000", 12),
     Command("dag_scale", "dag_scale", 10),
     Command("placement", "placement", 5),
+    Command("study-placement", "studies config/studies/placement.yaml", 22),
+    Command("study-grid", "studies config/studies/grid.yaml", 26),
+    Command("study-predict", "studies config/studies/predict.yaml", 13),
     Command("prediction", "prediction", 12),
     Command("adaptive", "adaptive", 6),
+    Command("study-adaptive", "studies config/studies/adaptive-quota.yaml --full", 50),
+    Command("study-mixes", "studies config/studies/random-mixes.yaml", 12),
+    Command("study-service", "studies config/studies/service.yaml", 28),
+    Command("study-frameworks", "studies config/studies/frameworks.yaml", 46),
 )

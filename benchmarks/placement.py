@@ -28,6 +28,7 @@ from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Loss, Losses
 from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place, from_log, log_of
 from castmates.analysis.prediction.several import together
+from castmates.english import counted
 from castmates.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkloadModel
 
@@ -248,9 +249,9 @@ def _drawn(seed: int, job: str, other: str) -> float:
 def describe(report: Report, cases: Sequence[Case]) -> None:
     """A row for each set of programs."""
     report.text(
-        f"{len(cases)} sets of {PROGRAMS} random programs on {DOMAINS} modelled caches with {CORES} cores each. Pairs "
-        f"are known as {LAUNCHES} launches that differ by {100 * SPREAD:g} % show them; larger groups are composed of "
-        "pairs. Gains and regret are by the model's truth. Programs with a limit of "
+        f"{counted(len(cases), 'set')} of {PROGRAMS} random programs on {DOMAINS} modelled caches with {CORES} cores "
+        f"each. Pairs are known as {LAUNCHES} launches that differ by {100 * SPREAD:g} % show them; larger groups are "
+        "composed of pairs. Gains and regret are by the model's truth. Programs with a limit of "
         f"{LIMIT:g} %: {LIMITED} of each set, in a second advice."
     )
     header = ["set", "more than at random %", "more than spreading %", "below the best %", "limits expected to be kept",

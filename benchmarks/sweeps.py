@@ -56,18 +56,34 @@ class Sweep:
 def keep(results: Path, margin: float, place: Path = PLACE) -> Path:
     """Add the results of a sweep that is done to those that are kept; return their folder."""
     try:
-        about, texts = (
-            _about(results, margin),
+        made, texts = (
+            about(results, margin),
             {name: (results / "tables" / f"{name}.csv").read_text() for name in TABLES},
         )
     except (OSError, KeyError, ValueError) as problem:
         raise CastmatesError(f"{results}: these are not the results of a sweep that is done ({problem}).") from None
-    folder = place / f"{about.begun:%Y-%m-%dT%H%M%S}"
+    folder = place / f"{made.begun:%Y-%m-%dT%H%M%S}"
     make_folder(folder)
     for name, text in texts.items():
         replace_text(folder / f"{name}.csv", text)
-    replace_text(folder / ABOUT, about.model_dump_json(indent=1) + "\n")
+    replace_text(folder / ABOUT, made.model_dump_json(indent=1) + "\n")
     return folder
+
+
+def about(results: Path, margin: float) -> About:
+    """When and where the sweep was made that left these results."""
+    blocks = pd.read_csv(results / "tables" / "blocks.csv")
+    machine = json.loads((results / "machine.json").read_text())
+    begins = [datetime.fromisoformat(text) for text in blocks["started"]]
+    ends = [begin + timedelta(seconds=took) for begin, took in zip(begins, blocks["total_seconds"], strict=True)]
+    return About(
+        begun=min(begins),
+        minutes=round((max(ends) - min(begins)).total_seconds() / 60, 2),
+        launches=len(blocks),
+        commit=f"commit {machine['git']['described']}" + " + uncommitted changes" * bool(machine["git"]["modified"]),
+        machine=f"{machine['cpu_model']}, Linux {machine['kernel']}",
+        margin=margin,
+    )
 
 
 def kept(place: Path = PLACE) -> list[Sweep]:
@@ -178,21 +194,6 @@ def _judged(logs: pd.DataFrame, margin: float) -> str:
     if logs["control"].iloc[0] == POSITIVE:
         logs = logs.assign(p_holm=more_than(logs, np.log1p(margin)))
     return control_verdicts(logs, margin)[0]
-
-
-def _about(results: Path, margin: float) -> About:
-    blocks = pd.read_csv(results / "tables" / "blocks.csv")
-    machine = json.loads((results / "machine.json").read_text())
-    begins = [datetime.fromisoformat(text) for text in blocks["started"]]
-    ends = [begin + timedelta(seconds=took) for begin, took in zip(begins, blocks["total_seconds"], strict=True)]
-    return About(
-        begun=min(begins),
-        minutes=round((max(ends) - min(begins)).total_seconds() / 60, 2),
-        launches=len(blocks),
-        commit=f"commit {machine['git']['described']}" + " + uncommitted changes" * bool(machine["git"]["modified"]),
-        machine=f"{machine['cpu_model']}, Linux {machine['kernel']}",
-        margin=margin,
-    )
 
 
 def _read(folder: Path) -> Sweep:

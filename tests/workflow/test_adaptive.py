@@ -7,6 +7,9 @@ import signal
 import pandas as pd
 import pytest
 
+import castmates
+from benchmarks.common import Report
+from benchmarks.studies import describe
 from castmates.study.curves import later
 from castmates.study.plan_text import plan_of
 from tests.waiting import wait_for
@@ -61,6 +64,9 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
     assert "% fewer" in page
     assert "cells of curves are interpolated" in page
     assert "hollow with dotted bars: interpolated" in page
+    report = Report("The study", "studies")
+    describe(report, castmates.load(adaptive.results), None)
+    assert "fewer windows than the full grid" in report.run().markdown()
     assert "Look 1:" in adaptive.shown
     assert "% fewer" in adaptive.shown
     assert "measured mixes and partitions have their answer" in adaptive.castmates("status")
