@@ -9,7 +9,7 @@ from castmates.study.spec import Plan
 from castmates.study.wanted import place_of
 
 NAMED = 4  # pairs
-NEAR = ("", "core", "llc")  # places around one last-level cache, on cores of their own
+NEAR = ("", "core", "llc")  # places around one last-level cache, on separate cores
 
 
 def line(project: Project, plan: Plan) -> str:

@@ -24,7 +24,7 @@ def are_needed(shares: Iterable[Share]) -> bool:
 
 
 def memory(parts: Iterable[Part], members: Sequence[Member]) -> int:
-    """The bytes that are written, each of them into memory of its own, for the caches of these members."""
+    """The bytes that are written, each of them into separate memory, for the caches of these members."""
     cpus = {cpu for member in members for cpu in member.cpus}
     bound = {node for member in members for node in member.nodes}
     known = list(parts)

@@ -6,7 +6,7 @@ MIXES = "mixes: "  # how remarks on mixes begin; all others are on partitions
 
 
 def on_mixes(notes: Iterable[str]) -> list[str]:
-    """The remarks on mixes, as sentences of their own."""
+    """The remarks on mixes, as separate sentences."""
     return [_sentence(note.removeprefix(MIXES)) for note in notes if note.startswith(MIXES)]
 
 

@@ -12,6 +12,7 @@ from castmates.report.results import Results, read_results
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.meanings import EVERYWHERE, meanings, tables
 from castmates.results.columns.partitions import PARTITION_TABLES
+from castmates.results.columns.placing import PLACING_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 
 
@@ -98,7 +99,7 @@ def test_every_table_of_the_contract_is_an_attribute():
 @pytest.mark.parametrize("table", tables())
 def test_every_column_is_explained(table):
     columns = meanings(table)
-    contract = {**BLOCK_TABLES, **STUDY_TABLES, **PARTITION_TABLES}[table]
+    contract = {**BLOCK_TABLES, **STUDY_TABLES, **PARTITION_TABLES, **PLACING_TABLES}[table]
     assert [(one.column, one.type) for one in columns] == list(contract.items())
     assert not [one.column for one in columns if not one.meaning]
 

@@ -41,8 +41,10 @@ def recommendations(pareto: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
     table["verdict"] = table["verdict"].fillna(NO_SWEEP)
     texts = {name: "" for name, kind in RECOMMENDATIONS.items() if kind == "str"}
     counts = {name: 0 for name, kind in RECOMMENDATIONS.items() if kind == "int64"}
-    table = table.assign(limit_pct=limit_pct)
-    return table.reindex(columns=list(RECOMMENDATIONS)).fillna(texts | counts).astype(dict(RECOMMENDATIONS))
+    table = table.assign(limit_pct=limit_pct).reindex(columns=list(RECOMMENDATIONS))
+    # A column of texts without any is one of numbers, which takes no text.
+    whole = table.astype(dict.fromkeys(texts, "object")).fillna(texts | counts)
+    return whole.astype(dict(RECOMMENDATIONS))
 
 
 def bounded(candidates: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ BASELINES = {"lead": "solo", "antagonist": "alone"}
 NEAR = ("", "core", "llc")  # places of antagonists on other cores around the lead's last-level cache
 OTHERWISE = "otherwise"  # the processor held another partition than was asked
 
-Place = tuple[str, tuple[str, ...], int | None]  # job, those beside it in order, ways of its own
+Place = tuple[str, tuple[str, ...], int | None]  # job, those beside it in order, its separate ways
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
 
 
 def around_one_cache(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]) -> pd.DataFrame:
-    """The effects of mixes whose members all share one last-level cache, each on cores of its own."""
+    """The effects of mixes whose members all share one last-level cache, each on separate cores."""
     mixes = _sharing(plan, caches)
     return effects[[place in mixes for place in zip(effects["mix"], effects["partition"], strict=True)]]
 
 
 def _sharing(plan: Plan, caches: Mapping[int, int]) -> dict[tuple[str, str], tuple[Mix, Partition | None]]:
-    """By name and partition: the mixes of which all members share one last-level cache, each on cores of its own."""
+    """By name and partition: the mixes of which all members share one last-level cache, each on separate cores."""
     cpus = {member.name: member.cpus for block in plan.blocks for member in block.company.members}
     found: dict[tuple[str, str], tuple[Mix, Partition | None]] = {}
     for mix in plan.mixes:

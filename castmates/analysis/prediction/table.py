@@ -37,7 +37,7 @@ def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.Data
 
 
 def never_pooled(effects: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """What has a fit of its own: each platform on each class of nodes, or model of processor."""
+    """What is fitted separately: each platform on each class of nodes, or model of processor."""
     known = effects[effects["platform"] != ""]
     for (platform, machine), own in known.groupby(["platform", "machine"], sort=False):
         yield str(platform), str(machine), own

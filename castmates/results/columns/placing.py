@@ -9,10 +9,10 @@ GROUPINGS: Columns = {
     "study": "str",
     "rank": "int64",  # 1 is the best
     "domain": "int64",  # the last-level cache
-    "job": "str",
+    "job": "str",  # a workload
     "beside": "str",  # the other jobs around this cache, joined by "+"
     "cores": "int64",
-    "ways": "Int64",  # of its own; NA where the jobs around this cache share all ways
+    "ways": "Int64",  # that no other job fills; NA where the jobs around this cache share all ways
     "mask": "str",  # of these ways, in hexadecimal digits
     "loss_pct": "float64",  # of its rate when alone
     "loss_low": "float64",  # 95 %: that of effects or predictions; composed of pairs, without how far the rule is off
@@ -47,6 +47,6 @@ WAYS: Columns = {
     "predicted": "float64",  # share of the losses that is not measured
     "domains": "float64",  # in use, on average; NaN for a kind of job
     "platform": "str",
-    "machine": "str",
+    "machine": "str",  # the class of nodes; "" in a study without classes
 }
 PLACING_TABLES: Mapping[str, Columns] = {"groupings": GROUPINGS, "ways": WAYS}
