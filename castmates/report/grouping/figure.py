@@ -63,6 +63,7 @@ def _figure(shown: Shown, source: pd.DataFrame) -> Figure:
             _usual(axes, place, row) if row["way"] != "best" else None
         _best(axes, place, job, shown)
     _frame(axes, jobs)
+    _legend(axes, shown)
     figure.text(0.1 / PAGE, 0.05 / height, "\n".join(notes), fontsize=SMALL, color=GREY, va="bottom")
     badge(figure, shown.origin)
     return figure
@@ -123,13 +124,19 @@ def _frame(axes: Axes, jobs: list[str]) -> None:
     axes.set_axisbelow(True)
     axes.axvline(0.0, color=GREY, linewidth=0.6, zorder=1)
     axes.set_xlabel("loss of the rate when alone (%)")
+
+
+def _legend(axes: Axes, shown: Shown) -> None:
+    """What the marks are, of those that are there."""
     keys = [
         Line2D([], [], marker="o", color=BEST, label="best grouping", markersize=3.8),
         Line2D([], [], marker="|", color=SPREADING, label="spreading", linewidth=4, alpha=0.5),
         Line2D([], [], marker="|", color=RANDOM, label="random", linewidth=4, alpha=0.5),
-        Line2D([], [], color=ALARM, label="limit"),
-        Line2D([], [], marker="D", color=INK, linestyle="", markersize=2.8, label="fresh launches"),
     ]
+    if shown.groupings["limit_pct"].notna().any():
+        keys.append(Line2D([], [], color=ALARM, label="limit"))
+    if shown.groupings["fresh_pct"].notna().any():
+        keys.append(Line2D([], [], marker="D", color=INK, linestyle="", markersize=2.8, label="fresh launches"))
     axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(keys), borderaxespad=0.3)
 
 
