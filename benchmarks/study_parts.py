@@ -8,19 +8,19 @@ from typing import Any
 import pandas as pd
 
 from benchmarks import verdicts
+from benchmarks.precision import Floats
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.prediction.quality import CHECK, GRID
-from castmates.report.results import Results
+from castmates.report.results import Results, records
 from castmates.report.text import over_mixes, prediction, services
 from castmates.report.text.health import adaptive_sentence
 from castmates.report.text.words import interval, number, plain
-from castmates.results.columns.placing import GROUPINGS, WAYS
-from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
 
 POINTS, SAVED, ERROR, GAIN = Aim(most=2.0), Aim(least=60.0), Aim(most=1.0), Aim(least=0.0)
 MOST = 12  # groups of antagonists that fit beside each other
 SOLO = "solo"
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ def losses(results: Results) -> tuple[list[str], list[list[str]]]:
     """The leads' losses without a partition: leads by antagonists, or one below the other where these are too many."""
     table = results.effects
     table = table[(table["role"] == "lead") & (table["baseline"] == SOLO) & (table["partition"] == UNMANAGED)]
-    known = {(row["lead"], row["antagonists"]): _loss(row) for row in table.to_dict("records")}
+    known = {(row["lead"], row["antagonists"]): _loss(row) for row in records(table)}
     leads, others = (list(dict.fromkeys(table[name])) for name in ("lead", "antagonists"))
     if len(others) > MOST:
         return ["lead", "beside", "loss"], [[lead, beside, loss] for (lead, beside), loss in known.items()]
     return ["lead", *others], [[lead, *(known.get((lead, each), "–") for each in others)] for lead in leads]
 
 
-def _loss(row: Mapping[Any, Any]) -> str:
+def _loss(row: Row) -> str:
     half = (row["degradation_high"] - row["degradation_low"]) / 2
     if not math.isfinite(half):
         return str(row["verdict"])
@@ -79,7 +79,7 @@ def predicted(results: Results) -> Part:
     ]
     rows = [
         [prediction.pair_of(row), prediction.loss_of(row), f"{row['without_pct']:.1f} %", f"{row['error']:+.1f}"]
-        for row in table[(table["part"] == CHECK) & table["error"].notna()].to_dict("records")
+        for row in records(table[(table["part"] == CHECK) & table["error"].notna()])
     ]
     header = ["fresh mix", "measured", "predicted without it", "error, points"]
     sentences = [
@@ -89,8 +89,8 @@ def predicted(results: Results) -> Part:
     return Part(sentences, header, rows, findings)
 
 
-def _off(table: pd.DataFrame, part: str) -> "pd.Series[float]":
-    return table.loc[(table["part"] == part) & table["error"].notna(), "error"].abs()
+def _off(table: pd.DataFrame, part: str) -> Floats:
+    return table.loc[(table["part"] == part) & table["error"].notna(), "error"].abs().to_numpy(float)
 
 
 def adaptive(results: Results, full: Results | None) -> Part:
@@ -128,34 +128,32 @@ def _grid(full: Results) -> pd.DataFrame:
 def placed(results: Results) -> Part:
     """The advice, what it gains, and what fresh launches found."""
     place = results.folder.path / "place"
-    groupings, ways = (
-        pd.read_parquet(place / f"{name}.parquet") if (place / f"{name}.parquet").is_file() else frame([], columns)
-        for name, columns in (("groupings", GROUPINGS), ("ways", WAYS))
-    )
-    whole = ways[ways["job"] == ""].set_index("way")
+    groupings, ways = (pd.read_parquet(place / f"{name}.parquet") for name in ("groupings", "ways"))
+    gains = {row["way"]: float(row["gain_pct"]) for row in records(ways[ways["job"] == ""])}
     findings = [
-        Finding(what=f"more done than {words}, expected", value=whole.loc[way, "gain_pct"], unit="%", count=1,
-                of="sets of jobs", aim=GAIN)
+        Finding(
+            what=f"more done than {words}, expected", value=gains[way], unit="%", count=1, of="sets of jobs", aim=GAIN
+        )
         for way, words in (("random", "at random"), ("spreading", "by spreading"))
-        if way in whole.index and not math.isnan(whole.loc[way, "gain_pct"])
-    ]  # fmt: skip
+        if not math.isnan(gains.get(way, math.nan))
+    ]
     fresh = groupings.drop_duplicates(["job", "beside"])
     fresh = fresh[fresh["agrees"] != ""]
     agree = int((fresh["agrees"] == "agrees").sum())
     sentences = ["`castmates place`: the best groupings, and what fresh launches of them found (`--confirm`)."]
     sentences += [f"{agree} of {len(fresh)} losses agree with their fresh launches."] if len(fresh) else []
     header = ["rank", "job", "beside", "expected loss %", "limit %", "", "fresh launches %", ""]
-    return Part(sentences, header, [_seat(row) for row in groupings.to_dict("records")], findings)
+    return Part(sentences, header, [_seat(row) for row in records(groupings)], findings)
 
 
-def _seat(row: Mapping[Any, Any]) -> list[str]:
+def _seat(row: Row) -> list[str]:
     expected, fresh = (_pct(row, name) for name in ("loss", "fresh"))
     limit = "" if math.isnan(row["limit_pct"]) else f"{row['limit_pct']:g}"
     beside = plain(row["beside"]) or "alone"
     return [str(row["rank"]), row["job"], beside, expected, limit, row["keeps"], fresh, row["agrees"]]
 
 
-def _pct(row: Mapping[Any, Any], name: str) -> str:
+def _pct(row: Row, name: str) -> str:
     value, low, high = (row[f"{name}_{end}"] for end in ("pct", "low", "high"))
     if math.isnan(value):
         return ""
