@@ -19,6 +19,7 @@ from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.prediction.observed import LEAD, best, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
 from castmates.errors import CastmatesError
+from castmates.report.text.prediction import role_words
 from castmates.results.columns.study import EFFECTS
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables
@@ -234,6 +235,7 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
         "loss; those to the true loss are smaller. The figures below are over leads, because designs share their pairs."
     )
     report.table([*HEADER[:4], "of one design in 20", *HEADER[5:]], rows)
+    report.text(*role_words(effects))
 
 
 def _hidden(

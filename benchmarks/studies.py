@@ -74,7 +74,10 @@ def describe(report: Report, results: Results, full: Results | None) -> None:
     report.text(" ".join(filter(None, [found.headline, found.below])), measured_words(results))
     report.items([f"{card.mark} {card.title}: {card.text}" for card in found.cards])
     if not results.adaptive_looks:
-        report.text("Losses of the leads against solo, in per cent, ± half of the 95 % interval between launches:")
+        report.text(
+            "Losses of the leads against solo, in per cent, ± half of the 95 % interval between launches; bold: proven "
+            "(Holm's adjustment over the study)."
+        )
         report.table(*losses(results))
     for part in parts(results, full):
         report.text(*part.paragraphs)

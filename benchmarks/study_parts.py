@@ -20,6 +20,7 @@ from castmates.study.spec import UNMANAGED
 POINTS, SAVED, ERROR, GAIN = Aim(most=2.0), Aim(least=60.0), Aim(most=1.0), Aim(least=0.0)
 MOST = 12  # groups of antagonists that fit beside each other
 SOLO = "solo"
+PROVEN = ("slower", "faster")
 Row = Mapping[str, Any]
 
 
@@ -48,8 +49,8 @@ def _loss(row: Row) -> str:
     half = (row["degradation_high"] - row["degradation_low"]) / 2
     if not math.isfinite(half):
         return str(row["verdict"])
-    unclear = ", unclear" if row["verdict"] == "unclear" else ""
-    return f"{row['degradation_pct']:.1f} ± {half:.1f}{unclear}"
+    text = f"{number(row['degradation_pct'])} ± {number(half)}"
+    return f"**{text}**" if row["verdict"] in PROVEN else text
 
 
 def parts(results: Results, full: Results | None) -> Iterator[Part]:
@@ -78,7 +79,7 @@ def predicted(results: Results) -> Part:
         if len(values)
     ]
     rows = [
-        [prediction.pair_of(row), prediction.loss_of(row), f"{row['without_pct']:.1f} %", f"{row['error']:+.1f}"]
+        [prediction.pair_of(row), prediction.loss_of(row), f"{number(row['without_pct'])} %", number(row["error"])]
         for row in records(table[(table["part"] == CHECK) & table["error"].notna()])
     ]
     header = ["fresh mix", "measured", "predicted without it", "error, points"]
