@@ -215,13 +215,14 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
     ways = [BOTH, Way("pairs, leads alone", both=False)]
     if {*DIALS_HERE} <= {*effects["antagonists"]} and REPORTER_HERE in names:
         ways.append(Way("bubbles, a reporter and pairs, both members", bubbles=True, share=SHARE_WITH_BUBBLES))
-    rows: list[list[str]] = []
+    rows, of_leads = list[list[str]](), dict[str, dict[str, list[float]]]()
     for way in ways:
         say(f"the grid of {folder}: {way.words}")
         score, by_lead = Score(), {name: list[float]() for name in names}
         for number in range(designs):
             _hidden(effects, names, way, number, (score, by_lead))
         rows.append([way.words, *score.cells()])
+        of_leads[way.words] = by_lead
         if not way.bubbles:
             report.found(
                 verdicts.mean(
@@ -235,7 +236,19 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
         "loss; those to the true loss are smaller. The figures below are over leads, because designs share their pairs."
     )
     report.table([*HEADER[:4], "of one design in 20", *HEADER[5:]], rows)
+    report.text("By lead, the mean error, and how well the losses are known that predictions are compared with:")
+    known = [_known(effects, name, names) for name in names]
+    halves = [f"±{half:.1f}" for half in known]
+    errors = [[words, *(f"{np.mean(off):.1f}" for off in own.values())] for words, own in of_leads.items()]
+    report.table(["measured", *names], [*errors, ["half of the 95 % interval, median", *halves]])
     report.text(*role_words(effects))
+
+
+def _known(effects: pd.DataFrame, lead: str, names: Sequence[str]) -> float:
+    """Half of the interval of a lead's measured losses, in points; the median."""
+    own = effects[(effects["lead"] == lead) & (effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    own = own[own["antagonists"].isin(names)]
+    return float((own["degradation_high"] - own["degradation_low"]).median()) / 2
 
 
 def _hidden(
