@@ -11,7 +11,7 @@ GROUPINGS: Columns = {
     "domain": "int64",  # the last-level cache
     "job": "str",  # a workload
     "beside": "str",  # the other jobs around this cache, joined by "+"
-    "cores": "int64",
+    "cores": "int64",  # physical ones that it takes
     "ways": "Int64",  # that no other job fills; NA where the jobs around this cache share all ways
     "mask": "str",  # of these ways, in hexadecimal digits
     "loss_pct": "float64",  # of its rate when alone
@@ -40,7 +40,7 @@ WAYS: Columns = {
     "unknown": "int64",  # groupings that were drawn too, and of which some loss is not known
     "loss_pct": "float64",  # mean over jobs and groupings
     "loss_p5": "float64",  # of groupings: 5 and 95 per cent of them have a smaller mean over the jobs
-    "loss_p95": "float64",
+    "loss_p95": "float64",  # the other end
     "stp": "float64",  # what all jobs get done, in jobs that are alone; NaN for a kind of job
     "gain_pct": "float64",  # by how much the best grouping's is above it
     "exceeded": "float64",  # jobs whose loss is above their limit, on average
