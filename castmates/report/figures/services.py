@@ -88,8 +88,9 @@ def _panels(results: Results) -> list[Panel]:
 
 
 def _figure(panels: list[Panel], results: Results) -> Figure:
-    drawn = drawn_grid([panel.title for panel in panels], "whole: p99; broken: p50; cross: saturated", results, ROOM)
     limits = results.loads.drop_duplicates("quantile")["limit_ms"].to_list()
+    key = f"whole: p99; broken: p50; cross: saturated{'; dotted: the limit' * bool(limits)}"
+    drawn = drawn_grid([panel.title for panel in panels], key, results, ROOM)
     colours = looks(results, [key[0] for panel in panels for key in panel.curves])
     for axes, panel in zip(drawn.places, panels, strict=False):
         _panel(axes, panel, colours, limits)

@@ -77,7 +77,8 @@ def advice(results: Results) -> list[str]:
         high = number(row["load_ms_high"], digits(row["load_ms_high"]))
         first = f"{who} keeps {limit} up to {rate(row['load'])} requests a second (at most {high} ms at 95 %)"
         if row["source"] == INTERPOLATED:
-            first += f", and up to about {rate(row['interpolated'])} (interpolated, not measured)"
+            between = float(f"{row['interpolated']:.3g}")
+            first += f", and up to about {rate(between)} (interpolated, not measured)"
         sentences.append(f"{first}; {row['why']}." if row["why"] else f"{first}.")
     return sentences
 
