@@ -239,7 +239,10 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
     report.text("By lead, the mean error, and how well the losses are known that predictions are compared with:")
     known = [_known(effects, name, names) for name in names]
     halves = [f"±{half:.1f}" for half in known]
-    errors = [[words, *(f"{np.mean(off):.1f}" for off in own.values())] for words, own in of_leads.items()]
+    errors = [
+        [words, *(f"{np.mean(off):.1f}" if off else "all measured" for off in own.values())]
+        for words, own in of_leads.items()
+    ]
     report.table(["measured", *names], [*errors, ["half of the 95 % interval, median", *halves]])
     report.text(*role_words(effects))
 
