@@ -15,6 +15,7 @@ import pandas as pd
 from benchmarks import verdicts
 from benchmarks.common import Report, arguments_of, percent, run, say
 from benchmarks.simulated_grids import DIALS, REPORTER, Grid, Mix, grid, measured
+from benchmarks.sweeps import of_leads
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.prediction.observed import LEAD, best, seen_in
 from castmates.analysis.prediction.predicted import Guess, PredictedLosses
@@ -215,14 +216,14 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
     ways = [BOTH, Way("pairs, leads alone", both=False)]
     if {*DIALS_HERE} <= {*effects["antagonists"]} and REPORTER_HERE in names:
         ways.append(Way("bubbles, a reporter and pairs, both members", bubbles=True, share=SHARE_WITH_BUBBLES))
-    rows, of_leads = list[list[str]](), dict[str, dict[str, list[float]]]()
+    rows, by_way = list[list[str]](), dict[str, dict[str, list[float]]]()
     for way in ways:
         say(f"the grid of {folder}: {way.words}")
         score, by_lead = Score(), {name: list[float]() for name in names}
         for number in range(designs):
             _hidden(effects, names, way, number, (score, by_lead))
         rows.append([way.words, *score.cells()])
-        of_leads[way.words] = by_lead
+        by_way[way.words] = by_lead
         if not way.bubbles:
             report.found(
                 verdicts.mean(
@@ -241,7 +242,7 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
     halves = [f"±{half:.1f}" for half in known]
     errors = [
         [words, *(f"{np.mean(off):.1f}" if off else "all measured" for off in own.values())]
-        for words, own in of_leads.items()
+        for words, own in by_way.items()
     ]
     report.table(["measured", *names], [*errors, ["half of the 95 % interval, median", *halves]])
     report.text(*role_words(effects))
@@ -249,8 +250,8 @@ def on_this_machine(report: Report, folder: Path, designs: int) -> None:
 
 def _known(effects: pd.DataFrame, lead: str, names: Sequence[str]) -> float:
     """Half of the interval of a lead's measured losses, in points; the median."""
-    own = effects[(effects["lead"] == lead) & (effects["role"] == "lead") & (effects["baseline"] == "solo")]
-    own = own[own["antagonists"].isin(names)]
+    own = of_leads(effects)
+    own = own[(own["lead"] == lead) & own["antagonists"].isin(names)]
     return float((own["degradation_high"] - own["degradation_low"]).median()) / 2
 
 

@@ -9,13 +9,13 @@ import pandas as pd
 
 from benchmarks import verdicts
 from benchmarks.precision import Floats
+from benchmarks.sweeps import half_width, of_leads
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.prediction.quality import CHECK, GRID
 from castmates.report.results import Results, records
 from castmates.report.text import over_mixes, prediction, services
 from castmates.report.text.health import adaptive_sentence
 from castmates.report.text.words import interval, number, plain
-from castmates.study.spec import UNMANAGED
 
 POINTS, SAVED, ERROR, GAIN = Aim(most=2.0), Aim(least=60.0), Aim(most=1.0), Aim(least=0.0)
 MOST = 12  # groups of antagonists that fit beside each other
@@ -36,8 +36,7 @@ class Part:
 
 def losses(results: Results) -> tuple[list[str], list[list[str]]]:
     """The leads' losses without a partition: leads by antagonists, or one below the other where these are too many."""
-    table = results.effects
-    table = table[(table["role"] == "lead") & (table["baseline"] == SOLO) & (table["partition"] == UNMANAGED)]
+    table = of_leads(results.effects)
     known = {(row["lead"], row["antagonists"]): _loss(row) for row in records(table)}
     leads, others = (list(dict.fromkeys(table[name])) for name in ("lead", "antagonists"))
     if len(others) > MOST:
@@ -46,7 +45,7 @@ def losses(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def _loss(row: Row) -> str:
-    half = (row["degradation_high"] - row["degradation_low"]) / 2
+    half = half_width(row)
     if not math.isfinite(half):
         return str(row["verdict"])
     text = f"{number(row['degradation_pct'])} ± {number(half)}"
@@ -63,7 +62,7 @@ def parts(results: Results, full: Results | None) -> Iterator[Part]:
         yield predicted(results)
     if results.adaptive_looks:
         yield adaptive(results, full)
-    if (results.folder.path / "place" / "ways.parquet").is_file():
+    if (results.folder.place / "ways.parquet").is_file():
         yield placed(results)
 
 
@@ -128,8 +127,7 @@ def _grid(full: Results) -> pd.DataFrame:
 
 def placed(results: Results) -> Part:
     """The advice, what it gains, and what fresh launches found."""
-    place = results.folder.path / "place"
-    groupings, ways = (pd.read_parquet(place / f"{name}.parquet") for name in ("groupings", "ways"))
+    groupings, ways = (pd.read_parquet(results.folder.place / f"{name}.parquet") for name in ("groupings", "ways"))
     gains = {row["way"]: float(row["gain_pct"]) for row in records(ways[ways["job"] == ""])}
     findings = [
         Finding(

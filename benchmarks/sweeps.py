@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -123,7 +123,7 @@ def _losses(sweeps: Sequence[Sweep]) -> Iterator[list[str]]:
     rows = [_own(sweep) for sweep in sweeps]
     for mix in dict.fromkeys(name for table in rows for name in table.index):
         yield [mix, *(_loss(table.loc[mix]) if mix in table.index else "–" for table in rows)]
-    widths = [[half for half in map(_half, table.to_dict("records")) if math.isfinite(half)] for table in rows]
+    widths = [[half for half in map(half_width, table.to_dict("records")) if math.isfinite(half)] for table in rows]
     yield ["**median half-width**", *(f"{median(own):.1f} points" if own else "–" for own in widths)]
 
 
@@ -144,20 +144,24 @@ def _apart(sweeps: Sequence[Sweep]) -> str:
     )
 
 
+def of_leads(effects: pd.DataFrame) -> pd.DataFrame:
+    """The losses of leads against solo without a partition."""
+    return effects[(effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)]
+
+
 def _own(sweep: Sweep) -> pd.DataFrame:
-    """A row per mix: the lead's loss against solo without a partition."""
-    table = sweep.effects
-    table = table[(table["role"] == "lead") & (table["baseline"] == "solo") & (table["partition"] == UNMANAGED)]
-    return table.set_index("mix")
+    """A row per mix."""
+    return of_leads(sweep.effects).set_index("mix")
 
 
 def _loss(row: pd.Series) -> str:
-    if not math.isfinite(_half(row)):
+    if not math.isfinite(half_width(row)):
         return str(row["verdict"])
-    return f"{row['degradation_pct']:.1f} ± {_half(row):.1f}, {row['verdict']}"
+    return f"{row['degradation_pct']:.1f} ± {half_width(row):.1f}, {row['verdict']}"
 
 
-def _half(row: Mapping[Hashable, Any] | pd.Series) -> float:
+def half_width(row: Mapping[Any, Any] | pd.Series) -> float:
+    """Half of the interval of a loss, in points."""
     return float(row["degradation_high"] - row["degradation_low"]) / 2
 
 

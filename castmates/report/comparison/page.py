@@ -10,7 +10,7 @@ from castmates.files import replace_text, writing
 from castmates.report.comparison import overview, several_words, words
 from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.rows import rows
-from castmates.report.page.common_parts import common_parts
+from castmates.report.page.common_parts import common_parts, first_words
 from castmates.report.page.long_tables import folded
 from castmates.report.page.page import environment, inline_svg
 from castmates.study.spec import UNMANAGED
@@ -75,11 +75,6 @@ def _of_several(several: Several) -> dict[str, Any]:
     }
 
 
-def first_words(origin: str) -> str:
-    """What a caption begins with: "" where all is measured."""
-    return f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
-
-
 def caption(compared: Compared) -> str:
     """What stands below the figure of two studies."""
     rows = compared.leads(partitioned=False)
@@ -90,7 +85,7 @@ def caption(compared: Compared) -> str:
     )
     origin = compared.origin
     return (
-        f"{f'{origin[:1].upper()}{origin[1:]}. ' if origin else ''}Left: loss of each program against its own solo "
+        f"{first_words(origin)}Left: loss of each program against its own solo "
         f"rate, in A and in B, with 95 % t intervals between launches ({many} without a partition). Right: by how much "
         f"B's slowdown is above A's, with Welch's 95 % interval over the launches of both, and the margin of "
         f"±{100 * compared.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."

@@ -6,10 +6,10 @@ from markupsafe import Markup
 
 import castmates
 from castmates.files import replace_text, writing
-from castmates.report.comparison.page import drawn, first_words
+from castmates.report.comparison.page import drawn
 from castmates.report.comparison.replay import Replayed
 from castmates.report.comparison.replay_words import rows, sentences, stamp
-from castmates.report.page.common_parts import common_parts
+from castmates.report.page.common_parts import common_parts, first_words
 from castmates.report.page.long_tables import folded
 from castmates.report.page.page import environment
 from castmates.study.spec import UNMANAGED

@@ -13,7 +13,7 @@ from castmates.report.figures.page_svg import page_svg
 from castmates.report.grouping import figure
 from castmates.report.grouping.shown import Shown
 from castmates.report.grouping.words import fresh_words, limit_words, loss_words, schemata, sentences, task
-from castmates.report.page.common_parts import common_parts
+from castmates.report.page.common_parts import common_parts, first_words
 from castmates.report.page.long_tables import folded
 from castmates.report.page.page import environment, inline_svg
 from castmates.report.results import records
@@ -42,7 +42,7 @@ def page(shown: Shown, drawing: str) -> str:
         "shown": shown,
         "title": f"Which jobs should share a cache: {shown.title or shown.advice.place.study}",
         "task": task(shown),
-        "first": f"{shown.origin[:1].upper()}{shown.origin[1:]}. " if shown.origin else "",
+        "first": first_words(shown.origin),
         "sentences": said,
         "best": [_grouping(shown, rank) for rank in sorted(set(shown.groupings["rank"]))],
         "ways": [_way(row) for row in records(shown.ways[shown.ways["job"] == ""])],

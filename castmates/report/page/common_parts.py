@@ -1,4 +1,4 @@
-"""What every page holds: styles and scripts."""
+"""What every page holds: styles, scripts, and where its numbers come from."""
 
 from markupsafe import Markup
 
@@ -13,3 +13,8 @@ def common_parts() -> dict[str, Markup]:
         "css": parts["report.css"] + parts["figures.css"],
         "script": parts["report.js"] + parts["figures.js"],
     }
+
+
+def first_words(origin: str) -> str:
+    """What a caption begins with: "" where all is measured."""
+    return f"{origin[:1].upper()}{origin[1:]}. " if origin else ""

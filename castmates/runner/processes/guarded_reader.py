@@ -3,6 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
+from castmates.runner.processes.mapped_file import identity_of
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import Beats, HeartbeatError, State
 
@@ -13,7 +14,7 @@ class GuardedReader(heartbeat.Reader):
     def __init__(self, path: Path, member: str) -> None:
         super().__init__(path)
         self._file, self._member = path, member
-        self._identity = self._look()
+        self._identity = identity_of(path)
 
     @property
     def state(self) -> State:
@@ -35,15 +36,8 @@ class GuardedReader(heartbeat.Reader):
         return beats
 
     def _check(self) -> None:
-        if self._look() != self._identity:
+        if identity_of(self._file) != self._identity:
             raise HeartbeatError(f"{self._member} {_SPOILT}: it was removed, replaced or cut")
-
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            status = self._file.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_size
 
 
 _SPOILT = f"has spoilt its heartbeat file (${heartbeat.VARIABLE}, see docs/heartbeat.md)"
