@@ -121,8 +121,8 @@ def role_words(effects: pd.DataFrame) -> Iterator[str]:
     more = "more" if found.mean > 0 else "less"
     yield (
         f"{found.count} losses were measured in both roles: as lead they are {number(abs(found.mean))} points {more} "
-        f"than as antagonist on average, and {number(found.off)} points apart. Members differ by role in their CPU and "
-        "in when their memory was given to them, and each loss has its noise."
+        f"than as antagonist on average, and {number(found.off)} points apart. Each has its noise; on a real machine "
+        "members also differ by role in their CPU and in which pages of the memory they were given."
     )
 
 
