@@ -99,19 +99,21 @@ def adaptive(results: Results, full: Results | None) -> Part:
     whole = results.adaptive_looks[-1]["full_windows"]
     saved = Finding(
         what="fewer windows than the full grid", value=100 * (1 - windows / whole), unit="%", count=1,
-        of="studies", aim=SAVED,
+        of="sweeps", aim=SAVED,
     )  # fmt: skip
     sentences = [adaptive_sentence(results)]
     if full is None:
         return Part(sentences, findings=[saved])
     both = curves.merge(_grid(full), on=["lead", "antagonists", "partition"], suffixes=("", "_full"))
     off = (both["loss_pct"] - both["loss_pct_full"]).abs()
-    guessed = off[both["source"] != "measured"]
+    twice = both["source"] == "measured"
+    guessed = off[~twice]
     sentences.append(
         f"Beside the full grid, a separate study of {len(full.blocks)} launches, {len(both)} cells differ by "
         f"{off.mean():.2f} points on average and by {off.max():.1f} at most; the {len(guessed)} interpolated ones by "
-        f"{guessed.mean():.2f} and {guessed.max():.1f}. Both have errors of measurement, so this is more than the "
-        "error of leaving cells out."
+        f"{guessed.mean():.2f} and {guessed.max():.1f}, the {int(twice.sum())} that both have measured by "
+        f"{off[twice].mean():.2f} and {off[twice].max():.1f}: so large are the errors of measurement alone, which are in "
+        "all of these figures."
     )
     by_curve = off.groupby([both["lead"], both["antagonists"]]).mean()
     error = verdicts.mean("difference from a separate full grid", by_curve.to_numpy(), "points", "curves", ERROR)
@@ -130,9 +132,7 @@ def placed(results: Results) -> Part:
     groupings, ways = (pd.read_parquet(results.folder.place / f"{name}.parquet") for name in ("groupings", "ways"))
     gains = {row["way"]: float(row["gain_pct"]) for row in records(ways[ways["job"] == ""])}
     findings = [
-        Finding(
-            what=f"more done than {words}, expected", value=gains[way], unit="%", count=1, of="sets of jobs", aim=GAIN
-        )
+        Finding(what=f"more done than {words}, expected", value=gains[way], unit="%", count=1, of="job lists", aim=GAIN)
         for way, words in (("random", "at random"), ("spreading", "by spreading"))
         if not math.isnan(gains.get(way, math.nan))
     ]
