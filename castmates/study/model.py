@@ -26,6 +26,7 @@ from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.predict_keys import PredictKeys
+from castmates.study.profile_keys import ProfileKeys
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.written import Amount, Name, Option, OptionName, Package, Written, bytes_of
@@ -329,6 +330,11 @@ class Study(Written):
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
     place: PlaceKeys = PlaceKeys()
+    profile: ProfileKeys | None = Field(
+        default=None,
+        description="launches apart from all others, in which steps of the leads are traced, operation by operation "
+        "(docs/operations.md); none if left out",
+    )
     predict: PredictKeys | None = Field(
         default=None,
         description="a grid of pairs of which a part is measured, and the rest predicted (docs/prediction.md)",
@@ -349,6 +355,15 @@ class Study(Written):
         if machine.prepare.prefetchers and cache is not None and "off" in cache.prefetchers:
             raise ValueError("no 'prepare.prefetchers' beside 'cache.prefetchers', which switches them by scene")
         return machine
+
+    @field_validator("profile")
+    @classmethod
+    def _of_real_programs(cls, profile: ProfileKeys | None, info: ValidationInfo) -> ProfileKeys | None:
+        if profile is not None and info.data.get("platform") == "modelled":
+            raise ValueError("no 'profile' in a study whose platform is modelled: nothing runs that could be traced")
+        if profile is not None and getattr(info.data.get("counters"), "profile", 0):
+            raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of blocks")
+        return profile
 
     @field_validator("machines")
     @classmethod

@@ -14,6 +14,7 @@ from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
 from castmates.study.prediction_design import design
+from castmates.study.profile_launches import profile_launches
 from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, first_rounds
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
@@ -123,6 +124,7 @@ def extend(
         ignored_hosts=tuple(study.leave_out),
         prediction=_prediction(study),
         later=tuple(request.later),
+        profiles=profile_launches(study, [each.company for each in growths if not request.is_control(each.company)]),
     )
 
 
