@@ -38,7 +38,13 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
     measure(launch, folder, cache, owner)
 
 
-def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
+def measure(
+    launch: Launch,
+    folder: Path,
+    cache: Path,
+    owner: int | None = None,
+    write: Callable[[Outcome, Path], None] = record.write,
+) -> None:
     """Measure a block on a node of its class, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
@@ -54,13 +60,15 @@ def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None)
             outcome = run_block(as_launched(built_for_us(block, cache)), logs, cache, say, _follow(owner))
         outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
         with deaf():  # what is measured is written, even if we are asked to end now
-            record.write(outcome, folder)
+            write(outcome, folder)
     except Interrupted as interruption:
         say(f"{ENDED}: {interruption}")
         sys.exit(130)
     progress.ended(outcome)
     if outcome.status == "failed":
         say(f"failed: {outcome.reason} (below {logs})")
+    elif block.design.profiling:
+        say(f"took {len(outcome.taken)} traces in {outcome.total_seconds:.0f} s")
     elif not outcome.rounds:
         say("measured, but every round has a rejected window; `castmates retry` discards blocks like this")
     else:

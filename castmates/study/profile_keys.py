@@ -28,5 +28,6 @@ class ProfileKeys(Written):
         "read of them is kept always",
     )
     scenes: Annotated[list[Literal["solo", "corun"]], Field(min_length=1)] = Field(
-        default=["solo", "corun"], description="kinds of scenes that are traced: the lead alone, and beside its antagonists"
+        default=["solo", "corun"],
+        description="kinds of scenes that are traced: the lead alone, and beside its antagonists",
     )

@@ -58,9 +58,7 @@ def _design(study: Study) -> Design:
         monitor=0.0,
         driver=study.cache.driver,
         counters=NOTHING,
-        profiling=Profiling(
-            steps=keys.steps, times=keys.times, scenes=tuple(keys.scenes), keep=bytes_of(keys.keep)
-        ),
+        profiling=Profiling(steps=keys.steps, times=keys.times, scenes=tuple(keys.scenes), keep=bytes_of(keys.keep)),
     )
 
 

@@ -29,9 +29,7 @@ class Threads:
 
 def shared(threads: Threads, step_begin: Ints, step_end: Ints) -> Floats:
     """What each event has of the steps, without those that it calls; steps follow each other and do not overlap."""
-    edges, places = np.unique(
-        np.concatenate([threads.begin, threads.end, step_begin, step_end]), return_inverse=True
-    )
+    edges, places = np.unique(np.concatenate([threads.begin, threads.end, step_begin, step_end]), return_inverse=True)
     count, steps = len(threads.begin), len(step_begin)
     begins, ends = places[:count], places[count : 2 * count]
     free = _running(places[2 * count : 2 * count + steps], places[2 * count + steps :], len(edges)) > 0

@@ -1,6 +1,7 @@
 """Which event of a thread calls which, and what each takes itself; pure.
 
-Times are whole numbers. An event that ends after the one that it began in is cut there: threads cannot do that, clocks can.
+Times are whole numbers. An event that ends after the one that it began in is cut there: clocks can do that, threads
+cannot.
 """
 
 import numpy as np

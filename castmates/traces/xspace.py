@@ -1,4 +1,4 @@
-"""Reads an XSpace, the trace that TensorFlow's and JAX's profilers write, piece by piece: it need not fit into memory."""
+"""Reads an XSpace, the trace that TensorFlow and JAX write, piece by piece: it need not fit into memory."""
 
 import mmap
 from collections.abc import Collection, Iterator, Mapping

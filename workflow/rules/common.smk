@@ -24,6 +24,7 @@ from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming
 from castmates.results.columns.block import RECORD
+from castmates.results.columns.operations import PROFILE_RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 from castmates.workloads import environments, inputs
@@ -126,6 +127,15 @@ def mix_files():
 
 def block_files(name, paths):
     return [str(FOLDER.block(path) / name) for path in paths]
+
+
+def profile_files():
+    """The records of the launches in which leads are traced."""
+    return [str(FOLDER.profile(path) / PROFILE_RECORD) for path in TERMS.profiles]
+
+
+def terms_of_profile(wildcards):
+    return SWEEP.block(f"profiles/{wildcards.company}/{wildcards.number}")
 
 
 def decision_of_look(number):

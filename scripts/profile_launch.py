@@ -1,0 +1,27 @@
+"""Rule profile_launch: one launch of a company in which its lead is traced -> profile.json and its tables."""
+
+import argparse
+from pathlib import Path
+
+import castmates.pipeline.script
+from castmates.files import cache_folder
+from castmates.pipeline.profile_launch import planned, profile_launch
+from castmates.results.plans import read_profile_launch
+from castmates.runner.node_check import refuse_other_node
+
+
+def main() -> None:
+    """Make the profile launch that the plan holds under this name."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("launch", help="COMPANY/NUMBER")
+    parser.add_argument("--plan", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="the profile.json to write, after its tables")
+    parser.add_argument("--owner", type=int, help="end the launch when this process is gone")
+    given = parser.parse_args()
+    launch = planned(read_profile_launch(given.plan, given.launch), given.launch, given.plan.parent.name)
+    refuse_other_node(launch.block, launch.machines)
+    profile_launch(launch, given.output.parent, cache_folder(), given.owner)
+
+
+castmates.pipeline.script.run(main)
+castmates.pipeline.script.leave()
