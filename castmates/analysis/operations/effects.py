@@ -56,9 +56,8 @@ def _pairs(traces: Traces, member: str) -> pd.DataFrame:
     compared = both[_comparable(both)]
     solo = sums[(sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)]
     wide = compared[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
-    wide = wide.merge(
-        solo[[*SAME, "group", "shared_ms"]].rename(columns={"shared_ms": "solo_ms"}), "left", [*SAME, "group"]
-    )
+    solo = solo[[*SAME, "group", "shared_ms"]].rename(columns={"shared_ms": "solo_ms"})
+    wide = wide.merge(solo, "left", [*SAME, "group"])
     wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])
     return wide.fillna({"solo_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time
 

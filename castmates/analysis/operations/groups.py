@@ -11,7 +11,8 @@ from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
 from castmates.analysis.operations.per_trace import OPERATION
 
 SMALLEST = 0.01  # of the step of the lead alone
-APART = (RUNTIME, UNATTRIBUTED)
+NAMED = {RUNTIME: "between operations", UNATTRIBUTED: UNATTRIBUTED}
+WAITING = "waiting for the batch"
 OTHERS = "all others"
 
 
@@ -24,16 +25,15 @@ def groups(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
     known = operations[OPERATION].drop_duplicates(ignore_index=True)
     taken = alone.groupby(OPERATION)["shared_ms"].sum()
     share = (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).to_numpy()
-    apart = known["layer_kind"].isin(APART) | (known["direction"] == "input")
+    apart = known["layer_kind"].isin(NAMED) | (known["direction"] == "input")
     large = (share >= SMALLEST) | apart
     own = known["operation"] + ":" + known["type"]
     kind = "small: " + known["layer_kind"] + " " + known["direction"]
     group = own.where(large, kind)
-    for special, name in {RUNTIME: "between operations", UNATTRIBUTED: UNATTRIBUTED}.items():
+    for special, name in NAMED.items():
         group = group.where(known["layer_kind"] != special, name)
-    group = group.where(
-        known["direction"] != "input", known["layer"].where(known["layer"] == "waiting for the batch", "input pipeline")
-    )
+    input_ = known["layer"].where(known["layer"] == WAITING, "input pipeline")
+    group = group.where(known["direction"] != "input", input_)
     together = pd.Series(share, index=known.index).groupby(group).transform("sum")
     small = (together < SMALLEST) & ~apart
     return known.assign(group=group.where(~small, OTHERS))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
+from castmates.analysis.explanations.layers import UNATTRIBUTED
 
 TRACE = ["study", "company", "launch", "scene", "kind", "mix", "partition", "member", "platform", "repetition"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
@@ -53,9 +53,8 @@ def _operations(calls: pd.DataFrame) -> pd.DataFrame:
     )
     how = {"calls": "sum", "own_ms": "sum", "own_min_ms": "min", "own_max_ms": "max", "shared_ms": "sum"}
     rows = sums.groupby([*TRACE, *OPERATION], observed=True, as_index=False).agg(how)
-    return rows.astype(
-        {name: "str" for name in [*TRACE, *OPERATION] if isinstance(rows[name].dtype, pd.CategoricalDtype)}
-    )
+    names = [name for name in (*TRACE, *OPERATION) if isinstance(rows[name].dtype, pd.CategoricalDtype)]
+    return rows.astype(dict.fromkeys(names, "str"))
 
 
 def _left(traced: pd.DataFrame) -> pd.DataFrame:
@@ -82,9 +81,3 @@ def _steps(steps: pd.DataFrame, traced: pd.DataFrame) -> pd.DataFrame:
     rows[times] /= MS
     usual = steps[steps["part"] != "traced"].groupby(TRACE)["duration_ns"].mean().rename("usual_ms") / MS
     return rows.join(usual, on=TRACE)
-
-
-def label(rows: pd.DataFrame) -> pd.Series:
-    """What an operation is called where people read it: its name, or what stands in its place."""
-    names = rows["operation"].where(rows["operation"] != "", rows["type"])
-    return names.replace({RUNTIME: "between operations", UNATTRIBUTED: UNATTRIBUTED})
