@@ -24,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 STEP = "castmates_step"  # the mark around each step
 HOST = "/host:CPU"
+TASK = "Task Environment"  # the plane that has what holds for the profile
 FETCH = "IteratorGetNext"  # the step waits for its batch, or is given it
 EAGER = "EagerLocalExecute: "  # all that Python has TensorFlow do
 INPUT_THREADS = "tf_data"  # what the names of the input pipeline's threads begin with
@@ -89,8 +90,8 @@ def read_trace(path: Path) -> Trace:
     """Read the calls that lie in steps; a file that is cut, foreign or without steps is a sentence."""
     with Space(path) as space:
         try:
-            plane = next((plane for plane in space.planes() if plane.name == HOST), None)
-            found = None if plane is None else _Reading(plane)
+            planes = {plane.name: plane for plane in space.planes()}
+            found = _Reading(planes[HOST], _begin_of(planes.get(TASK))) if HOST in planes else None
         except NotProtobuf as why:
             raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
     if found is None or not len(found.step_begin):
@@ -98,16 +99,23 @@ def read_trace(path: Path) -> Trace:
     return found.trace()
 
 
+def _begin_of(task: Plane | None) -> int:
+    """When the profile began, in nanoseconds of CLOCK_REALTIME: lines count from there. 0 where they count themselves."""
+    began = None if task is None else task.stats.get("profile_start_time")
+    return began if isinstance(began, int) else 0
+
+
 class _Reading:
     """A plane's calls and steps, thread by thread."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane: Plane, began_ns: int) -> None:
         self.operations: dict[Operation, int] = {}
         self.threads: list[str] = []
         self._parts: list[tuple[Ints, Ints, Ints]] = []  # of each thread: operation, begin, end
         self._names = {number: name.name for number, name in plane.event_names.items()}
         lines = list(plane.lines())
-        self.origin_ns = min((line.timestamp_ns for line in lines), default=0)
+        self._first_ns = min((line.timestamp_ns for line in lines), default=0)
+        self.origin_ns = self._first_ns + (began_ns if self._first_ns < began_ns else 0)
         marks = [mark for line in lines for mark in self._read(line)]
         steps = np.array(sorted(marks), np.int64).reshape(-1, 2)
         self.step_begin, self.step_end = steps[:, 0], steps[:, 1]
@@ -117,7 +125,7 @@ class _Reading:
         of_kind = {number: self._operation(name, line.name) for number, name in self._names.items()}
         known = _Lookup({number: place for number, place in of_kind.items() if place is not None})
         marks = _Lookup({number: 0 for number, name in self._names.items() if name == STEP})
-        start, kept = 1000 * (line.timestamp_ns - self.origin_ns), []
+        start, kept = 1000 * (line.timestamp_ns - self._first_ns), []
         for events in line.events():
             begin, end = start + events.offset_ps, start + events.offset_ps + events.duration_ps
             at = marks.find(events.kinds) != OUTSIDE

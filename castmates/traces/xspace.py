@@ -17,7 +17,7 @@ from castmates.traces.wire import Field, NotProtobuf, fields, runs
 
 AT_ONCE = 4 << 20  # bytes of events that protobuf parses together
 PLANES, ERRORS, WARNINGS, HOSTNAMES = 1, 2, 3, 4  # fields of an XSpace
-NAME, LINES, EVENT_NAMES, STAT_NAMES = 2, 3, 4, 5  # of a plane
+NAME, LINES, EVENT_NAMES, STAT_NAMES, STATS = 2, 3, 4, 5, 6  # of a plane
 LINE_NAME, TIMESTAMP, EVENTS, DISPLAY_NAME = 2, 3, 4, 11  # of a line
 Ints = npt.NDArray[np.int64]
 StatValue = int | float | str
@@ -70,7 +70,7 @@ class Plane:
 
     def __init__(self, data: memoryview, begin: int, end: int) -> None:
         self.data = data
-        self._fields = [field for field in fields(data, begin, end) if field.number in (NAME, *_MAPS, LINES)]
+        self._fields = [field for field in fields(data, begin, end) if field.number in (NAME, *_MAPS, LINES, STATS)]
 
     @cached_property
     def name(self) -> str:
@@ -90,6 +90,13 @@ class Plane:
     def stat_names(self) -> Mapping[int, str]:
         """The names of its statistics."""
         return {number: _decoded(value.name) for number, value in self._entries("StatEntry", STAT_NAMES)}
+
+    @property
+    def stats(self) -> Mapping[str, StatValue]:
+        """What holds for the whole plane."""
+        stat = xplane.message("Stat")
+        found = [_parsed(stat, self.data, each.content, each.end) for each in self._fields if each.number == STATS]
+        return {self.stat_names.get(one.metadata_id, ""): _value(one, self.stat_names) for one in found}
 
     def lines(self) -> Iterator[Line]:
         """Yield its threads or streams."""
