@@ -100,7 +100,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def _begin_of(task: Plane | None) -> int:
-    """When the profile began, in nanoseconds of CLOCK_REALTIME: lines count from there. 0 where they count themselves."""
+    """When the profile began, in nanoseconds of CLOCK_REALTIME: lines count from there; 0 where they do not."""
     began = None if task is None else task.stats.get("profile_start_time")
     return began if isinstance(began, int) else 0
 

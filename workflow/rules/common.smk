@@ -24,7 +24,7 @@ from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming
 from castmates.results.columns.block import RECORD
-from castmates.results.columns.operations import PROFILE_RECORD
+from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 from castmates.workloads import environments, inputs
@@ -132,6 +132,11 @@ def block_files(name, paths):
 def profile_files():
     """The records of the launches in which leads are traced."""
     return [str(FOLDER.profile(path) / PROFILE_RECORD) for path in TERMS.profiles]
+
+
+def operation_tables():
+    """What is made of them; nothing where none is traced."""
+    return rules.estimate_operations.output if TERMS.profiles else []
 
 
 def terms_of_profile(wildcards):

@@ -30,7 +30,7 @@ def estimate_operation_effects(traces: Traces, margin: float, level: float) -> p
     for own in (step, ~step):  # whole steps are a family of their own
         table.loc[own, "p_holm"] = holm(table.loc[own, "p_value"])
     table["verdict"] = effect_verdicts(table, margin, level)
-    return _with_shares(table)
+    return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"blocks": "launches"})
 
 
 def refused(traces: Traces) -> list[str]:
@@ -97,12 +97,15 @@ def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.rename(columns={"launch": "block", "repetition": "round"})
 
 
-def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
-    """What of a step, and of its loss, each group has."""
+def _finished(table: pd.DataFrame) -> pd.DataFrame:
+    """Back from logarithms, and what of a step, and of its loss, each group has."""
     key = [name for name in ROW if name != "group"]
     step = table[table["group"] == STEP].set_index(key)[["solo_ms", "difference_ms", "verdict"]]
     step.columns = pd.Index(["step_solo_ms", "step_difference_ms", "step_verdict"])
     table = table.join(step, on=key)
+    for name, log in {"": "log", "_low": "log_low", "_high": "log_high"}.items():
+        table[f"ratio{name}"] = np.exp(table[log])
+        table[f"degradation{name or '_pct'}"] = -100 * np.expm1(-table[log])
     return table.assign(
         share=table["solo_ms"] / table["step_solo_ms"],
         share_of_loss=(table["difference_ms"] / table["step_difference_ms"]).where(table["step_verdict"] == "slower"),

@@ -8,11 +8,10 @@ stay apart: the groups of a trace add up to its step.
 import pandas as pd
 
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
-from castmates.analysis.operations.per_trace import OPERATION
+from castmates.analysis.operations.per_trace import OPERATION, WAITING
 
 SMALLEST = 0.01  # of the step of the lead alone
 NAMED = {RUNTIME: "between operations", UNATTRIBUTED: UNATTRIBUTED}
-WAITING = "waiting for the batch"
 OTHERS = "all others"
 
 

@@ -1,15 +1,18 @@
 """Calls of operations -> what each operation takes of a step in each trace: all else is made of that."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.explanations.layers import UNATTRIBUTED
+from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
 
 TRACE = ["study", "company", "launch", "scene", "kind", "mix", "partition", "member", "platform", "repetition"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
 OUTSIDE = -1
+WAITING = "waiting for the batch"  # the layer of what waits for the input
+_NUMBER = r"/-?\d+$"  # that TensorFlow gives each thread of a pool
 MS = 1e6  # nanoseconds
 
 
@@ -19,13 +22,15 @@ class Traces:
 
     operations: pd.DataFrame  # a row per trace and operation
     steps: pd.DataFrame  # a row per trace
+    pools: pd.DataFrame  # a row per trace and pool of threads
 
     @classmethod
-    def of(cls, parts: "list[Traces]") -> "Traces":
+    def together(cls, parts: "Sequence[Traces]") -> "Traces":
         """Those of several launches together."""
         return cls(
             pd.concat([part.operations for part in parts], ignore_index=True),
             pd.concat([part.steps for part in parts], ignore_index=True),
+            pd.concat([part.pools for part in parts], ignore_index=True),
         )
 
 
@@ -37,7 +42,7 @@ def per_trace(calls: pd.DataFrame, steps: pd.DataFrame) -> Traces:
     for column in ("calls", "own_ms", "shared_ms"):
         operations[column] /= operations["steps"]
     rows = pd.concat([operations.drop(columns="steps"), _left(traced)], ignore_index=True)
-    return Traces(rows, whole)
+    return Traces(rows, whole, _pools(calls, whole))
 
 
 def _operations(calls: pd.DataFrame) -> pd.DataFrame:
@@ -55,6 +60,17 @@ def _operations(calls: pd.DataFrame) -> pd.DataFrame:
     rows = sums.groupby([*TRACE, *OPERATION], observed=True, as_index=False).agg(how)
     names = [name for name in (*TRACE, *OPERATION) if isinstance(rows[name].dtype, pd.CategoricalDtype)]
     return rows.astype(dict.fromkeys(names, "str"))
+
+
+def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+    """Of each trace and pool: how many of its threads work, and for how long they do in a step, all together."""
+    works = calls[~calls["layer_kind"].isin([RUNTIME]) & (calls["layer"] != WAITING)]
+    names = works["thread"].astype("str")
+    rows = works[TRACE].assign(thread=names, pool=names.str.replace(_NUMBER, "", regex=True), ns=works["own_ns"])
+    pools = rows.groupby([*TRACE, "pool"], observed=True).agg(threads=("thread", "nunique"), busy_ms=("ns", "sum"))
+    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("launch", "repetition")})
+    pools = pools.join(whole.set_index(TRACE)[["steps", "step_ms"]], on=TRACE)
+    return pools.assign(busy_ms=pools["busy_ms"] / MS / pools["steps"]).drop(columns="steps")
 
 
 def _left(traced: pd.DataFrame) -> pd.DataFrame:

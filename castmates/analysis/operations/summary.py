@@ -1,6 +1,7 @@
 """Traces -> what each operation takes of a step in each scene, one row per operation, and the same by type."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -30,7 +31,7 @@ def by_layer(traces: Traces) -> pd.DataFrame:
         scopes = operations["layer"].str.split("/").str[:depth]
         there = scopes.str.len() == depth
         rows = operations[there].assign(layer=scopes[there].str.join("/"))
-        parts.append(_summary(Traces(rows, traces.steps), ["layer", "direction"]).assign(depth=depth))
+        parts.append(_summary(replace(traces, operations=rows), ["layer", "direction"]).assign(depth=depth))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 

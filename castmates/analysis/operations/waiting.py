@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.operations.groups import WAITING
-from castmates.analysis.operations.per_trace import Traces
+from castmates.analysis.operations.per_trace import WAITING, Traces
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.statistics.intervals import estimate
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.results.columns import block, mixes, nodes, partitions, placing, prediction, services, study
+from castmates.results.columns import block, mixes, nodes, operations, partitions, placing, prediction, services, study
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
     **dict.fromkeys(partitions.PARTITION_TABLES, partitions),
@@ -22,6 +22,8 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     "predictions": prediction,
     "profiles": prediction,
     **dict.fromkeys(placing.PLACING_TABLES, placing),
+    **dict.fromkeys(operations.OPERATION_TABLES, operations),
+    **dict.fromkeys(operations.PROFILE_TABLES, operations),
     **dict.fromkeys(block.BLOCK_TABLES, block),
 }
 # What is the same in all tables, and so stands beside none of them.

@@ -60,3 +60,127 @@ PROFILED_STEPS: Columns = {
 }
 
 PROFILE_TABLES: Mapping[str, Columns] = {"operations": OPERATIONS, "profiled_steps": PROFILED_STEPS}
+
+# tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.
+OPERATION_EFFECTS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "group": "str",  # an operation and its type, or what smaller ones were put together as; step for the whole step
+    "ratio": "float64",  # how many times as long it takes of a step as alone; geometric mean over launches
+    "ratio_low": "float64",  # 95 % between launches
+    "ratio_high": "float64",
+    "degradation_pct": "float64",  # the same as a loss: 100 (1 - 1 / ratio)
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "launches": "int64",
+    "traces": "int64",  # rounds of traces, over all launches
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the study's groups; whole steps are a family of their own
+    "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
+    "solo_ms": "float64",  # of a step of the lead alone; over groups they add up to the step
+    "ms": "float64",  # of a step beside others
+    "difference_ms": "float64",
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
+    "share": "float64",  # of the step of the lead alone
+    "share_of_loss": "float64",  # of the step's difference; NaN where the step is not proven to lose
+    "platform": "str",
+}
+
+_SCENE: Columns = {
+    "study": "str",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",  # "" where the scene serves several mixes
+    "partition": "str",
+    "member": "str",
+    "platform": "str",
+}
+_TIMES: Columns = {
+    "calls": "float64",  # in a step
+    "call_ms": "float64",  # of one call, without what it calls: mean
+    "own_min_ms": "float64",  # the shortest call
+    "own_max_ms": "float64",  # the longest one
+    "own_ms": "float64",  # of all calls in a step
+    "shared_ms": "float64",  # its part of a step, in which moments are divided among all that works; mean over launches
+    "shared_low": "float64",  # 95 % between launches
+    "shared_high": "float64",
+    "share": "float64",  # of the step
+    "launches": "int64",
+}
+
+# tables/operation_summary.csv: a row per scene and operation; what belongs to none is a row too.
+OPERATION_SUMMARY: Columns = {
+    **_SCENE,
+    "operation": "str",  # with its scopes
+    "type": "str",
+    "layer": "str",  # scope
+    "layer_kind": "str",  # convolution, pooling, attention …
+    "direction": "str",  # forward, backward, optimizer, input
+    **_TIMES,
+}
+
+# tables/operation_types.csv: a row per scene, type of operation and direction.
+OPERATION_TYPES: Columns = {**_SCENE, "type": "str", "direction": "str", **_TIMES}
+
+# tables/operation_layers.csv: a row per scene, scope and direction, at every depth of scopes.
+OPERATION_LAYERS: Columns = {
+    **_SCENE,
+    "depth": "int64",  # of the scope, from 1
+    "layer": "str",  # scope; it has all that deeper ones have
+    "direction": "str",
+    **_TIMES,
+}
+
+# tables/iterations.csv: a row per scene: its traced steps.
+ITERATIONS: Columns = {
+    **_SCENE,
+    "traces": "int64",
+    "steps": "int64",  # that were traced
+    "mean_ms": "float64",
+    "median_ms": "float64",
+    "shortest_ms": "float64",
+    "longest_ms": "float64",
+    "outliers": "int64",  # steps that are three robust standard deviations away from the median
+    "key_launch": "str",  # of the step closest to the median, the one to look at: company and number
+    "key_repetition": "int64",
+    "key_step": "int64",
+    "usual_ms": "float64",  # of steps that were not traced, right before and after
+    "slower": "float64",  # how many times as long a traced step takes
+}
+
+# tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.
+INPUT_PIPELINE: Columns = {
+    **_SCENE,
+    "step_ms": "float64",
+    "waiting_ms": "float64",  # in which nothing but the wait for a batch goes on
+    "waiting_share": "float64",  # of the step
+    "waiting_low": "float64",  # 95 % between launches
+    "waiting_high": "float64",
+    "input_ms": "float64",  # of the input's own operations: their part of a step
+    "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
+    "launches": "int64",
+    "verdict": "str",  # input-bound, compute-bound, unclear, too few launches
+}
+
+# tables/thread_pools.csv: a row per scene and pool of threads.
+THREAD_POOLS: Columns = {
+    **_SCENE,
+    "pool": "str",  # as TensorFlow names its threads
+    "threads": "float64",  # that worked in a trace; mean over traces
+    "busy_ms": "float64",  # in a step, all of its threads together
+    "busy_share": "float64",  # of what they could have worked
+    "launches": "int64",
+}
+
+OPERATION_TABLES: Mapping[str, Columns] = {
+    "operation_effects": OPERATION_EFFECTS,
+    "operation_summary": OPERATION_SUMMARY,
+    "operation_types": OPERATION_TYPES,
+    "operation_layers": OPERATION_LAYERS,
+    "iterations": ITERATIONS,
+    "input_pipeline": INPUT_PIPELINE,
+    "thread_pools": THREAD_POOLS,
+}

@@ -1,0 +1,60 @@
+"""The profile launches of a plan -> the study's tables of operations."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from castmates.analysis.operations.effects import estimate_operation_effects
+from castmates.analysis.operations.iterations import iterations
+from castmates.analysis.operations.per_trace import Traces, per_trace
+from castmates.analysis.operations.pools import thread_pools
+from castmates.analysis.operations.summary import by_layer, by_type, summarise
+from castmates.analysis.operations.waiting import input_pipeline
+from castmates.files import make_folder
+from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.results.columns.study import frame
+from castmates.results.folder import StudyFolder
+from castmates.results.profiles import measured_profiles, read_profile
+from castmates.results.tables import write_table
+from castmates.study.spec import Plan
+
+
+def write_tables(plan: Plan, folder: StudyFolder, margin: float, level: float, output: Path) -> None:
+    """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
+    steps, traces = [], []
+    for calls, own_steps in _launches(plan, folder):
+        traces.append(per_trace(calls, own_steps))
+        steps.append(own_steps)
+    tables: dict[str, Callable[[], pd.DataFrame]] = {}
+    if traces:
+        every, all_steps = Traces.together(traces), pd.concat(steps, ignore_index=True)
+        tables = {
+            "operation_effects": lambda: estimate_operation_effects(every, margin, level),
+            "operation_summary": lambda: summarise(every),
+            "operation_types": lambda: by_type(every),
+            "operation_layers": lambda: by_layer(every),
+            "iterations": lambda: iterations(all_steps),
+            "input_pipeline": lambda: input_pipeline(every),
+            "thread_pools": lambda: thread_pools(every),
+        }
+    make_folder(output)
+    made = output / ".new-operations"  # all of them, or none
+    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
+    made.mkdir()
+    try:
+        for name, columns in OPERATION_TABLES.items():
+            table = tables[name]() if name in tables else frame([], columns)
+            write_table(table[list(columns)].astype(dict(columns)) if len(table) else frame([], columns), made / name)
+        for file in sorted(made.iterdir()):
+            file.replace(output / file.name)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _launches(plan: Plan, folder: StudyFolder) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    for path in measured_profiles(plan, folder):
+        calls, steps = read_profile(folder.profile(path))
+        if len(steps):
+            yield calls, steps

@@ -1,0 +1,44 @@
+"""Reads what profile launches left."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from castmates.errors import CastmatesError
+from castmates.results.columns.operations import OPERATIONS, PROFILE_RECORD, PROFILED_STEPS
+from castmates.results.folder import StudyFolder
+from castmates.results.records import read_json
+from castmates.study.spec import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def measured_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
+    """The paths of the plan's profile launches that are over."""
+    return [each.path for each in plan.profiles if (folder.profile(each.path) / PROFILE_RECORD).is_file()]
+
+
+def profile_records(plan: Plan, folder: StudyFolder) -> list[dict[str, Any]]:
+    """What each of them records of itself."""
+    return [read_json(folder.profile(path) / PROFILE_RECORD) for path in measured_profiles(plan, folder)]
+
+
+def read_profile(place: Path) -> "tuple[pd.DataFrame, pd.DataFrame]":
+    """The calls and the steps of one profile launch; names come as categories."""
+    return _read(place / "operations.parquet", list(OPERATIONS)), _read(
+        place / "profiled_steps.parquet", list(PROFILED_STEPS)
+    )
+
+
+def _read(file: Path, columns: Sequence[str]) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(file, columns=list(columns))
+    except (OSError, ValueError) as problem:
+        why = str(problem).splitlines()[0].rstrip(".")
+        raise CastmatesError(
+            f"{file}: this is no table of operations ({why}); remove {file.parent / PROFILE_RECORD}, and run the same "
+            "command again: the launch is made anew."
+        ) from None
