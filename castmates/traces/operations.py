@@ -3,7 +3,6 @@
 Times are picoseconds from the earliest line of the trace: as whole numbers they neither overflow nor lose anything.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -78,12 +77,6 @@ class Trace:
     def unattributed_ps(self) -> float:
         """What of the steps belongs to no call: with the shared times of all calls it adds up to the steps."""
         return float((self.step_end_ps - self.step_begin_ps).sum() - self.calls.shared_ps.sum())
-
-    @property
-    def graph(self) -> str:
-        """A short fingerprint of what ran in the steps: two traces with the same one ran the same graph."""
-        ran = {self.operations[place] for place in np.unique(self.calls.operation[self.calls.step != OUTSIDE])}
-        return _fingerprint(sorted(f"{one.name}:{one.type}" for one in ran if one.level == WORKS))
 
 
 def read_trace(path: Path) -> Trace:
@@ -215,7 +208,3 @@ def identity(name: str) -> str:
     """An operation's name without the functions, branches and loops around it: the same in each trace of a graph."""
     parts = [part for part in name.split("/") if not WRAPPING.fullmatch(part)]
     return "/".join(parts) or name
-
-
-def _fingerprint(lines: list[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:16]

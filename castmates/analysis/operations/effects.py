@@ -4,17 +4,20 @@ A launch is the unit, as everywhere: scenes are compared inside a round of trace
 and intervals and p-values are those between launches. Only traces of the same graph with the same threads are compared.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.operations.groups import groups
-from castmates.analysis.operations.per_trace import OPERATION, Traces
+from castmates.analysis.operations.per_trace import OPERATION, TRACE, Traces
 from castmates.analysis.statistics.intervals import estimate, holm
 from castmates.study.spec import UNMANAGED
 
 SAME = ["study", "company", "launch", "member", "platform", "repetition"]
 ROW = ["study", "mix", "partition", "member", "platform", "group"]
+UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
 STEP = "step"  # the row of a whole step
 
 
@@ -35,7 +38,7 @@ def estimate_operation_effects(traces: Traces, margin: float, level: float) -> p
 
 def refused(traces: Traces) -> list[str]:
     """Which traces cannot be compared with the lead alone, in sentences."""
-    both = _scenes(traces.steps)
+    both = _scenes(traces)
     other = both[~_comparable(both)]
     return [
         f"{member} runs another graph, or with other threads, in {scene} than alone: these traces are not compared."
@@ -52,7 +55,8 @@ def _pairs(traces: Traces, member: str) -> pd.DataFrame:
     sums = named.groupby([*by, "group"], as_index=False)["shared_ms"].sum()
     whole = traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]]
     sums = pd.concat([sums, whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)], ignore_index=True)
-    both = _scenes(traces.steps[traces.steps["member"] == member])
+    both = _scenes(traces)
+    both = both[both["member"] == member]
     compared = both[_comparable(both)]
     solo = sums[(sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)]
     wide = compared[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
@@ -62,16 +66,39 @@ def _pairs(traces: Traces, member: str) -> pd.DataFrame:
     return wide.fillna({"solo_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time
 
 
-def _scenes(steps: pd.DataFrame) -> pd.DataFrame:
+def _scenes(traces: Traces) -> pd.DataFrame:
     """The traces of co-runs, each with the one of its launch and repetition in which the lead is alone."""
-    about = ["graph", "threads_intra", "threads_inter"]
+    steps = traces.steps.join(_times(traces), on=TRACE)
+    about = ["graph", "threads_intra", "threads_inter", "times", "step_ms"]
     solo = steps[(steps["kind"] == "solo") & (steps["partition"] == UNMANAGED)]
     return steps[steps["kind"] == "corun"].merge(solo[[*SAME, *about]], on=SAME, suffixes=("", "_alone"))
 
 
+def _times(traces: Traces) -> pd.Series:
+    """By trace: milliseconds of a step, by operation."""
+    named = traces.operations[traces.operations["operation"] != ""]
+    return pd.Series(
+        {
+            key: dict(zip(rows["operation"] + ":" + rows["type"], rows["shared_ms"], strict=True))
+            for key, rows in named.groupby(TRACE)
+        },
+        name="times",
+    ).rename_axis(TRACE)
+
+
 def _comparable(both: pd.DataFrame) -> pd.Series:
+    """Whether threads, and the graph as far as the job reports it, are the same, and nearly all operations in both."""
     same = [both[name] == both[f"{name}_alone"] for name in ("graph", "threads_intra", "threads_inter")]
-    return same[0] & same[1] & same[2]
+    pairs = zip(both["times"], both["times_alone"], both["step_ms"], both["step_ms_alone"], strict=True)
+    alike = [
+        max(_only_in(one, other) / step, _only_in(other, one) / step_alone) <= UNMATCHED
+        for one, other, step, step_alone in pairs
+    ]
+    return same[0] & same[1] & same[2] & pd.Series(alike, index=both.index, dtype=bool)
+
+
+def _only_in(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    return sum(ms for name, ms in one.items() if name not in other)
 
 
 def _logs(pairs: pd.DataFrame) -> pd.DataFrame:

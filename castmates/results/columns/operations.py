@@ -53,7 +53,7 @@ PROFILED_STEPS: Columns = {
     "begin_ns": "int64",  # CLOCK_MONOTONIC
     "duration_ns": "int64",
     "unattributed_ns": "float64",  # of a traced step: what no operation accounts for; NaN for usual ones
-    "graph": "str",  # fingerprint of what ran in the trace; "" for usual steps
+    "graph": "str",  # fingerprint of what the job runs, where it reports one; "" for usual steps
     "threads_intra": "int64",  # of one operation
     "threads_inter": "int64",  # of operations side by side
     "platform": "str",

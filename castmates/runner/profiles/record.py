@@ -101,7 +101,7 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
     return about | {
         "steps": trace.steps,
         "step_ms": round(float(whole) / 1e9 / trace.steps, 4),
-        "graph": aligned.graph,
+        "graph": taken.graph,
         "threads": list(taken.threads),
         "calls": len(trace.calls.begin_ps),
         "unattributed_share": round(trace.unattributed_ps / float(whole), 4),

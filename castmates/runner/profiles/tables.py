@@ -50,11 +50,6 @@ class Aligned:
         middle = (max(offsets) + min(offsets)) // 2
         return cls(trace, taken, middle, (max(brackets) + max(offsets) - min(offsets) + 1) // 2, common)
 
-    @property
-    def graph(self) -> str:
-        """A fingerprint of what ran: as the job reports it, or of the operations of the trace."""
-        return self.taken.graph or self.trace.graph
-
     def steady_ns(self, picoseconds: Ints) -> Ints:
         """Times of the trace on the clock of heartbeats."""
         return picoseconds // 1000 + (self.trace.origin_ns - self.offset_ns)
@@ -74,7 +69,7 @@ def steps(aligned: Aligned) -> Iterator[dict[str, Any]]:
             "begin_ns": int(begin[step]),
             "duration_ns": int(end[step] - begin[step]),
             "unattributed_ns": float(left[step]),
-            "graph": aligned.graph,
+            "graph": taken.graph,
             "threads_intra": taken.threads[0],
             "threads_inter": taken.threads[1],
         }

@@ -48,20 +48,12 @@ class Profiler:
         try:
             self._folder = self._new_folder()
             self._clocks = [clock_pair()]
-            self._tf.profiler.experimental.start(self._folder, self._options())
+            self._tf.profiler.experimental.start(self._folder)
         except (self._tf.errors.OpError, OSError) as error:
             self._answer(_error(error))
             return
         self._left = max(self._page.steps, 1)
         self._open()
-
-    def _options(self) -> Any:
-        """Whole traces have every operation: those that TensorFlow finds cheap are left out otherwise.
-
-        Which ones these are changes while a job runs, so that two traces of one graph would seem to differ.
-        """
-        level = 2 if self._traces is None else 3
-        return self._tf.profiler.experimental.ProfilerOptions(host_tracer_level=level)
 
     def _new_folder(self) -> str:
         if self._traces is None:
