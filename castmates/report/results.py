@@ -32,6 +32,15 @@ from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
+from castmates.results.columns.operations import (
+    INPUT_PIPELINE,
+    ITERATIONS,
+    OPERATION_EFFECTS,
+    OPERATION_LAYERS,
+    OPERATION_SUMMARY,
+    OPERATION_TYPES,
+    THREAD_POOLS,
+)
 from castmates.results.columns.partitions import CURVES, KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.services import LOADS, SERVICES
@@ -54,6 +63,7 @@ from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_looks
 from castmates.results.plans import analysed, read_plan
+from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json
 from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables
@@ -134,6 +144,20 @@ class Results:
     """The sensitivity and the pressure of each workload, by its bubbles and reporters."""
     curves: StudyTable = StudyTable("curves", CURVES, later=True)
     """Of an adaptive study, what was measured of each curve, and what is interpolated between."""
+    operation_effects: StudyTable = StudyTable("operation_effects", OPERATION_EFFECTS, later=True)
+    """Which groups of operations take how much longer beside others."""
+    operation_summary: StudyTable = StudyTable("operation_summary", OPERATION_SUMMARY, later=True)
+    """What each operation takes of a step in each scene."""
+    operation_types: StudyTable = StudyTable("operation_types", OPERATION_TYPES, later=True)
+    """The same by type."""
+    operation_layers: StudyTable = StudyTable("operation_layers", OPERATION_LAYERS, later=True)
+    """The same by scope, at every depth."""
+    iterations: StudyTable = StudyTable("iterations", ITERATIONS, later=True)
+    """The traced steps of each scene."""
+    input_pipeline: StudyTable = StudyTable("input_pipeline", INPUT_PIPELINE, later=True)
+    """Whether steps wait for their input."""
+    thread_pools: StudyTable = StudyTable("thread_pools", THREAD_POOLS, later=True)
+    """How busy the threads of each pool are."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
@@ -222,6 +246,11 @@ class Results:
     def records(self) -> list[BlockRecord]:
         """What each block records of itself."""
         return [BlockRecord(record) for record in self.recorded]
+
+    @cached_property
+    def profiled(self) -> list[dict[str, Any]]:
+        """What each profile launch records of itself."""
+        return profile_records(self.plan, self.folder)
 
     @property
     def measured_records(self) -> list[BlockRecord]:

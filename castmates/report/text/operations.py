@@ -1,0 +1,168 @@
+"""What traces of steps show, in words: which operations a loss comes from, whether input is waited for, what it costs."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.operations.effects import STEP
+from castmates.english import counted, listed, number
+from castmates.report.results import Results, records
+from castmates.report.text.words import interval, plain
+from castmates.study.spec import UNMANAGED
+
+NAMED = 3  # operations that a sentence names
+LISTED = 40  # rows of a table on the page; the CSV has all
+Row = Mapping[str, Any]
+_HOW = re.compile(r"_?(Mkl)?(Native)?_?")
+_WRITTEN = {"unattributed": "outside of operations"}
+
+
+def operation_words(group: str) -> str:
+    """A group as people read it: `ranking/mlp/dense: MatMul, gradient`."""
+    name, colon, type_ = group.rpartition(":")
+    if not colon or group.startswith("small: "):
+        return _WRITTEN.get(group, f"small {group.removeprefix('small: ')}" if colon else group)
+    backward = name.startswith("gradient_tape/")
+    scope = name.removeprefix("gradient_tape/").rpartition("/")[0]
+    what = _HOW.sub("", type_, count=1)
+    return f"{scope + ': ' if scope else ''}{what}{', gradient' if backward else ''}"
+
+
+def context(results: Results) -> dict[str, Any]:
+    """What the section of the page is made of."""
+    if results.operation_summary.empty and not results.profiled:
+        return {}
+    return {
+        "sentences": [*loss_words(results), *quality_words(results)],
+        "effects": [_effect(row) for row in records(_shown(results.operation_effects))],
+        "summary": _largest(results.operation_summary),
+        "types": _largest(results.operation_types),
+        "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
+        "iterations": [_iteration(row) for row in records(results.iterations)],
+        "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
+    }
+
+
+def loss_words(results: Results) -> Iterator[str]:
+    """Which operations the loss of a step comes from, where the step is proven to lose."""
+    table = results.operation_effects
+    steps = table[(table["group"] == STEP) & (table["verdict"] == "slower")]
+    for step in records(steps.sort_values("degradation_pct", ascending=False)):
+        own = table[_same(table, step) & (table["group"] != STEP) & (table["verdict"] == "slower")]
+        own = own.sort_values("share_of_loss", ascending=False).head(NAMED)
+        lead, beside = plain(step["member"]), beside_words(step)
+        if own.empty:
+            yield (
+                f"A step of {lead} takes {number(step['difference_ms'], 2)} ms longer {beside}; no operation is proven "
+                "to be the one."
+            )
+            continue
+        parts = [
+            f"{number(100 * row['share_of_loss'], 0)} % of it in {operation_words(row['group'])}"
+            for row in records(own)
+        ]
+        yield (
+            f"A step of {lead} takes {number(step['difference_ms'], 2)} ms longer {beside} "
+            f"({number(step['degradation_pct'])} % {interval(step['degradation_low'], step['degradation_high'])}): "
+            f"{listed(parts)}."
+        )
+
+
+def quality_words(results: Results) -> Iterator[str]:
+    """What to know of traces: what they cost, how exact they are, what was not compared."""
+    if len(results.iterations):
+        slower = results.iterations["slower"]
+        yield (
+            f"Traced steps take {_ratio(slower.min())} to {_ratio(slower.max())} times as long as usual ones right before "
+            "and after: they enter no rate, and losses come from the rounds of the study, not from here."
+        )
+    alignment = [
+        trace["alignment_us"]
+        for record in results.profiled
+        for trace in record.get("traces", ())
+        if "alignment_us" in trace
+    ]
+    if alignment:
+        yield f"The clocks of traces and heartbeats agree to {number(max(alignment), 1)} µs or better."
+    yield "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, or as outside of them."
+    failed = [record for record in results.profiled if record.get("status") == "failed"]
+    for record in failed:
+        yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
+    for record in results.profiled:
+        for trace in record.get("traces", ()):
+            if trace.get("reason"):
+                yield f"{trace['scene']} was not traced in {record['company']}/{record['launch']}: {trace['reason']}"
+
+
+def beside_words(row: Row) -> str:
+    """Beside whom, and under which partition."""
+    beside = f"beside {plain(row['mix'].partition('+')[2])}" if row["mix"] else "alone"
+    return beside if row["partition"] == UNMANAGED else f"{beside} under {row['partition']}"
+
+
+def scene_words(row: Row) -> str:
+    """Who, and beside whom."""
+    return f"{plain(row['member'])} {beside_words(row) if row['kind'] == 'corun' else 'alone'}"
+
+
+def _ratio(value: float) -> str:
+    return number(value, 2)
+
+
+def _same(table: pd.DataFrame, row: Row) -> "pd.Series[bool]":
+    same = pd.Series(data=True, index=table.index)
+    for name in ("mix", "partition", "member", "platform"):
+        same &= table[name] == row[name]
+    return same
+
+
+def _shown(effects: pd.DataFrame) -> pd.DataFrame:
+    order = effects.assign(whole=effects["group"] == STEP)
+    return order.sort_values(
+        ["member", "mix", "partition", "whole", "solo_ms"], ascending=[True, True, True, False, False]
+    )
+
+
+def _effect(row: Row) -> Row:
+    return {
+        **row,
+        "who": f"{plain(row['member'])} {beside_words(row)}",
+        "what": operation_words(row["group"]),
+        "interval": ""
+        if math.isnan(row["degradation_low"])
+        else interval(row["degradation_low"], row["degradation_high"]),
+        "difference": ""
+        if math.isnan(row["difference_low"])
+        else interval(row["difference_low"], row["difference_high"], 2),
+        "whole": row["group"] == STEP,
+    }
+
+
+def _largest(table: pd.DataFrame) -> dict[str, Any]:
+    """The largest rows of the leads alone."""
+    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
+    rows = alone.sort_values("shared_ms", ascending=False)
+    return {
+        "rows": [
+            {**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows.head(LISTED))
+        ],
+        "more": max(0, len(rows) - LISTED),
+    }
+
+
+def _ms_interval(row: Row) -> str:
+    return "" if math.isnan(row["shared_low"]) else interval(row["shared_low"], row["shared_high"], 3)
+
+
+def _iteration(row: Row) -> Row:
+    return {**row, "who": scene_words(row), "outliers_words": counted(int(row["outliers"]), "step")}
+
+
+def _waiting(row: Row) -> Row:
+    known = not math.isnan(row["waiting_low"])
+    ends = interval(100 * row["waiting_low"], 100 * row["waiting_high"]) if known else ""
+    return {**row, "who": scene_words(row), "interval": ends}
