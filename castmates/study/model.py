@@ -361,7 +361,8 @@ class Study(Written):
     def _of_real_programs(cls, profile: ProfileKeys | None, info: ValidationInfo) -> ProfileKeys | None:
         if profile is not None and info.data.get("platform") == "modelled":
             raise ValueError("no 'profile' in a study whose platform is modelled: nothing runs that could be traced")
-        if profile is not None and getattr(info.data.get("counters"), "profile", 0):
+        counters = info.data.get("counters")
+        if profile is not None and isinstance(counters, CounterKeys) and counters.profile:
             raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of blocks")
         return profile
 

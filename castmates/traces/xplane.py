@@ -8,15 +8,14 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+ONE, MANY = descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL, descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
 PACKAGE = "castmates.xplane"
 FILE = "castmates/xplane.proto"
-KINDS = {  # of protobuf's FieldDescriptorProto.Type
-    "double": 1,
-    "int64": 3,
-    "uint64": 4,
-    "string": 9,
-    "message": 11,
-    "bytes": 12,
+KINDS = {
+    "double": descriptor_pb2.FieldDescriptorProto.TYPE_DOUBLE,
+    "int64": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
+    "uint64": descriptor_pb2.FieldDescriptorProto.TYPE_UINT64,
+    "bytes": descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
 }
 MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {  # name -> field -> number, kind or message, repeated
     "Stat": {
@@ -67,8 +66,8 @@ def _pool() -> descriptor_pool.DescriptorPool:
     for name, fields in MESSAGES.items():
         own = file.message_type.add(name=name)
         for field, (number, kind, repeated) in fields.items():
-            entry = own.field.add(name=field, number=number, label=3 if repeated else 1)
-            entry.type = KINDS.get(kind, KINDS["message"])
+            entry = own.field.add(name=field, number=number, label=MANY if repeated else ONE)
+            entry.type = KINDS.get(kind, descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE)
             if kind not in KINDS:
                 entry.type_name = f".{PACKAGE}.{kind}"
     pool = descriptor_pool.DescriptorPool()

@@ -54,7 +54,8 @@ def _pairs(traces: Traces, member: str) -> pd.DataFrame:
     by = [*SAME, "scene", "kind", "mix", "partition"]
     sums = named.groupby([*by, "group"], as_index=False)["shared_ms"].sum()
     whole = traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]]
-    sums = pd.concat([sums, whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)], ignore_index=True)
+    whole = whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)
+    sums = pd.concat([pd.DataFrame(sums), whole], ignore_index=True)
     both = _scenes(traces)
     both = both[both["member"] == member]
     compared = both[_comparable(both)]

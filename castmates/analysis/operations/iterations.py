@@ -1,5 +1,7 @@
 """The steps of traces: how long, which ones stand out, which one stands for all, and what tracing costs."""
 
+from collections.abc import Hashable
+
 import numpy as np
 import pandas as pd
 
@@ -21,7 +23,7 @@ def iterations(steps: pd.DataFrame) -> pd.DataFrame:
     return table.assign(slower=table["mean_ms"] / table["usual_ms"])
 
 
-def _scene(key: tuple[str, ...], steps: pd.DataFrame) -> dict[str, object]:
+def _scene(key: tuple[Hashable, ...], steps: pd.DataFrame) -> dict[str, object]:
     ms = steps["duration_ns"].to_numpy(dtype=float) / MS
     middle = float(np.median(ms))
     away = np.abs(ms - middle)

@@ -45,8 +45,8 @@ def lacking(results: Results) -> str:
 def caption(_results: Results) -> str:
     """What stands below the figure."""
     return (
-        "From a step of the lead alone to one beside a neighbour, in ms: what each operation adds to it or takes from it. "
-        "The parts add up to the difference; lines at their ends are 95 % intervals between launches. "
+        "From a step of the lead alone to one beside a neighbour, in ms: what each operation adds or takes away. These "
+        "add up to the difference; lines at their ends are 95 % intervals between launches. "
     )
 
 

@@ -1,4 +1,4 @@
-"""What traces of steps show, in words: which operations a loss comes from, whether input is waited for, what it costs."""
+"""What traces of steps show, in words: which operations a loss comes from, and what tracing costs."""
 
 import math
 import re
@@ -77,8 +77,8 @@ def quality_words(results: Results) -> Iterator[str]:
     if len(results.iterations):
         slower = results.iterations["slower"]
         yield (
-            f"Traced steps take {_ratio(slower.min())} to {_ratio(slower.max())} times as long as usual ones right before "
-            "and after: they enter no rate, and losses come from the rounds of the study, not from here."
+            f"Traced steps take {number(slower.min(), 2)} to {number(slower.max(), 2)} times as long as usual ones "
+            "right before and after: they enter no rate, and the losses of the other sections come from the study's rounds."
         )
     alignment = [
         trace["alignment_us"]
@@ -88,7 +88,10 @@ def quality_words(results: Results) -> Iterator[str]:
     ]
     if alignment:
         yield f"The clocks of traces and heartbeats agree to {number(max(alignment), 1)} µs or better."
-    yield "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, or as outside of them."
+    yield (
+        "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
+        "or as outside of them."
+    )
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
         yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
@@ -107,10 +110,6 @@ def beside_words(row: Row) -> str:
 def scene_words(row: Row) -> str:
     """Who, and beside whom."""
     return f"{plain(row['member'])} {beside_words(row) if row['kind'] == 'corun' else 'alone'}"
-
-
-def _ratio(value: float) -> str:
-    return number(value, 2)
 
 
 def _same(table: pd.DataFrame, row: Row) -> "pd.Series[bool]":
