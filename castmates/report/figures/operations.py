@@ -86,9 +86,10 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     shown = table[table["verdict"].isin(["slower", "faster"])]["degradation_pct"].abs()
     limit = round_limit(float(shown.max()) if len(shown) else math.nan)
     words = key(set(table["verdict"]), results.margin, close=True)
+    words += f"; smaller operations than {LINES} of a program are in the CSV" if _too_many(table) else ""
     words += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
-    notes = small_print(PAGE, f"bars: share of the step alone, whose parts add up; {words}", results)
-    foot = 0.62 + NOTE * len(notes)
+    notes = small_print(PAGE, f"bars: share of the step alone; {words}", results)
+    foot = 0.72 + NOTE * len(notes)
     top = 0.05 + badge_room(caveat(results), PAGE)
     height = top + sum(HEAD + LINE * len(lines) for _, lines, _ in drawn) + foot
     figure, y = Figure(figsize=(PAGE, height)), height - top
@@ -98,8 +99,12 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
         _bars(bars, name, lines)
         wide = min(WIDEST, (PAGE - LEFT - BAR - GAP - 0.1) / len(beside))
         _cells(axes_at(figure, LEFT + BAR + GAP, y, wide * len(beside), LINE * len(lines)), lines, beside, limit)
-    colour_bar(axes_at(figure, PAGE * 0.2, foot - 0.46, PAGE * 0.6, 0.09), limit)
+    colour_bar(axes_at(figure, PAGE * 0.2, foot - 0.36, PAGE * 0.6, 0.09), limit)
     return finish(figure, notes, results)
+
+
+def _too_many(table: pd.DataFrame) -> bool:
+    return bool((table.groupby("member")["group"].nunique() > LINES + 1).any())
 
 
 def _lines(rows: pd.DataFrame) -> tuple[list[tuple[str, float, dict[str, Row]]], list[str]]:

@@ -77,7 +77,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     heights = [LINE * (len(each) + 2) for each in lines]
     count = fitting([HEAD + height for height in heights], around=1.0)
     more = len(found) - count
-    key = "grey: whole steps; red: longer than alone; blue: shorter"
+    key = "grey: whole steps, from their beginning at 0, which is not drawn; red: longer than alone; blue: shorter"
     key += f"; not drawn: {counted(more, 'pair')}; the CSV has all" if more else ""
     notes = small_print(PAGE, key, results)
     foot = 0.42 + NOTE * len(notes)

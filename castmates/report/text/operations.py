@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.operations.effects import STEP
+from castmates.analysis.operations.groups import SMALL
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
@@ -23,11 +24,16 @@ _WRITTEN = {"unattributed": "outside of operations"}
 def operation_words(group: str) -> str:
     """A group as people read it: `ranking/mlp/dense: MatMul, gradient`."""
     name, colon, type_ = group.rpartition(":")
-    if not colon or group.startswith("small: "):
-        return _WRITTEN.get(group, f"small {group.removeprefix('small: ')}" if colon else group)
+    if group.startswith(SMALL):
+        kinds = dict.fromkeys(group.removeprefix(SMALL).rsplit(" ", 1))  # an optimizer's are of the kind optimizer
+        return f"small operations ({', '.join(filter(None, kinds))})"
+    if not colon:
+        return _WRITTEN.get(group, group)
     backward = name.startswith("gradient_tape/")
-    scope = name.removeprefix("gradient_tape/").rpartition("/")[0]
+    scope, _, last = name.removeprefix("gradient_tape/").rpartition("/")
     what = _HOW.sub("", type_, count=1)
+    scope = scope.removesuffix(what).rstrip("/")
+    what = last if last.startswith(what) else what  # gradients by input and by weights differ in a number
     return f"{scope + ': ' if scope else ''}{what}{', gradient' if backward else ''}"
 
 
@@ -78,7 +84,7 @@ def quality_words(results: Results) -> Iterator[str]:
         slower = results.iterations["slower"]
         yield (
             f"Traced steps take {number(slower.min(), 2)} to {number(slower.max(), 2)} times as long as usual ones "
-            "right before and after: they enter no rate, and the losses of the other sections come from the study's rounds."
+            "right before and after: they enter no rate, and the losses elsewhere on this page come from the rounds."
         )
     alignment = [
         trace["alignment_us"]

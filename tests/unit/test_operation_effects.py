@@ -1,0 +1,82 @@
+"""Which operations lose how much: what was put in comes out, and chance is kept in bounds."""
+
+import numpy as np
+import pytest
+
+from castmates.analysis.operations.effects import STEP, estimate_operation_effects, refused
+from castmates.analysis.operations.groups import OTHERS
+from castmates.analysis.operations.pools import thread_pools
+from castmates.analysis.operations.summary import by_layer, by_type, summarise
+from castmates.analysis.operations.waiting import input_pipeline
+from castmates.results.columns.operations import OPERATION_TABLES
+from tests.unit.operations_maker import ALONE, LEFT, launches
+
+DENSE = "model/dense/MatMul:MatMul"
+GATHERS = "model/embed*/Gather:ResourceGather"
+LOSSES = {DENSE: 0.10, "model/embed_1/Gather:ResourceGather": 0.5, "model/embed_2/Gather:ResourceGather": 0.5}
+
+
+def effects(traces):
+    return estimate_operation_effects(traces, margin=0.02, level=0.05)
+
+
+def test_the_losses_that_were_put_in_come_out_and_add_up_to_the_steps():
+    table = effects(launches(6, LOSSES, np.random.default_rng(1), between=0.005)).set_index("group")
+    assert table.loc[DENSE, "ratio"] == pytest.approx(1.10, abs=0.01)
+    assert table.loc[GATHERS, "ratio"] == pytest.approx(1.50, abs=0.01), "lookups of two tables are one group"
+    assert set(table.index[table["verdict"] == "slower"]) == {DENSE, GATHERS, STEP}
+    step, parts = table.loc[STEP], table.drop(STEP)
+    for column in ("solo_ms", "ms", "difference_ms"):
+        assert parts[column].sum() == pytest.approx(step[column])
+    assert parts["share_of_loss"].sum() == pytest.approx(1)
+    assert table.loc[GATHERS, "share_of_loss"] == pytest.approx(0.2 / 0.6, abs=0.05)
+    assert table.loc["unattributed", "solo_ms"] == pytest.approx(LEFT)
+    assert OTHERS in table.index, "what takes less than a hundredth of a step is put together"
+    assert table.loc[DENSE, "ratio_low"] < 1.10 < table.loc[DENSE, "ratio_high"]
+
+
+def test_intervals_need_three_launches():
+    table = effects(launches(2, LOSSES, np.random.default_rng(1)))
+    assert set(table["verdict"]) == {"too few blocks"}
+
+
+def test_traces_of_another_graph_are_not_compared():
+    other = {name.replace("MatMul:MatMul", "Fused:_FusedMatMul"): ms for name, ms in ALONE.items()}
+    traces = launches(3, {}, np.random.default_rng(1), beside=other)
+    assert effects(traces).empty
+    assert refused(traces) == [
+        "lead@0 runs another graph, or with other threads, in corun:m than alone: these traces are not compared."
+    ]
+    threads = launches(3, {}, np.random.default_rng(1))
+    threads.steps.loc[threads.steps["kind"] == "corun", "threads_intra"] = 2
+    assert effects(threads).empty
+
+
+def test_all_tables_have_the_columns_of_the_data_contract():
+    traces = launches(3, LOSSES, np.random.default_rng(1))
+    made = {
+        "operation_effects": effects(traces),
+        "operation_summary": summarise(traces),
+        "operation_types": by_type(traces),
+        "operation_layers": by_layer(traces),
+        "input_pipeline": input_pipeline(traces),
+        "thread_pools": thread_pools(traces),
+    }
+    for name, table in made.items():
+        assert set(OPERATION_TABLES[name]) <= set(table.columns), name
+    solo = made["operation_summary"].query("kind == 'solo'")
+    assert solo["share"].sum() == pytest.approx(1)
+    assert solo["calls"].max() == pytest.approx(1)
+    whole = made["operation_layers"].query("kind == 'solo' and layer == 'model'")
+    assert whole["shared_ms"].sum() == pytest.approx(sum(ALONE.values()), rel=0.05)
+    assert set(made["input_pipeline"]["verdict"]) == {"compute-bound"}
+
+
+@pytest.mark.simulation
+def test_where_nothing_loses_hardly_any_study_finds_a_loss():
+    found = 0
+    studies = 400
+    for seed in range(studies):
+        table = effects(launches(4, {}, np.random.default_rng(seed)))
+        found += bool(table.loc[table["group"] != STEP, "verdict"].isin(["slower", "faster"]).any())
+    assert found <= 0.05 * studies + 3 * np.sqrt(0.05 * 0.95 * studies), f"{found} of {studies}"
