@@ -28,19 +28,11 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
+from castmates.results.columns import operations
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
-from castmates.results.columns.operations import (
-    INPUT_PIPELINE,
-    ITERATIONS,
-    OPERATION_EFFECTS,
-    OPERATION_LAYERS,
-    OPERATION_SUMMARY,
-    OPERATION_TYPES,
-    THREAD_POOLS,
-)
 from castmates.results.columns.partitions import CURVES, KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.services import LOADS, SERVICES
@@ -144,19 +136,19 @@ class Results:
     """The sensitivity and the pressure of each workload, by its bubbles and reporters."""
     curves: StudyTable = StudyTable("curves", CURVES, later=True)
     """Of an adaptive study, what was measured of each curve, and what is interpolated between."""
-    operation_effects: StudyTable = StudyTable("operation_effects", OPERATION_EFFECTS, later=True)
+    operation_effects: StudyTable = StudyTable("operation_effects", operations.OPERATION_EFFECTS, later=True)
     """Which groups of operations take how much longer beside others."""
-    operation_summary: StudyTable = StudyTable("operation_summary", OPERATION_SUMMARY, later=True)
+    operation_summary: StudyTable = StudyTable("operation_summary", operations.OPERATION_SUMMARY, later=True)
     """What each operation takes of a step in each scene."""
-    operation_types: StudyTable = StudyTable("operation_types", OPERATION_TYPES, later=True)
+    operation_types: StudyTable = StudyTable("operation_types", operations.OPERATION_TYPES, later=True)
     """The same by type."""
-    operation_layers: StudyTable = StudyTable("operation_layers", OPERATION_LAYERS, later=True)
+    operation_layers: StudyTable = StudyTable("operation_layers", operations.OPERATION_LAYERS, later=True)
     """The same by scope, at every depth."""
-    iterations: StudyTable = StudyTable("iterations", ITERATIONS, later=True)
+    iterations: StudyTable = StudyTable("iterations", operations.ITERATIONS, later=True)
     """The traced steps of each scene."""
-    input_pipeline: StudyTable = StudyTable("input_pipeline", INPUT_PIPELINE, later=True)
+    input_pipeline: StudyTable = StudyTable("input_pipeline", operations.INPUT_PIPELINE, later=True)
     """Whether steps wait for their input."""
-    thread_pools: StudyTable = StudyTable("thread_pools", THREAD_POOLS, later=True)
+    thread_pools: StudyTable = StudyTable("thread_pools", operations.THREAD_POOLS, later=True)
     """How busy the threads of each pool are."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added

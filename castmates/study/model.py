@@ -26,7 +26,7 @@ from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.predict_keys import PredictKeys
-from castmates.study.profile_keys import ProfileKeys
+from castmates.study.profile_keys import ProfileKeys, traceable
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.written import Amount, Name, Option, OptionName, Package, Written, bytes_of
@@ -331,9 +331,7 @@ class Study(Written):
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
     place: PlaceKeys = PlaceKeys()
     profile: ProfileKeys | None = Field(
-        default=None,
-        description="launches apart from all others, in which steps of the leads are traced, operation by operation "
-        "(docs/operations.md); none if left out",
+        default=None, description="further launches, in which operations of the leads are traced (docs/operations.md)"
     )
     predict: PredictKeys | None = Field(
         default=None,
@@ -358,13 +356,8 @@ class Study(Written):
 
     @field_validator("profile")
     @classmethod
-    def _of_real_programs(cls, profile: ProfileKeys | None, info: ValidationInfo) -> ProfileKeys | None:
-        if profile is not None and info.data.get("platform") == "modelled":
-            raise ValueError("no 'profile' in a study whose platform is modelled: nothing runs that could be traced")
-        counters = info.data.get("counters")
-        if profile is not None and isinstance(counters, CounterKeys) and counters.profile:
-            raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of blocks")
-        return profile
+    def _can_be_traced(cls, profile: ProfileKeys | None, info: ValidationInfo) -> ProfileKeys | None:
+        return None if profile is None else traceable(profile, info.data)
 
     @field_validator("machines")
     @classmethod

@@ -1,9 +1,11 @@
 """The key `profile` of a study: launches apart from all others, in which steps of the leads are traced."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from castmates.study.counter_keys import CounterKeys
 from castmates.study.written import Amount, Written
 
 FEWEST_FOR_INTERVALS = 3  # launches
@@ -31,3 +33,13 @@ class ProfileKeys(Written):
         default=["solo", "corun"],
         description="kinds of scenes that are traced: the lead alone, and beside its antagonists",
     )
+
+
+def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:
+    """The keys, in a study (what is known of it) whose leads run, and are not profiled in their blocks too."""
+    if study.get("platform") == "modelled":
+        raise ValueError("no 'profile' in a study whose platform is modelled: nothing runs that could be traced")
+    counters = study.get("counters")
+    if isinstance(counters, CounterKeys) and counters.profile:
+        raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of blocks")
+    return keys

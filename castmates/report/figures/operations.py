@@ -20,7 +20,7 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, number, plain
+from castmates.report.text.words import counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
 LINES = 16  # operations of a lead that are drawn
@@ -50,11 +50,10 @@ def lacking(results: Results) -> str:
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
-    launches = results.operation_effects["launches"].max()
     return (
         "What each operation takes of a step of the lead alone (bars), and what it loses beside each neighbour, in per "
-        f"cent of its speed alone (cells), from traced steps of {counted(int(launches), 'launch')}: 95 % intervals "
-        "between launches; bold: proven (Holm's adjustment over all operations). "
+        f"cent of its speed alone (cells), from traced steps, with 95 % t intervals between launches "
+        f"({units(results.operation_effects['launches'])}). Bold: proven, adjusted over all operations. "
     )
 
 

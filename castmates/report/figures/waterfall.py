@@ -19,7 +19,7 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
-from castmates.report.text.words import counted, number, plain
+from castmates.report.text.words import counted, number, plain, units
 
 PARTS = 9  # operations that a panel names; the others are one part
 BESIDE = 2  # neighbours of a lead: those that cost most
@@ -39,14 +39,17 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    return operations.lacking(results)
+    if operations.lacking(results):
+        return f"No step of the study {results.name} was traced alone and beside others (docs/operations.md)."
+    return ""
 
 
-def caption(_results: Results) -> str:
+def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
         "From a step of the lead alone to one beside a neighbour, in ms: what each operation adds or takes away. These "
-        "add up to the difference; lines at their ends are 95 % intervals between launches. "
+        "add up to the difference. Lines at their ends: 95 % t intervals between launches "
+        f"({units(results.operation_effects['launches'])}). "
     )
 
 

@@ -141,12 +141,13 @@ def _comments(module: str) -> dict[str, dict[str, str]]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     }
-    return {
-        node.target.id: {
-            str(key.value): lines[key.lineno]
-            for key in node.value.keys
-            if isinstance(key, ast.Constant) and key.lineno in lines
-        }
-        for node in ast.parse(source).body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict)
-    }
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict):
+            own = found[node.target.id] = {}
+            for key, value in zip(node.value.keys, node.value.values, strict=True):
+                if key is None and isinstance(value, ast.Name):  # the columns of another contract: **_SCENE
+                    own |= found[value.id]
+                elif isinstance(key, ast.Constant) and key.lineno in lines:
+                    own[str(key.value)] = lines[key.lineno]
+    return found
