@@ -34,6 +34,15 @@ def identity_of(launch: Block) -> str:
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
+def traces_of(launch: Block) -> int:
+    """How many traces a profile launch takes."""
+    profiling, company = launch.design.profiling, launch.company
+    if profiling is None:
+        return 0
+    scenes = [each for each in company.scenes if each.kind in profiling.scenes and company.lead.name in each.active]
+    return profiling.times * len(scenes)
+
+
 def cannot_be_profiled(study: Study, companies: Sequence[Company]) -> list[str]:
     """The leads that a study with the key `profile` wants traced, and that cannot be."""
     if study.profile is None:

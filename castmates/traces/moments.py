@@ -6,6 +6,7 @@ nothing counts, add up to the step.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,23 @@ def shared(threads: Threads, step_begin: Ints, step_end: Ints) -> Floats:
         np.add.at(called, threads.parent[inner], whole[inner])
         found += np.where(own, whole - called, 0.0)
         free &= running == 0
+    return found
+
+
+def shared_by_parts(threads: Threads, step_begin: Ints, step_end: Ints, at_once: int = 500_000) -> Floats:
+    """The same, some steps at a time, so that no more than about so many events are in memory several times."""
+    found = np.zeros(len(threads.begin))
+    steps = len(step_begin)
+    parts = max(1, min(steps, -(-len(threads.begin) // at_once)))
+    for first, last in pairwise(np.linspace(0, steps, parts + 1).astype(np.int64).tolist()):
+        own_begin, own_end = step_begin[first:last], step_end[first:last]
+        if not len(own_begin):
+            continue
+        there = np.flatnonzero((threads.end > own_begin[0]) & (threads.begin < own_end[-1]))
+        place = np.full(len(threads.begin) + 1, NOBODY, np.int64)  # one more, for the parent of those who have none
+        place[there] = np.arange(len(there))
+        part = Threads(threads.begin[there], threads.end[there], place[threads.parent[there]], threads.level[there])
+        found[there] += shared(part, own_begin, own_end)
     return found
 
 

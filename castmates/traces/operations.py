@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, Place, place_of
 from castmates.errors import CastmatesError
-from castmates.traces.moments import Threads, shared
+from castmates.traces.moments import Threads, shared_by_parts
 from castmates.traces.nesting import NOBODY, in_order, nested, own
 from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import Line, Plane, Space
@@ -138,21 +138,21 @@ class _Reading:
     def trace(self) -> Trace:
         """All threads together."""
         operations = list(self.operations)
-        parts = [self._nested(number, part) for number, part in enumerate(self._parts)]
+        count = len(self._parts)
+        parts = [self._nested(number, self._parts.pop(0)) for number in range(count)]  # large: each is let go of
         sizes = np.array([len(part[0]) for part in parts])
         first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the place of each thread's first call
-        operation, thread, begin, end, own_ps, parent = (
-            np.concatenate([part[number] for part in parts]) for number in range(6)
-        )
+        columns = []
+        for _ in range(6):
+            columns.append(np.concatenate([part.pop(0) for part in parts]))
+        operation, thread, begin, end, own_ps, parent = columns
         parent = np.where(parent == NOBODY, NOBODY, parent + first)
         levels = np.array([one.level for one in operations], np.int64)[operation]
-        threads = Threads(begin, end, parent, levels)
-        divided = shared(threads, self.step_begin, self.step_end)
-        step = self._step_of(begin)
-        calls = Calls(operation, thread, step, begin, end, own_ps, divided, parent)
+        divided = shared_by_parts(Threads(begin, end, parent, levels), self.step_begin, self.step_end)
+        calls = Calls(operation, thread, self._step_of(begin), begin, end, own_ps, divided, parent)
         return Trace(self.origin_ns, self.step_begin, self.step_end, operations, self.threads, calls)
 
-    def _nested(self, thread: int, part: tuple[Ints, Ints, Ints]) -> tuple[Ints, ...]:
+    def _nested(self, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:
         """A thread's calls that lie in steps, at least with a part."""
         operation, begin, end = part
         before = np.searchsorted(self.step_begin, end, "left") - 1  # the last step that begins before it ends
@@ -161,7 +161,7 @@ class _Reading:
         order = in_order(begin, end)
         operation, begin, end = operation[order], begin[order], end[order]
         parent, end = nested(begin, end)
-        return operation, np.full(len(begin), thread, np.int64), begin, end, own(begin, end, parent), parent
+        return [operation, np.full(len(begin), thread, np.int64), begin, end, own(begin, end, parent), parent]
 
     def _step_of(self, begin: Ints) -> Ints:
         step = np.searchsorted(self.step_begin, begin, "right") - 1

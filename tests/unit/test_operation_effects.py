@@ -5,11 +5,10 @@ import pytest
 
 from castmates.analysis.operations.effects import STEP, estimate_operation_effects, refused
 from castmates.analysis.operations.groups import OTHERS
-from castmates.analysis.operations.pools import thread_pools
-from castmates.analysis.operations.summary import by_layer, by_type, summarise
-from castmates.analysis.operations.waiting import input_pipeline
+from castmates.analysis.operations.summary import summarise
 from castmates.results.columns.operations import OPERATION_TABLES
-from tests.unit.operations_maker import ALONE, LEFT, launches
+from tests.unit.operations_maker import ALONE, LEFT, drawn, launches, tables
+from tests.unit.printed_intervals import assert_told
 
 DENSE = "model/dense/MatMul:MatMul"
 GATHERS = "model/embed*/Gather:ResourceGather"
@@ -53,15 +52,7 @@ def test_traces_of_another_graph_are_not_compared():
 
 
 def test_all_tables_have_the_columns_of_the_data_contract():
-    traces = launches(3, LOSSES, np.random.default_rng(1))
-    made = {
-        "operation_effects": effects(traces),
-        "operation_summary": summarise(traces),
-        "operation_types": by_type(traces),
-        "operation_layers": by_layer(traces),
-        "input_pipeline": input_pipeline(traces),
-        "thread_pools": thread_pools(traces),
-    }
+    made = tables(launches(3, LOSSES, np.random.default_rng(1)))
     for name, table in made.items():
         assert set(OPERATION_TABLES[name]) <= set(table.columns), name
     solo = made["operation_summary"].query("kind == 'solo'")
@@ -75,8 +66,24 @@ def test_all_tables_have_the_columns_of_the_data_contract():
 @pytest.mark.simulation
 def test_where_nothing_loses_hardly_any_study_finds_a_loss():
     found = 0
-    studies = 400
+    studies = 300
     for seed in range(studies):
-        table = effects(launches(4, {}, np.random.default_rng(seed)))
+        table = effects(drawn(4, {}, np.random.default_rng(seed)))
         found += bool(table.loc[table["group"] != STEP, "verdict"].isin(["slower", "faster"]).any())
     assert found <= 0.05 * studies + 3 * np.sqrt(0.05 * 0.95 * studies), f"{found} of {studies}"
+
+
+@pytest.mark.simulation
+def test_intervals_between_launches_hold_the_truth():
+    inside = {"ratio_low": [], "difference_low": [], "shared_low": []}
+    for seed in range(500):
+        traces = drawn(4, LOSSES, np.random.default_rng(seed))
+        row = effects(traces).set_index("group").loc[DENSE]
+        inside["ratio_low"].append(row["ratio_low"] < 1.1 < row["ratio_high"])
+        more = 4.0 * (1.1 * np.exp((0.02**2 + 0.01**2) / 2) - np.exp(0.01**2 / 2))  # the mean of what is drawn
+        inside["difference_low"].append(row["difference_low"] < more < row["difference_high"])
+        alone = summarise(traces).query("kind == 'solo' and operation == 'model/dense/MatMul'").iloc[0]
+        inside["shared_low"].append(alone["shared_low"] < 4.0 * np.exp(0.01**2 / 2) < alone["shared_high"])
+    for column, held in inside.items():
+        table = "operation_summary" if column == "shared_low" else "operation_effects"
+        assert_told(table, column, float(np.mean(held)))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.traces import xspace
+from castmates.traces.moments import Threads, shared, shared_by_parts
 from castmates.traces.operations import OUTSIDE, STEP, identity, read_trace
 from castmates.traces.operations import operation_of as operation
 from castmates.workloads.tfmodels.xspace import rolled
@@ -140,6 +141,17 @@ def problem_of(file):
     except CastmatesError as problem:
         return str(problem)
     return ""
+
+
+def test_steps_that_are_divided_some_at_a_time_come_to_the_same(tmp_path):
+    dice = np.random.default_rng(1)
+    steps = [(10 * place, 10 * place + 10, STEP) for place in range(30)]
+    events = [(begin, begin + int(dice.integers(1, 40)), NAMES[begin % 4]) for begin in dice.integers(0, 300, 200).tolist()]
+    trace = read_trace(write_trace(tmp_path / "x.pb", {"python": steps, "a": events[:120], "b": events[120:]}))
+    levels = np.array([one.level for one in trace.operations])[trace.calls.operation]
+    threads = Threads(trace.calls.begin_ps, trace.calls.end_ps, trace.calls.parent, levels)
+    parts = shared_by_parts(threads, trace.step_begin_ps, trace.step_end_ps, at_once=20)
+    assert parts == pytest.approx(shared(threads, trace.step_begin_ps, trace.step_end_ps))
 
 
 @settings(deadline=None)

@@ -18,12 +18,16 @@ def trace_bytes(threads: Mapping[str, Iterable[Event]], began_ns: int = 0, line_
             key = names.setdefault(name, len(names) + 1)
             line.events.add(metadata_id=key, offset_ps=begin, duration_ps=end - begin)
         lines.append(line.SerializeToString())
-    entries = [
-        xplane.message("EventEntry")(key=key, value={"id": key, "name": name.encode()}).SerializeToString()
-        for name, key in names.items()
-    ]
-    host = _plane(b"/host:CPU", lines, entries)
+    host = plane(b"/host:CPU", lines, event_names(names))
     return host + (_task(began_ns) if began_ns else b"")
+
+
+def event_names(names: Iterable[str]) -> list[bytes]:
+    """The names of events, numbered from 1."""
+    return [
+        xplane.message("EventEntry")(key=key, value={"id": key, "name": name.encode()}).SerializeToString()
+        for key, name in enumerate(names, start=1)
+    ]
 
 
 def write_trace(path: Path, threads: Mapping[str, Iterable[Event]], began_ns: int = 0, line_ns: int = 0) -> Path:
@@ -35,15 +39,17 @@ def write_trace(path: Path, threads: Mapping[str, Iterable[Event]], began_ns: in
 def _task(began_ns: int) -> bytes:
     name = xplane.message("StatEntry")(key=1, value={"id": 1, "name": b"profile_start_time"}).SerializeToString()
     stat = xplane.message("Stat")(metadata_id=1, uint64_value=began_ns).SerializeToString()
-    return _field(1, _field(2, b"Task Environment") + _field(5, name) + _field(6, stat))
+    return field(1, field(2, b"Task Environment") + field(5, name) + field(6, stat))
 
 
-def _plane(name: bytes, lines: Iterable[bytes], entries: Iterable[bytes]) -> bytes:
-    parts = [_field(2, name), *(_field(3, line) for line in lines), *(_field(4, entry) for entry in entries)]
-    return _field(1, b"".join(parts))
+def plane(name: bytes, lines: Iterable[bytes], entries: Iterable[bytes]) -> bytes:
+    """A plane as a field of a trace."""
+    parts = [field(2, name), *(field(3, line) for line in lines), *(field(4, entry) for entry in entries)]
+    return field(1, b"".join(parts))
 
 
-def _field(number: int, content: bytes) -> bytes:
+def field(number: int, content: bytes) -> bytes:
+    """A field with a length."""
     return bytes([number << 3 | 2]) + _varint(len(content)) + content
 
 

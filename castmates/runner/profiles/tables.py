@@ -15,6 +15,7 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.taken import Taken
 from castmates.traces.operations import OUTSIDE, Ints, Trace
 
+AT_ONCE = 500_000  # rows that are in memory as a table
 NAMES = pa.dictionary(pa.int32(), pa.string())
 TYPES = {"str": NAMES, "int64": pa.int64(), "Int64": pa.int64(), "float64": pa.float64()}
 
@@ -102,18 +103,19 @@ def _unattributed_ns(trace: Trace) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def write_operations(aligned: Iterator[Aligned], file: Path) -> None:
-    """Write rows of `operations`, one trace after the other."""
+    """Write rows of `operations`, one trace after the other, some rows at a time."""
     schema = pa.schema([pa.field(name, TYPES[kind]) for name, kind in OPERATIONS.items()])
     with ParquetWriter(file, schema, compression="zstd") as writer:
         for one in aligned:
-            writer.write_table(_operations(one, schema))
+            for first in range(0, len(one.trace.calls.begin_ps), AT_ONCE):
+                writer.write_table(_operations(one, slice(first, first + AT_ONCE), schema))
 
 
-def _operations(aligned: Aligned, schema: pa.Schema) -> pa.Table:
+def _operations(aligned: Aligned, rows: slice, schema: pa.Schema) -> pa.Table:
     trace, calls = aligned.trace, aligned.trace.calls
-    count = len(calls.begin_ps)
-    begin, end = aligned.steady_ns(calls.begin_ps), aligned.steady_ns(calls.end_ps)
-    heartbeat = np.where(calls.step == OUTSIDE, 0, aligned.taken.first_step + calls.step + 1)
+    begin, end = aligned.steady_ns(calls.begin_ps[rows]), aligned.steady_ns(calls.end_ps[rows])
+    operation, step = calls.operation[rows], calls.step[rows]
+    heartbeat = np.where(step == OUTSIDE, 0, aligned.taken.first_step + step + 1)
     named = {
         "operation": [one.name for one in trace.operations],
         "type": [one.type for one in trace.operations],
@@ -122,18 +124,18 @@ def _operations(aligned: Aligned, schema: pa.Schema) -> pa.Table:
         "direction": [one.place.direction for one in trace.operations],
     }
     columns: dict[str, Any] = {
-        "step": calls.step,
-        "heartbeat": pa.array(heartbeat, pa.int64(), mask=calls.step == OUTSIDE),
-        **{name: _dictionary(calls.operation, values) for name, values in named.items()},
-        "thread": _dictionary(calls.thread, trace.threads),
+        "step": step,
+        "heartbeat": pa.array(heartbeat, pa.int64(), mask=step == OUTSIDE),
+        **{name: _dictionary(operation, values) for name, values in named.items()},
+        "thread": _dictionary(calls.thread[rows], trace.threads),
         "begin_ns": begin,
         "duration_ns": end - begin,
-        "own_ns": calls.own_ps // 1000,
-        "shared_ns": calls.shared_ps / 1e3,
-        "parent": calls.parent,
+        "own_ns": calls.own_ps[rows] // 1000,
+        "shared_ns": calls.shared_ps[rows] / 1e3,
+        "parent": calls.parent[rows],
     }
+    same = np.zeros(len(begin), np.int64)
     for name, value in aligned.common.items():
-        same = np.zeros(count, np.int64)
         columns[name] = _dictionary(same, [value]) if isinstance(value, str) else same + value
     return pa.table({name: columns[name] for name in OPERATIONS}, schema=schema)
 
