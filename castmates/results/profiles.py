@@ -1,6 +1,6 @@
 """Reads what profile launches left."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,16 @@ def measured_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
 def profile_records(plan: Plan, folder: StudyFolder) -> list[dict[str, Any]]:
     """What each of them records of itself."""
     return [read_json(folder.profile(path) / PROFILE_RECORD) for path in measured_profiles(plan, folder)]
+
+
+def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
+    """Discard profile launches that failed, or lack a trace, so that the next sweep makes them anew; yield why, where."""
+    for file in sorted(folder.profiles.glob(f"*/*/{PROFILE_RECORD}")):
+        record = read_json(file)
+        traces = [trace["reason"] for trace in record.get("traces", ()) if trace.get("reason")]
+        if record.get("status") != "measured" or traces:
+            file.unlink()
+            yield str(record.get("reason") or next(iter(traces), "no record of a profile launch")), file.parent
 
 
 def read_profile(place: Path) -> "tuple[pd.DataFrame, pd.DataFrame]":
