@@ -19,9 +19,20 @@ def measured_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
     return [each.path for each in plan.profiles if (folder.profile(each.path) / PROFILE_RECORD).is_file()]
 
 
+def missing_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
+    """The paths of those that are still to be made."""
+    there = set(measured_profiles(plan, folder))
+    return [each.path for each in plan.profiles if each.path not in there]
+
+
+def read_record(folder: StudyFolder, path: str) -> dict[str, Any]:
+    """What a profile launch records of itself; nothing where it is not there."""
+    return read_json(folder.profile(path) / PROFILE_RECORD)
+
+
 def profile_records(plan: Plan, folder: StudyFolder) -> list[dict[str, Any]]:
     """What each of them records of itself."""
-    return [read_json(folder.profile(path) / PROFILE_RECORD) for path in measured_profiles(plan, folder)]
+    return [read_record(folder, path) for path in measured_profiles(plan, folder)]
 
 
 def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:

@@ -12,6 +12,7 @@ from castmates.analysis.operations.groups import SMALL
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
+from castmates.study.profile_launches import cannot_be_profiled
 from castmates.study.spec import UNMANAGED
 
 NAMED = 3  # operations that a sentence names
@@ -98,6 +99,8 @@ def quality_words(results: Results) -> Iterator[str]:
         "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
         "or as outside of them."
     )
+    if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan.companies)):
+        yield f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
         yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
