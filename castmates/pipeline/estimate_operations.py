@@ -8,6 +8,7 @@ import pandas as pd
 
 from castmates.analysis.operations.effects import estimate_operation_effects
 from castmates.analysis.operations.iterations import iterations
+from castmates.analysis.operations.memory import memory_use
 from castmates.analysis.operations.per_trace import Traces, per_trace
 from castmates.analysis.operations.pools import thread_pools
 from castmates.analysis.operations.summary import by_layer, by_type, summarise
@@ -16,17 +17,18 @@ from castmates.files import make_folder
 from castmates.results.columns.operations import OPERATION_TABLES
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.profiles import measured_profiles, read_profile
+from castmates.results.profiles import Profile, measured_profiles, read_profile
 from castmates.results.tables import write_table
 from castmates.study.spec import Plan
 
 
 def write_tables(plan: Plan, folder: StudyFolder, margin: float, level: float, output: Path) -> None:
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
-    steps, traces = [], []
-    for calls, own_steps in _launches(plan, folder):
-        traces.append(per_trace(calls, own_steps))
-        steps.append(own_steps)
+    steps, traces, memory = [], [], []
+    for profile in _launches(plan, folder):
+        traces.append(per_trace(profile.calls, profile.steps))
+        steps.append(profile.steps)
+        memory.append(profile.memory)
     tables: dict[str, Callable[[], pd.DataFrame]] = {}
     if traces:
         every, all_steps = Traces.together(traces), pd.concat(steps, ignore_index=True)
@@ -38,6 +40,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, level: float, o
             "iterations": lambda: iterations(all_steps),
             "input_pipeline": lambda: input_pipeline(every),
             "thread_pools": lambda: thread_pools(every),
+            "memory_use": lambda: memory_use(pd.concat(memory, ignore_index=True), all_steps),
         }
     make_folder(output)
     made = output / ".new-operations"  # all of them, or none
@@ -53,8 +56,8 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, level: float, o
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _launches(plan: Plan, folder: StudyFolder) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+def _launches(plan: Plan, folder: StudyFolder) -> Iterator[Profile]:
     for path in measured_profiles(plan, folder):
-        calls, steps = read_profile(folder.profile(path))
-        if len(steps):
-            yield calls, steps
+        profile = read_profile(folder.profile(path))
+        if len(profile.steps):
+            yield profile

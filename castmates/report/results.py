@@ -150,6 +150,8 @@ class Results:
     """Whether steps wait for their input."""
     thread_pools: StudyTable = StudyTable("thread_pools", operations.THREAD_POOLS, later=True)
     """How busy the threads of each pool are."""
+    memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
+    """What TensorFlow's allocators give out in a step, and for which operations."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 

@@ -1,11 +1,12 @@
 """Reads what profile launches left."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.operations import OPERATIONS, PROFILE_RECORD, PROFILED_STEPS
+from castmates.results.columns.operations import PROFILE_RECORD, PROFILE_TABLES
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
 from castmates.study.spec import Plan
@@ -45,11 +46,18 @@ def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
             yield str(record.get("reason") or next(iter(traces), "no record of a profile launch")), file.parent
 
 
-def read_profile(place: Path) -> "tuple[pd.DataFrame, pd.DataFrame]":
-    """The calls and the steps of one profile launch; names come as categories."""
-    return _read(place / "operations.parquet", list(OPERATIONS)), _read(
-        place / "profiled_steps.parquet", list(PROFILED_STEPS)
-    )
+@dataclass(frozen=True)
+class Profile:
+    """The tables of one profile launch; names of calls come as categories."""
+
+    calls: "pd.DataFrame"
+    steps: "pd.DataFrame"
+    memory: "pd.DataFrame"
+
+
+def read_profile(place: Path) -> Profile:
+    """Read them."""
+    return Profile(*(_read(place / f"{name}.parquet", list(columns)) for name, columns in PROFILE_TABLES.items()))
 
 
 def _read(file: Path, columns: Sequence[str]) -> "pd.DataFrame":

@@ -62,6 +62,7 @@ class Trace:
     """What a trace shows of a job's steps."""
 
     origin_ns: int  # CLOCK_REALTIME: where picoseconds begin
+    first_ns: int  # the same on the trace's lines, which may count from the beginning of the profile
     step_begin_ps: Ints
     step_end_ps: Ints
     operations: list[Operation]
@@ -149,8 +150,8 @@ class _Reading:
         parent = np.where(parent == NOBODY, NOBODY, parent + first)
         levels = np.array([one.level for one in operations], np.int64)[operation]
         divided = shared_by_parts(Threads(begin, end, parent, levels), self.step_begin, self.step_end)
-        calls = Calls(operation, thread, self._step_of(begin), begin, end, own_ps, divided, parent)
-        return Trace(self.origin_ns, self.step_begin, self.step_end, operations, self.threads, calls)
+        calls = Calls(operation, thread, step_of(begin, self.step_begin, self.step_end), begin, end, own_ps, divided, parent)
+        return Trace(self.origin_ns, self._first_ns, self.step_begin, self.step_end, operations, self.threads, calls)
 
     def _nested(self, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:
         """A thread's calls that lie in steps, at least with a part."""
@@ -162,11 +163,6 @@ class _Reading:
         operation, begin, end = operation[order], begin[order], end[order]
         parent, end = nested(begin, end)
         return [operation, np.full(len(begin), thread, np.int64), begin, end, own(begin, end, parent), parent]
-
-    def _step_of(self, begin: Ints) -> Ints:
-        step = np.searchsorted(self.step_begin, begin, "right") - 1
-        inside = (step >= 0) & (begin < self.step_end[np.maximum(step, 0)])
-        return np.where(inside, step, OUTSIDE)
 
 
 class _Lookup:
@@ -182,6 +178,13 @@ class _Lookup:
             return np.full(len(numbers), OUTSIDE, np.int64)
         at = np.minimum(np.searchsorted(self._numbers, numbers), len(self._numbers) - 1)
         return np.where(self._numbers[at] == numbers, self._places[at], OUTSIDE)
+
+
+def step_of(moments: Ints, step_begin: Ints, step_end: Ints) -> Ints:
+    """The step in which each moment lies, from 0; -1 outside of steps."""
+    step = np.searchsorted(step_begin, moments, "right") - 1
+    inside = (step >= 0) & (moments < step_end[np.maximum(step, 0)])
+    return np.where(inside, step, OUTSIDE)
 
 
 @cache

@@ -16,6 +16,7 @@ from castmates.study.profile_launches import cannot_be_profiled
 from castmates.study.spec import UNMANAGED
 
 NAMED = 3  # operations that a sentence names
+MOST_MEMORY = 5  # operations of a scene in the table of memory
 LISTED = 40  # rows of a table on the page; the CSV has all
 Row = Mapping[str, Any]
 _HOW = re.compile(r"_?(Mkl)?(Native)?_?")
@@ -50,6 +51,7 @@ def context(results: Results) -> dict[str, Any]:
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
         "iterations": [_iteration(row) for row in records(results.iterations)],
         "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "memory": [{**row, "who": scene_words(row)} for row in records(_memory(results.memory_use))],
         "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
     }
 
@@ -160,6 +162,11 @@ def _largest(table: pd.DataFrame) -> dict[str, Any]:
         ],
         "more": max(0, len(rows) - LISTED),
     }
+
+
+def _memory(table: pd.DataFrame) -> pd.DataFrame:
+    """The sums of each scene, and below each the operations that are given most."""
+    return table.groupby(["scene", "member", "platform", "allocator"], sort=False).head(1 + MOST_MEMORY)
 
 
 def _ms_interval(row: Row) -> str:

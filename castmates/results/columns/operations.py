@@ -59,7 +59,28 @@ PROFILED_STEPS: Columns = {
     "platform": "str",
 }
 
-PROFILE_TABLES: Mapping[str, Columns] = {"operations": OPERATIONS, "profiled_steps": PROFILED_STEPS}
+# profiles/<company>/<n>/memory.parquet: a row per piece of memory that an allocator of TensorFlow gave out or took back.
+MEMORY: Columns = {
+    "study": "str",
+    "company": "str",
+    "launch": "int64",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "repetition": "int64",
+    "step": "int64",  # of the trace, from 0; -1 outside of steps
+    "at_ns": "int64",  # CLOCK_MONOTONIC
+    "change": "int64",  # bytes; negative where memory was given back
+    "in_use": "int64",  # bytes of its allocator, right after
+    "peak": "int64",  # the same at most, since the job's start
+    "allocator": "str",  # those that TensorFlow traces: on a CPU that of oneDNN
+    "operation": "str",  # for which it was; "" where that is not known
+    "platform": "str",
+}
+
+PROFILE_TABLES: Mapping[str, Columns] = {"operations": OPERATIONS, "profiled_steps": PROFILED_STEPS, "memory": MEMORY}
 
 # tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.
 OPERATION_EFFECTS: Columns = {
@@ -175,6 +196,18 @@ THREAD_POOLS: Columns = {
     "launches": "int64",
 }
 
+# tables/memory_use.csv: a row per scene, allocator and operation, and one for all operations.
+MEMORY_USE: Columns = {
+    **_SCENE,
+    "allocator": "str",
+    "operation": "str",  # with its scopes; all operations for their sum
+    "allocations": "float64",  # in a step
+    "allocated_mb": "float64",  # in a step
+    "in_use_mb": "float64",  # of the allocator, at most in a traced step
+    "peak_mb": "float64",  # of the allocator, at most since the job's start
+    "traces": "int64",
+}
+
 OPERATION_TABLES: Mapping[str, Columns] = {
     "operation_effects": OPERATION_EFFECTS,
     "operation_summary": OPERATION_SUMMARY,
@@ -183,4 +216,5 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "iterations": ITERATIONS,
     "input_pipeline": INPUT_PIPELINE,
     "thread_pools": THREAD_POOLS,
+    "memory_use": MEMORY_USE,
 }

@@ -13,7 +13,7 @@ from typing import Any
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id
-from castmates.results.columns.operations import PROFILE_RECORD, PROFILED_STEPS
+from castmates.results.columns.operations import MEMORY, PROFILE_RECORD, PROFILED_STEPS
 from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles import tables
@@ -21,6 +21,7 @@ from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import identity_of
+from castmates.traces.memory import Memory, read_memory
 from castmates.traces.operations import Trace, read_trace
 
 SUFFIX = "*.xplane.pb"
@@ -32,6 +33,7 @@ class Read:
 
     taken: Taken
     trace: Trace | None = None  # None where there is none, or none that can be read
+    memory: Memory | None = None
     reason: str = ""
     bytes: int = 0
 
@@ -52,6 +54,7 @@ def write(outcome: Outcome, folder: Path) -> None:
 def _write(outcome: Outcome, folder: Path) -> None:
     about: list[dict[str, Any]] = []
     steps: list[dict[str, Any]] = []
+    memory: list[dict[str, Any]] = []
 
     def read() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
@@ -61,10 +64,12 @@ def _write(outcome: Outcome, folder: Path) -> None:
             about.append(_about(found, aligned))
             if aligned is not None:
                 steps.extend(tables.steps(aligned))
+                memory.extend(tables.memory_rows(aligned, found.memory) if found.memory else ())
                 yield aligned
 
     replace(folder / "operations.parquet", partial(tables.write_operations, read()))
     replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
+    replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
     replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
 
@@ -77,7 +82,8 @@ def _read(taken: Taken) -> Read:
         return Read(taken, reason="the profiler left no trace")
     size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
     try:
-        return Read(taken, read_trace(files[-1]), bytes=size)
+        trace = read_trace(files[-1])
+        return Read(taken, trace, read_memory(files[-1], trace), bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
 

@@ -13,6 +13,7 @@ from pyarrow.parquet import ParquetWriter
 from castmates.results.columns.operations import OPERATIONS
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.taken import Taken
+from castmates.traces.memory import Memory
 from castmates.traces.operations import OUTSIDE, Ints, Trace
 
 AT_ONCE = 500_000  # rows that are in memory as a table
@@ -54,6 +55,24 @@ class Aligned:
     def steady_ns(self, picoseconds: Ints) -> Ints:
         """Times of the trace on the clock of heartbeats."""
         return picoseconds // 1000 + (self.trace.origin_ns - self.offset_ns)
+
+
+def memory_rows(aligned: Aligned, memory: Memory) -> Iterator[dict[str, Any]]:
+    """Rows of `memory`."""
+    times = aligned.steady_ns(memory.at_ps).tolist()
+    numbers = zip(memory.step.tolist(), times, memory.change.tolist(), memory.in_use.tolist(), memory.peak.tolist(), strict=True)
+    for (step, at_ns, change, in_use, peak), allocator, operation in zip(
+        numbers, memory.allocator, memory.operation, strict=True
+    ):
+        yield aligned.common | {
+            "step": step,
+            "at_ns": at_ns,
+            "change": change,
+            "in_use": in_use,
+            "peak": peak,
+            "allocator": allocator,
+            "operation": operation,
+        }
 
 
 def steps(aligned: Aligned) -> Iterator[dict[str, Any]]:
