@@ -44,10 +44,16 @@ def main() -> None:
             file = folder / "x.xplane.pb"
             size = make(file, events)
             seconds, megabytes = measured(file)
-        rows.append([f"{events:,}", f"{size / 1e6:.1f}", f"{seconds:.1f}", f"{1e6 * seconds / events:.2f}", f"{megabytes:.0f}"])
+        rows.append(
+            [f"{events:,}", f"{size / 1e6:.1f}", f"{seconds:.1f}", f"{1e6 * seconds / events:.2f}", f"{megabytes:.0f}"]
+        )
         if events == LARGEST:
-            report.find(Finding(what="10 million events", value=seconds, unit="s", count=1, of="trace", aim=Aim(most=LONGEST)))
-            report.find(Finding(what="memory for them", value=megabytes, unit="MB", count=1, of="trace", aim=Aim(most=SHARE)))
+            report.find(
+                Finding(what="10 million events", value=seconds, unit="s", count=1, of="trace", aim=Aim(most=LONGEST))
+            )
+            report.find(
+                Finding(what="memory for them", value=megabytes, unit="MB", count=1, of="trace", aim=Aim(most=SHARE))
+            )
     report.table(["events", "file (MB)", "seconds", "µs an event", "memory at most (MB)"], rows)
     report.print()
 
@@ -57,7 +63,9 @@ def make(file: Path, events: int) -> int:
     steps = max(1, events // IN_A_STEP)
     length = 1000 * IN_A_STEP // THREADS  # picoseconds of a step
     names = [STEP, *(f"model/layer_{number}/MatMul:MatMul" for number in range(OPERATIONS))]
-    marks = _line(b"python", np.ones(steps, np.int64), length * np.arange(steps, dtype=np.int64), np.full(steps, length))
+    marks = _line(
+        b"python", np.ones(steps, np.int64), length * np.arange(steps, dtype=np.int64), np.full(steps, length)
+    )
     each = events // THREADS
     offsets = 1000 * np.arange(each, dtype=np.int64)
     lengths = np.where(np.arange(each) % 10 == 0, 1900, 900)  # every tenth lasts into the next, which it then calls
@@ -89,7 +97,10 @@ def _varints(places: np.ndarray, values: np.ndarray) -> None:
 def measured(file: Path) -> tuple[float, float]:
     """Seconds and megabytes of a process that reads the trace."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.trace_scale", "--read", str(file)], check=False, capture_output=True, text=True
+        [sys.executable, "-m", "benchmarks.trace_scale", "--read", str(file)],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     if done.returncode != 0:
         raise CastmatesError(f"reading {file.name} failed: {done.stderr.strip().splitlines()[-1:]}")

@@ -150,7 +150,9 @@ class _Reading:
         parent = np.where(parent == NOBODY, NOBODY, parent + first)
         levels = np.array([one.level for one in operations], np.int64)[operation]
         divided = shared_by_parts(Threads(begin, end, parent, levels), self.step_begin, self.step_end)
-        calls = Calls(operation, thread, step_of(begin, self.step_begin, self.step_end), begin, end, own_ps, divided, parent)
+        calls = Calls(
+            operation, thread, step_of(begin, self.step_begin, self.step_end), begin, end, own_ps, divided, parent
+        )
         return Trace(self.origin_ns, self._first_ns, self.step_begin, self.step_end, operations, self.threads, calls)
 
     def _nested(self, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:

@@ -146,7 +146,9 @@ def problem_of(file):
 def test_steps_that_are_divided_some_at_a_time_come_to_the_same(tmp_path):
     dice = np.random.default_rng(1)
     steps = [(10 * place, 10 * place + 10, STEP) for place in range(30)]
-    events = [(begin, begin + int(dice.integers(1, 40)), NAMES[begin % 4]) for begin in dice.integers(0, 300, 200).tolist()]
+    events = [
+        (begin, begin + int(dice.integers(1, 40)), NAMES[begin % 4]) for begin in dice.integers(0, 300, 200).tolist()
+    ]
     trace = read_trace(write_trace(tmp_path / "x.pb", {"python": steps, "a": events[:120], "b": events[120:]}))
     levels = np.array([one.level for one in trace.operations])[trace.calls.operation]
     threads = Threads(trace.calls.begin_ps, trace.calls.end_ps, trace.calls.parent, levels)

@@ -60,7 +60,9 @@ class Aligned:
 def memory_rows(aligned: Aligned, memory: Memory) -> Iterator[dict[str, Any]]:
     """Rows of `memory`."""
     times = aligned.steady_ns(memory.at_ps).tolist()
-    numbers = zip(memory.step.tolist(), times, memory.change.tolist(), memory.in_use.tolist(), memory.peak.tolist(), strict=True)
+    numbers = zip(
+        memory.step.tolist(), times, memory.change.tolist(), memory.in_use.tolist(), memory.peak.tolist(), strict=True
+    )
     for (step, at_ns, change, in_use, peak), allocator, operation in zip(
         numbers, memory.allocator, memory.operation, strict=True
     ):
