@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 import castmates.pipeline.script
-from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.pipeline.estimate_operations import write_tables
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
@@ -17,7 +16,8 @@ def main() -> None:
     parser.add_argument("--margin", type=float, required=True, help="the study's 'margin': a smaller change is none")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")
     given = parser.parse_args()
-    write_tables(read_plan(given.plan), StudyFolder(given.plan.parent), given.margin, EFFECT_LEVEL, given.output)
+    folder = StudyFolder(given.plan.parent)
+    write_tables(read_plan(given.plan), folder, given.margin, given.output)
 
 
 castmates.pipeline.script.run(main)

@@ -6,8 +6,11 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates.files import cache_folder
 from castmates.pipeline.profile_launch import planned, profile_launch
+from castmates.results.folder import StudyFolder
+from castmates.results.node_notes import node_here, note_attempt, note_refusal
 from castmates.results.plans import read_profile_launch
-from castmates.runner.node_check import refuse_other_node
+from castmates.results.profiles import PROFILES
+from castmates.runner.node_check import OtherNode, refuse_other_node
 
 
 def main() -> None:
@@ -18,8 +21,17 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the profile.json to write, after its tables")
     parser.add_argument("--owner", type=int, help="end the launch when this process is gone")
     given = parser.parse_args()
-    launch = planned(read_profile_launch(given.plan, given.launch), given.launch, given.plan.parent.name)
-    refuse_other_node(launch.block, launch.machines)
+    folder = StudyFolder(given.plan.parent)
+    launch = planned(read_profile_launch(given.plan, given.launch), given.launch, folder.path.name)
+    here = node_here()
+    if here:
+        note_attempt(folder, f"{PROFILES}{given.launch}", here)
+    try:
+        refuse_other_node(launch.block, launch.machines)
+    except OtherNode:
+        if here:
+            note_refusal(folder, launch.block.company.machine, here)
+        raise
     profile_launch(launch, given.output.parent, cache_folder(), given.owner)
 
 

@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -54,12 +54,16 @@ def measure(
     run_block, name = _runner_of(launch), block.path
     logs = folder / "logs"
     make_folder(logs)
-    say = _printer(f"block {name}")
+    profiles = block.design.profiling is not None
+    say = _printer(f"{'profile launch' if profiles else 'block'} {name}")
     try:
         with _signals_raise():
             outcome = run_block(as_launched(built_for_us(block, cache)), logs, cache, say, _follow(owner))
         outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
-        with deaf():  # what is measured is written, even if we are asked to end now
+        if profiles:
+            say("reading traces")
+        # What is measured is written, even if we are asked to end now; reading traces may take long, and can be ended.
+        with nullcontext() if profiles else deaf():
             write(outcome, folder)
     except Interrupted as interruption:
         say(f"{ENDED}: {interruption}")
@@ -67,8 +71,8 @@ def measure(
     progress.ended(outcome)
     if outcome.status == "failed":
         say(f"failed: {outcome.reason} (below {logs})")
-    elif block.design.profiling:
-        say(f"took {len(outcome.taken)} traces in {outcome.total_seconds:.0f} s")
+    elif profiles:
+        say(f"took {sum(not taken.reason for taken in outcome.taken)} traces in {outcome.total_seconds:.0f} s")
     elif not outcome.rounds:
         say("measured, but every round has a rejected window; `castmates retry` discards blocks like this")
     else:

@@ -11,6 +11,7 @@ from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
 from castmates.results import for_jobs, node_notes
 from castmates.results.for_jobs import BlockTerms, Found, Terms
+from castmates.results.profiles import PROFILES
 from castmates.results.rounds import decided_rounds
 from castmates.results.torn import remember_torn, torn_blocks
 from castmates.study import schedule
@@ -24,7 +25,6 @@ from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL, Block, Plan
 from castmates.workloads import environments, inputs
 
-PROFILES = "profiles/"  # before the path of a profile launch, where those of blocks stand too
 FiguresOf = Callable[[Study, Plan], list[str]]
 
 
@@ -176,10 +176,8 @@ class PlannedSweep:
         return self._cluster.options(keys, refused, failed)
 
     def _class_of(self, path: str) -> str:
-        """The class of nodes of a launch, be it a block or a profile launch."""
-        return next(
-            block.company.machine for block in (self.paths.get(path), self.profiles.get(PROFILES + path)) if block
-        )
+        """The class of nodes of a block, or of a profile launch."""
+        return (self.profiles[path] if path in self.profiles else self.paths[path]).company.machine
 
     def leave_for_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""

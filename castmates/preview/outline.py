@@ -112,7 +112,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         services=tuple(services.lines(project, plan)),
         captured=project.elsewhere is not None,
         prediction=prediction_words(planned),
-        profiles=profile_words(project.study, planned),
+        profiles=profile_words(project.study, planned, folder),
     )
 
 

@@ -139,17 +139,16 @@ class Results:
     operation_effects: StudyTable = StudyTable("operation_effects", operations.OPERATION_EFFECTS, later=True)
     """Which groups of operations take how much longer beside others."""
     operation_summary: StudyTable = StudyTable("operation_summary", operations.OPERATION_SUMMARY, later=True)
-    """What each operation takes of a step in each scene."""
+    """What each operation takes of a step in each scene; below the same by type, and by scope at every depth."""
     operation_types: StudyTable = StudyTable("operation_types", operations.OPERATION_TYPES, later=True)
-    """The same by type."""
     operation_layers: StudyTable = StudyTable("operation_layers", operations.OPERATION_LAYERS, later=True)
-    """The same by scope, at every depth."""
     iterations: StudyTable = StudyTable("iterations", operations.ITERATIONS, later=True)
     """The traced steps of each scene."""
     input_pipeline: StudyTable = StudyTable("input_pipeline", operations.INPUT_PIPELINE, later=True)
     """Whether steps wait for their input."""
     thread_pools: StudyTable = StudyTable("thread_pools", operations.THREAD_POOLS, later=True)
     """How busy the threads of each pool are."""
+    not_compared: StudyTable = StudyTable("not_compared", operations.NOT_COMPARED, later=True)
     memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
     """What TensorFlow's allocators give out in a step, and for which operations."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study

@@ -1,11 +1,11 @@
 """The launches of a study in which its leads are traced: a few of each company, apart from its blocks."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from castmates.study.after_rounds import can_be_profiled
 from castmates.study.model import Study
-from castmates.study.spec import Block, Company, Counting, Design, Profiling
+from castmates.study.spec import Block, Company, Counting, Design, Plan, Profiling
 from castmates.study.written import bytes_of
 
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
@@ -30,7 +30,7 @@ def identity_of(launch: Block) -> str:
     company = launch.company
     mixes = sorted(mix.identity for mix in company.mixes)
     profiling = launch.design.profiling
-    traced = "" if profiling is None else f"{profiling.steps} {profiling.times} {' '.join(profiling.scenes)}"
+    traced = "" if profiling is None else f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
@@ -43,11 +43,13 @@ def traces_of(launch: Block) -> int:
     return profiling.times * len(scenes)
 
 
-def cannot_be_profiled(study: Study, companies: Sequence[Company]) -> list[str]:
-    """The leads that a study with the key `profile` wants traced, and that cannot be."""
+def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
+    """The leads that a study with the key `profile` wants traced, and that cannot be; those of controls are not meant."""
     if study.profile is None:
         return []
-    return sorted({company.lead.workload for company in companies if not can_be_profiled(company)})
+    results = {mix.identity for mix in plan.mixes}
+    wanted = [company for company in plan.companies if any(mix.identity in results for mix in company.mixes)]
+    return sorted({company.lead.workload for company in wanted if not can_be_profiled(company)})
 
 
 def _design(study: Study) -> Design:

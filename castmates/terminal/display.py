@@ -183,7 +183,8 @@ class Display:
         job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
         if self._sweep is not None and job.rule in LAUNCHES:
             self._sweep.end(job.path, time.monotonic(), failed=True)
-        self._tracing.fail(job)
+        if job.rule == TRACING:
+            self._tracing.fail(job)
         for line in self._failures.add(job, facts["log"] or (), facts.get("rule_msg") or ""):
             self._line(line, matters=True)
 

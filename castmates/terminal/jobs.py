@@ -50,5 +50,5 @@ class Job:
 
     def about(self, blocks: Mapping[str, Block]) -> str:
         """What it does; of a launch, which one it is."""
-        block = blocks.get(self.path)
+        block = blocks.get(self.path) if self.rule in LAUNCHES else None  # profile launches have the same paths
         return f"{names_of(block)}, launch {block.number}" if block is not None else self.name

@@ -31,7 +31,7 @@ class Tracing:
     @property
     def announcement(self) -> str:
         """How many are missing, in a line; "" where none is."""
-        return f"     {launches(len(self._missing))} more trace steps" if self._missing else ""
+        return f"     and {launches(len(self._missing))} in which steps are traced" if self._missing else ""
 
     def begin(self, job: Job) -> None:
         """One begins."""
@@ -52,7 +52,7 @@ class Tracing:
         if reason:
             self._failed.append(f"{name}, launch {job.wildcards.get('number')}: {reason}")
         return (
-            f"traced {name} {job.wildcards.get('number')}  {reason or counted(len(taken), 'trace')}  {clock(seconds)}"
+            f"traced {name} {job.wildcards.get('number')}  {counted(len(taken), 'trace')}{f', then {reason}' if reason else ''}  {clock(seconds)}"
         )
 
     def fail(self, job: Job) -> None:

@@ -29,7 +29,7 @@ EAGER = "EagerLocalExecute: "  # all that Python has TensorFlow do
 INPUT_THREADS = "tf_data"  # what the names of the input pipeline's threads begin with
 OPERATION = re.compile(r"([^:]+):(_?[A-Z]\w*)")
 CONTAINERS = re.compile(r"(Stateful|Stateless)?(PartitionedCall|If|While|Case|For)|SymbolicGradient|RemoteCall")
-WORKS, WAITS, BETWEEN = range(3)  # levels: what counts only where nothing of an earlier level runs
+WORKS, WAITS, FEEDS, BETWEEN = range(4)  # levels: what counts only where nothing of an earlier level runs
 OUTSIDE = -1
 
 
@@ -73,6 +73,11 @@ class Trace:
     def steps(self) -> int:
         """How many steps it has."""
         return len(self.step_begin_ps)
+
+    @property
+    def works(self) -> bool:
+        """Whether any operation of the model runs in a step."""
+        return any(self.operations[place].level == WORKS for place in np.unique(self.calls.operation))
 
     @property
     def unattributed_ps(self) -> float:
@@ -143,16 +148,13 @@ class _Reading:
         parts = [self._nested(number, self._parts.pop(0)) for number in range(count)]  # large: each is let go of
         sizes = np.array([len(part[0]) for part in parts])
         first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the place of each thread's first call
-        columns = []
-        for _ in range(6):
-            columns.append(np.concatenate([part.pop(0) for part in parts]))
+        columns = [np.concatenate([part.pop(0) for part in parts]) for _ in range(6)]
         operation, thread, begin, end, own_ps, parent = columns
         parent = np.where(parent == NOBODY, NOBODY, parent + first)
         levels = np.array([one.level for one in operations], np.int64)[operation]
         divided = shared_by_parts(Threads(begin, end, parent, levels), self.step_begin, self.step_end)
-        calls = Calls(
-            operation, thread, step_of(begin, self.step_begin, self.step_end), begin, end, own_ps, divided, parent
-        )
+        step = step_of(begin, self.step_begin, self.step_end)
+        calls = Calls(operation, thread, step, begin, end, own_ps, divided, parent)
         return Trace(self.origin_ns, self._first_ns, self.step_begin, self.step_end, operations, self.threads, calls)
 
     def _nested(self, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:
@@ -199,7 +201,8 @@ def operation_of(event: str, of_input: bool) -> Operation | None:
         return None
     if type_ == FETCH:
         return Operation(FETCH, FETCH, place_of(FETCH, FETCH, is_input=True), WAITS)
-    return Operation(identity(name), type_, place_of(name, type_, of_input), WORKS)
+    # The input pipeline works beside the model: only where a step neither works nor waits for it is its work in the way.
+    return Operation(identity(name), type_, place_of(name, type_, of_input), FEEDS if of_input else WORKS)
 
 
 def _split(event: str) -> tuple[str, str]:

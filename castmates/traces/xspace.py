@@ -16,7 +16,7 @@ from castmates.traces import xplane
 from castmates.traces.wire import Field, NotProtobuf, fields, runs
 
 AT_ONCE = 4 << 20  # bytes of events that protobuf parses together
-PLANES, ERRORS, WARNINGS, HOSTNAMES = 1, 2, 3, 4  # fields of an XSpace
+PLANES = 1  # of an XSpace
 NAME, LINES, EVENT_NAMES, STAT_NAMES, STATS = 2, 3, 4, 5, 6  # of a plane
 LINE_NAME, TIMESTAMP, EVENTS, DISPLAY_NAME = 2, 3, 4, 11  # of a line
 Ints = npt.NDArray[np.int64]

@@ -70,7 +70,7 @@ def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, betwe
             }
             rows += [about | WORDS[name] | _times(ms) for name, ms in taken.items()]
             rows.append(about | LEFT_WORDS | _times(LEFT))
-            steps.append(about | {"steps": STEPS, "step_ms": sum(taken.values()) + LEFT, "graph": "g", **THREADS})
+            steps.append(about | {"steps": STEPS, "step_ms": sum(taken.values()) + LEFT, **THREADS})
     return Traces(pd.DataFrame(rows), pd.DataFrame(steps), pd.DataFrame())
 
 
@@ -116,11 +116,11 @@ def _call(name: str, ms: float, step: int) -> dict[str, object]:
 
 def _steps(ms: float) -> list[dict[str, object]]:
     traced = [
-        {"part": "traced", "step": step, "duration_ns": 1e6 * ms, "unattributed_ns": 1e6 * LEFT, "graph": "g"} | THREADS
+        {"part": "traced", "step": step, "duration_ns": 1e6 * ms, "unattributed_ns": 1e6 * LEFT} | THREADS
         for step in range(STEPS)
     ]
     usual = [
-        {"part": part, "step": 0, "duration_ns": 0.9e6 * ms, "unattributed_ns": np.nan, "graph": ""} | THREADS
+        {"part": part, "step": 0, "duration_ns": 0.9e6 * ms, "unattributed_ns": np.nan} | THREADS
         for part in ("before", "after")
     ]
     return [*traced, *usual]

@@ -47,6 +47,15 @@ def test_more_launches_leave_those_that_were_made():
     assert identity_of(other[0]) != identity_of(few[0])
 
 
+def test_what_is_left_of_a_study_is_still_traced():
+    keys = {"profile": {"launches": 2}}
+    before = plan(study(["job"], ["stream", "compute"], **keys), programs=PROGRAMS)
+    after = plan(study(["job"], ["stream"], **keys), measured=before.blocks, programs=PROGRAMS)
+    traced = {mix.name for launch in after.profiles for mix in launch.company.mixes}
+    assert traced == {"job@0+stream@1"} or traced == {mix.name for mix in after.mixes}
+    assert len(after.profiles) == 2
+
+
 def test_a_plan_with_profile_launches_is_written_and_read():
     whole = planned(profile={"launches": 2})
     assert plan_of(text_of(whole)) == whole

@@ -287,35 +287,38 @@ def caption_of(figure):
     return str(file.resolve()) if clone.is_dir() else None
 
 
-def slurm_resources():
-    """What a launch asks of Slurm, which other executors leave alone; a job has its node."""
+def slurm_resources(of=""):
+    """What a launch asks of Slurm, which other executors leave alone; a job has its node. `of`: profiles/ or nothing."""
     if IS_JOB:
         return {}
-    chosen = {"slurm_extra": slurm_options}
+    chosen = {
+        "slurm_extra": lambda wildcards, attempt: slurm_options(of, wildcards, attempt)
+    }
     if any(machine.slurm.constraint for machine in SWEEP.classes):
-        chosen["constraint"] = lambda wildcards: slurm_keys(wildcards).constraint
+        chosen["constraint"] = lambda wildcards: slurm_keys(of, wildcards).constraint
     if any(machine.slurm.partition for machine in SWEEP.classes):
-        chosen["slurm_partition"] = lambda wildcards: slurm_keys(wildcards).partition
+        chosen["slurm_partition"] = lambda wildcards: slurm_keys(of, wildcards).partition
     return chosen
 
 
-def slurm_keys(wildcards):
+def slurm_keys(of, wildcards):
     """How Slurm finds a node for a launch, by its class and by the profile."""
     from castmates.pipeline.slurm_nodes import in_effect
 
     settings = workflow.resource_settings
-    of_launches = settings.overwrite_resources.get("measure_block", {})
-    of_class = SWEEP.slurm_keys(f"{wildcards.company}/{wildcards.number}")
+    rule_of = "profile_launch" if of else "measure_block"
+    of_launches = settings.overwrite_resources.get(rule_of, {})
+    of_class = SWEEP.slurm_keys(f"{of}{wildcards.company}/{wildcards.number}")
     return in_effect(of_class, of_launches, settings.default_resources or {})
 
 
-def slurm_options(wildcards, attempt):
+def slurm_options(of, wildcards, attempt):
     """What else a launch asks of Slurm; sbatch would not see nodes that the plugin leaves out, since ours come later."""
     left_out = getattr(workflow.executor_settings, "exclude_failed_nodes", None) or ""
     return SWEEP.slurm_options(
-        f"{wildcards.company}/{wildcards.number}",
+        f"{of}{wildcards.company}/{wildcards.number}",
         attempt,
-        slurm_keys(wildcards),
+        slurm_keys(of, wildcards),
         [node.strip() for node in left_out.split(",") if node.strip()],
     )
 

@@ -43,7 +43,7 @@ rule profile_launch:
         "../../envs/castmates.yaml"
     threads: whole_machine
     resources:
-        **slurm_resources(),
+        **slurm_resources("profiles/"),
     params:
         spec=lambda wildcards: terms_of_profile(wildcards).spec,
     shell:

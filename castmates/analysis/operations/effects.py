@@ -23,45 +23,42 @@ STEP = "step"  # the row of a whole step
 
 def estimate_operation_effects(traces: Traces, margin: float, level: float) -> pd.DataFrame:
     """A row per mix, partition and group of operations, and one for the whole step; Holm over a study's groups."""
-    pairs = [_pairs(traces, member) for member in traces.steps["member"].unique()]
+    both = _scenes(traces)
+    compared = both[_comparable(both)]
+    pairs = [_pairs(traces, compared[compared["member"] == member], member) for member in compared["member"].unique()]
     every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
     if every.empty:
         return every
     table = pd.concat([_logs(every), _differences(every)], axis=1).reset_index()
     step = table["group"] == STEP
     table["p_holm"] = np.nan
-    for own in (step, ~step):  # whole steps are a family of their own
+    for own in (step, ~step):  # whole steps are adjusted apart
         table.loc[own, "p_holm"] = holm(table.loc[own, "p_value"])
     table["verdict"] = effect_verdicts(table, margin, level)
     return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"blocks": "launches"})
 
 
-def refused(traces: Traces) -> list[str]:
-    """Which traces cannot be compared with the lead alone, in sentences."""
+def not_compared(traces: Traces) -> pd.DataFrame:
+    """The traces beside others that cannot be compared with the lead alone, and why."""
     both = _scenes(traces)
-    other = both[~_comparable(both)]
-    return [
-        f"{member} runs another graph, or with other threads, in {scene} than alone: these traces are not compared."
-        for member, scene in other[["member", "scene"]].drop_duplicates().itertuples(index=False)
-    ]
+    both = both[~_comparable(both)]
+    reason = np.where(_same_threads(both), "another graph", "other threads")
+    return both.assign(reason=reason)
 
 
-def _pairs(traces: Traces, member: str) -> pd.DataFrame:
+def _pairs(traces: Traces, compared: pd.DataFrame, member: str) -> pd.DataFrame:
     """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, repetition and group."""
     operations = traces.operations[traces.operations["member"] == member]
-    alone = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
-    named = operations.merge(groups(operations, alone), on=OPERATION)
+    by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
+    named = operations.merge(groups(operations, by_itself), on=OPERATION)
     by = [*SAME, "scene", "kind", "mix", "partition"]
     sums = named.groupby([*by, "group"], as_index=False)["shared_ms"].sum()
     whole = traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]]
-    whole = whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)
-    sums = pd.concat([pd.DataFrame(sums), whole], ignore_index=True)
-    both = _scenes(traces)
-    both = both[both["member"] == member]
-    compared = both[_comparable(both)]
-    solo = sums[(sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)]
+    step = whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)
+    sums = pd.concat([pd.DataFrame(sums), step], ignore_index=True)
+    alone = (sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)
+    solo = sums.loc[alone, [*SAME, "group", "shared_ms"]].rename(columns={"shared_ms": "solo_ms"})
     wide = compared[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
-    solo = solo[[*SAME, "group", "shared_ms"]].rename(columns={"shared_ms": "solo_ms"})
     wide = wide.merge(solo, "left", [*SAME, "group"])
     wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])
     return wide.fillna({"solo_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time
@@ -70,32 +67,34 @@ def _pairs(traces: Traces, member: str) -> pd.DataFrame:
 def _scenes(traces: Traces) -> pd.DataFrame:
     """The traces of co-runs, each with the one of its launch and repetition in which the lead is alone."""
     steps = traces.steps.join(_times(traces), on=TRACE)
-    about = ["graph", "threads_intra", "threads_inter", "times", "step_ms"]
+    about = ["threads_intra", "threads_inter", "times", "step_ms"]
     solo = steps[(steps["kind"] == "solo") & (steps["partition"] == UNMANAGED)]
-    return steps[steps["kind"] == "corun"].merge(solo[[*SAME, *about]], on=SAME, suffixes=("", "_alone"))
+    both = steps[steps["kind"] == "corun"].merge(solo[[*SAME, *about]], on=SAME, suffixes=("", "_alone"))
+    return both.assign(different=[_different(row) for _, row in both.iterrows()])
 
 
 def _times(traces: Traces) -> pd.Series:
     """By trace: milliseconds of a step, by operation."""
-    named = traces.operations[traces.operations["operation"] != ""]
-    return pd.Series(
-        {
-            key: dict(zip(rows["operation"] + ":" + rows["type"], rows["shared_ms"], strict=True))
-            for key, rows in named.groupby(TRACE)
-        },
-        name="times",
-    ).rename_axis(TRACE)
+    named = traces.operations.assign(name=traces.operations["operation"] + ":" + traces.operations["type"])
+    every = {key: rows[rows["operation"] != ""] for key, rows in named.groupby(TRACE)}
+    found = {key: dict(zip(rows["name"], rows["shared_ms"], strict=True)) for key, rows in every.items()}
+    return pd.Series(found, name="times", dtype="object").rename_axis(TRACE)
 
 
 def _comparable(both: pd.DataFrame) -> pd.Series:
-    """Whether threads, and the graph as far as the job reports it, are the same, and nearly all operations in both."""
-    same = [both[name] == both[f"{name}_alone"] for name in ("graph", "threads_intra", "threads_inter")]
-    pairs = zip(both["times"], both["times_alone"], both["step_ms"], both["step_ms_alone"], strict=True)
-    alike = [
-        max(_only_in(one, other) / step, _only_in(other, one) / step_alone) <= UNMATCHED
-        for one, other, step, step_alone in pairs
-    ]
-    return same[0] & same[1] & same[2] & pd.Series(alike, index=both.index, dtype=bool)
+    """Whether threads are the same, and nearly all operations are in both."""
+    return _same_threads(both) & (both["different"] <= UNMATCHED)
+
+
+def _same_threads(both: pd.DataFrame) -> pd.Series:
+    intra = both["threads_intra"] == both["threads_intra_alone"]
+    return intra & (both["threads_inter"] == both["threads_inter_alone"])
+
+
+def _different(row: pd.Series) -> float:
+    """The share of a step in operations that one of two traces alone has."""
+    one, other = row["times"], row["times_alone"]
+    return max(_only_in(one, other) / row["step_ms"], _only_in(other, one) / row["step_ms_alone"])
 
 
 def _only_in(one: Mapping[str, float], other: Mapping[str, float]) -> float:

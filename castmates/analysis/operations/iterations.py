@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.operations.summary import LAUNCH, SCENE
 
-SCENE = ["study", "scene", "kind", "mix", "partition", "member", "platform"]
 FAR = 3.0  # times the spread around the median that an outlier is away at least; …
 SPREAD = 1.4826  # … the median distance to the median, as wide as a standard deviation of normal values
 MS = 1e6
@@ -26,9 +26,10 @@ def iterations(steps: pd.DataFrame) -> pd.DataFrame:
 def _scene(key: tuple[Hashable, ...], steps: pd.DataFrame) -> dict[str, object]:
     ms = steps["duration_ns"].to_numpy(dtype=float) / MS
     middle = float(np.median(ms))
-    away = np.abs(ms - middle)
+    own = steps.groupby(LAUNCH)["duration_ns"].transform("median").to_numpy(dtype=float) / MS
+    away = np.abs(ms - own)  # a launch that is slower as a whole has no outliers for that
     spread = SPREAD * float(np.median(away))
-    chosen = steps.iloc[int(np.argmin(away))]
+    chosen = steps.iloc[int(np.argmin(np.abs(ms - middle)))]
     return dict(zip(SCENE, key, strict=True)) | {
         "traces": len(steps[TRACE].drop_duplicates()),
         "steps": len(steps),

@@ -64,7 +64,8 @@ def _operations(calls: pd.DataFrame) -> pd.DataFrame:
 
 def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """Of each trace and pool: how many of its threads work, and for how long they do in a step, all together."""
-    works = calls[~calls["layer_kind"].isin([RUNTIME]) & (calls["layer"] != WAITING)]
+    inside = calls["step"] != OUTSIDE
+    works = calls[inside & (calls["layer_kind"] != RUNTIME) & (calls["layer"] != WAITING)]
     names = works["thread"].astype("str")
     rows = works[TRACE].assign(thread=names, pool=names.str.replace(_NUMBER, "", regex=True), ns=works["own_ns"])
     pools = rows.groupby([*TRACE, "pool"], observed=True).agg(threads=("thread", "nunique"), busy_ms=("ns", "sum"))
@@ -89,7 +90,6 @@ def _steps(steps: pd.DataFrame, traced: pd.DataFrame) -> pd.DataFrame:
         median_ms=("duration_ns", "median"),
         shortest_ms=("duration_ns", "min"),
         longest_ms=("duration_ns", "max"),
-        graph=("graph", "first"),
         threads_intra=("threads_intra", "first"),
         threads_inter=("threads_inter", "first"),
     )

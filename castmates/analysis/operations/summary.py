@@ -58,7 +58,8 @@ def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
     named = {"log": "shared_ms", "log_low": "shared_low", "log_high": "shared_high", "blocks": "launches"}
     pairs = whole.rename(columns={"launch": "block", "repetition": "round"}).assign(difference=whole["shared_ms"])
     table = table.join(estimate(pairs, rows)[list(named)].rename(columns=named)).reset_index()
-    step = table.groupby(SCENE)["shared_ms"].transform("sum")
-    return table.assign(share=table["shared_ms"] / step).sort_values(
+    launch = traces.steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean()
+    table = table.join(launch.groupby(SCENE).mean().rename("step_ms"), on=SCENE)
+    return table.assign(share=table["shared_ms"] / table["step_ms"]).sort_values(
         [*SCENE, "shared_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True
     )

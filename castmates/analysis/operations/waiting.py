@@ -27,6 +27,7 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
     means = whole.groupby(SCENE)[["step_ms", "waiting", "working", "work_own"]].mean()
     means = means.rename(columns={"waiting": "waiting_ms", "working": "input_ms", "work_own": "input_own_ms"})
     table = table.join(means).reset_index()
+    table[["waiting_low", "waiting_high"]] = table[["waiting_low", "waiting_high"]].clip(0.0, 1.0)
     low, high = table["waiting_low"].to_numpy(dtype=float), table["waiting_high"].to_numpy(dtype=float)
     verdict = np.select([np.isnan(low), low > BOUND, high < BOUND], [TOO_FEW, INPUT, COMPUTE], OPEN)
     return table.assign(verdict=verdict)

@@ -45,15 +45,15 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if (results.operation_effects["partition"] == UNMANAGED).any():
         return ""
-    return f"No program of the study {results.name} was traced beside others (docs/operations.md)."
+    return f"No program of the study {results.name} was traced alone and beside others (docs/operations.md)."
 
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "What each operation takes of a step of the lead alone (bars), and what it loses beside each neighbour, in per "
-        f"cent of its speed alone (cells), from traced steps, with 95 % t intervals between launches "
-        f"({units(results.operation_effects['launches'])}). Bold: proven, adjusted over all operations. "
+        "What each operation takes of a step of the lead alone (bars), and how much longer its part of the step gets "
+        "beside each neighbour, as a loss in per cent (cells). Traced steps, 95 % t intervals between launches "
+        f"({units(results.operation_effects['launches'])}); bold: proven, adjusted over all operations. "
     )
 
 
@@ -85,7 +85,8 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     shown = table[table["verdict"].isin(["slower", "faster"])]["degradation_pct"].abs()
     limit = round_limit(float(shown.max()) if len(shown) else math.nan)
     words = key(set(table["verdict"]), results.margin, close=True)
-    words += f"; smaller operations than {LINES} of a program are in the CSV" if _too_many(table) else ""
+    words += f"; smaller operations than {LINES} of a program are in the CSV" if _too_many(table, "group", LINES + 1) else ""
+    words += f"; not drawn: neighbours beyond {BESIDE}" if _too_many(table, "mix", BESIDE) else ""
     words += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
     notes = small_print(PAGE, f"bars: share of the step alone; {words}", results)
     foot = 0.72 + NOTE * len(notes)
@@ -102,8 +103,8 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     return finish(figure, notes, results)
 
 
-def _too_many(table: pd.DataFrame) -> bool:
-    return bool((table.groupby("member")["group"].nunique() > LINES + 1).any())
+def _too_many(table: pd.DataFrame, column: str, most: int) -> bool:
+    return bool((table.groupby("member")[column].nunique() > most).any())
 
 
 def _lines(rows: pd.DataFrame) -> tuple[list[tuple[str, float, dict[str, Row]]], list[str]]:

@@ -81,6 +81,8 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     count = fitting([HEAD + height for height in heights], around=1.0)
     more = len(found) - count
     key = "grey: whole steps, from their beginning at 0, which is not drawn; red: longer than alone; blue: shorter"
+    if (results.operation_effects.groupby("member")["mix"].nunique() > BESIDE).any():
+        key += f"; of each program the {BESIDE} neighbours that cost most"
     key += f"; not drawn: {counted(more, 'pair')}; the CSV has all" if more else ""
     notes = small_print(PAGE, key, results)
     foot = 0.42 + NOTE * len(notes)
@@ -100,7 +102,7 @@ def _lines(parts: list[Row]) -> list[tuple[str, float, float]]:
         for row in parts[:PARTS]
     ]
     if rest := parts[PARTS:]:
-        lines.append((f"{len(rest)} others", sum(row["difference_ms"] for row in rest), math.nan))
+        lines.append((f"{len(rest)} smaller ones", sum(row["difference_ms"] for row in rest), math.nan))
     return lines
 
 

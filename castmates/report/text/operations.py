@@ -12,6 +12,7 @@ from castmates.analysis.operations.groups import SMALL
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
+from castmates.results.profiles import analysed_profiles
 from castmates.study.profile_launches import cannot_be_profiled
 from castmates.study.spec import UNMANAGED
 
@@ -41,7 +42,7 @@ def operation_words(group: str) -> str:
 
 def context(results: Results) -> dict[str, Any]:
     """What the section of the page is made of."""
-    if results.operation_summary.empty and not results.profiled:
+    if not results.plan.profiles:
         return {}
     return {
         "sentences": [*loss_words(results), *quality_words(results)],
@@ -57,27 +58,23 @@ def context(results: Results) -> dict[str, Any]:
 
 
 def loss_words(results: Results) -> Iterator[str]:
-    """Which operations the loss of a step comes from, where the step is proven to lose."""
+    """Which operations make a step longer, where both the step and the operation are proven to be."""
     table = results.operation_effects
-    steps = table[(table["group"] == STEP) & (table["verdict"] == "slower")]
-    for step in records(steps.sort_values("degradation_pct", ascending=False)):
-        own = table[_same(table, step) & (table["group"] != STEP) & (table["verdict"] == "slower")]
-        own = own.sort_values("share_of_loss", ascending=False).head(NAMED)
-        lead, beside = plain(step["member"]), beside_words(step)
-        if own.empty:
-            yield (
-                f"A step of {lead} takes {number(step['difference_ms'], 2)} ms longer {beside}; no operation is proven "
-                "to be the one."
-            )
-            continue
+    if not results.plan.profiles:  # tables of a study that traces nothing any more
+        return
+    longer = (table["verdict"] == "slower") & (table["difference_low"] > 0)
+    for step in records(table[longer & (table["group"] == STEP)].sort_values("difference_ms", ascending=False)):
+        own = table[longer & _same(table, step) & (table["group"] != STEP)]
+        own = own.sort_values("difference_ms", ascending=False).head(NAMED)
         parts = [
-            f"{number(100 * row['share_of_loss'], 0)} % of it in {operation_words(row['group'])}"
+            f"{number(row['difference_ms'], 2)} ms of it ({number(100 * row['share_of_loss'], 0)} %) in "
+            f"{operation_words(row['group'])}"
             for row in records(own)
         ]
         yield (
-            f"A step of {lead} takes {number(step['difference_ms'], 2)} ms longer {beside} "
-            f"({number(step['degradation_pct'])} % {interval(step['degradation_low'], step['degradation_high'])}): "
-            f"{listed(parts)}."
+            f"In traced steps, one of {plain(step['member'])} takes {number(step['difference_ms'], 2)} ms "
+            f"{interval(step['difference_low'], step['difference_high'], 2)} longer {beside_words(step)}: "
+            f"{listed(parts) if parts else 'no operation is proven to be the one'}."
         )
 
 
@@ -97,11 +94,17 @@ def quality_words(results: Results) -> Iterator[str]:
     ]
     if alignment:
         yield f"The clocks of traces and heartbeats agree to {number(max(alignment), 1)} µs or better."
-    yield (
-        "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
-        "or as outside of them."
-    )
-    if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan.companies)):
+    if len(results.iterations):
+        yield (
+            "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
+            "or as outside of them."
+        )
+    yield from analysed_profiles(results.plan, results.folder)[1]
+    for (member, scene, reason), rows in results.not_compared.groupby(["member", "scene", "reason"]):
+        yield (
+            f"{counted(len(rows), 'trace')} of {plain(str(member))} in {scene} cannot be compared with it alone: {reason}."
+        )
+    if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan)):
         yield f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
@@ -119,8 +122,8 @@ def beside_words(row: Row) -> str:
 
 
 def scene_words(row: Row) -> str:
-    """Who, and beside whom."""
-    return f"{plain(row['member'])} {beside_words(row) if row['kind'] == 'corun' else 'alone'}"
+    """Who, beside whom, and under which partition."""
+    return f"{plain(row['member'])} {beside_words(row if row['kind'] == 'corun' else {**row, 'mix': ''})}"
 
 
 def _same(table: pd.DataFrame, row: Row) -> "pd.Series[bool]":
@@ -153,14 +156,13 @@ def _effect(row: Row) -> Row:
 
 
 def _largest(table: pd.DataFrame) -> dict[str, Any]:
-    """The largest rows of the leads alone."""
+    """The largest rows of each lead alone."""
     alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
-    rows = alone.sort_values("shared_ms", ascending=False)
+    rows = alone.sort_values("shared_ms", ascending=False).groupby(["member", "platform"], sort=False).head(LISTED)
+    rows = rows.sort_values(["member", "shared_ms"], ascending=[True, False])
     return {
-        "rows": [
-            {**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows.head(LISTED))
-        ],
-        "more": max(0, len(rows) - LISTED),
+        "rows": [{**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows)],
+        "more": len(alone) - len(rows),
     }
 
 
@@ -174,7 +176,7 @@ def _ms_interval(row: Row) -> str:
 
 
 def _iteration(row: Row) -> Row:
-    return {**row, "who": scene_words(row), "outliers_words": counted(int(row["outliers"]), "step")}
+    return {**row, "who": scene_words(row)}
 
 
 def _waiting(row: Row) -> Row:

@@ -53,13 +53,12 @@ PROFILED_STEPS: Columns = {
     "begin_ns": "int64",  # CLOCK_MONOTONIC
     "duration_ns": "int64",
     "unattributed_ns": "float64",  # of a traced step: what no operation accounts for; NaN for usual ones
-    "graph": "str",  # fingerprint of what the job runs, where it reports one; "" for usual steps
     "threads_intra": "int64",  # of one operation
     "threads_inter": "int64",  # of operations side by side
     "platform": "str",
 }
 
-# profiles/<company>/<n>/memory.parquet: a row per piece of memory that an allocator of TensorFlow gave out or took back.
+# profiles/<company>/<n>/memory.parquet: a row per piece of memory that TensorFlow gave out or took back.
 MEMORY: Columns = {
     "study": "str",
     "company": "str",
@@ -98,7 +97,7 @@ OPERATION_EFFECTS: Columns = {
     "launches": "int64",
     "traces": "int64",  # rounds of traces, over all launches
     "p_value": "float64",
-    "p_holm": "float64",  # adjusted over the study's groups; whole steps are a family of their own
+    "p_holm": "float64",  # adjusted over the study's groups; whole steps are adjusted apart
     "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
     "solo_ms": "float64",  # of a step of the lead alone; over groups they add up to the step
     "ms": "float64",  # of a step beside others
@@ -196,6 +195,21 @@ THREAD_POOLS: Columns = {
     "launches": "int64",
 }
 
+# tables/not_compared.csv: a row per trace that cannot be compared with the one of the lead alone.
+NOT_COMPARED: Columns = {
+    "study": "str",
+    "scene": "str",
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "platform": "str",
+    "company": "str",
+    "launch": "int64",
+    "repetition": "int64",
+    "different": "float64",  # share of the step in operations that one of the two alone has, the larger one
+    "reason": "str",  # other threads, another graph
+}
+
 # tables/memory_use.csv: a row per scene, allocator and operation, and one for all operations.
 MEMORY_USE: Columns = {
     **_SCENE,
@@ -217,4 +231,5 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "input_pipeline": INPUT_PIPELINE,
     "thread_pools": THREAD_POOLS,
     "memory_use": MEMORY_USE,
+    "not_compared": NOT_COMPARED,
 }

@@ -71,6 +71,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
     replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
+    _remove_others(folder / TRACES, about)
     replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
 
 
@@ -83,6 +84,8 @@ def _read(taken: Taken) -> Read:
     size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
     try:
         trace = read_trace(files[-1])
+        if not trace.works:
+            return Read(taken, reason="its steps show no operations, as where XLA has compiled them into one", bytes=size)
         return Read(taken, trace, read_memory(files[-1], trace), bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
@@ -107,7 +110,6 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
     return about | {
         "steps": trace.steps,
         "step_ms": round(float(whole) / 1e9 / trace.steps, 4),
-        "graph": taken.graph,
         "threads": list(taken.threads),
         "calls": len(trace.calls.begin_ps),
         "unattributed_share": round(trace.unattributed_ps / float(whole), 4),
@@ -120,15 +122,24 @@ def _mean_ms(beats: Sequence[int]) -> float | None:
 
 
 def _keep(traces: Path, about: Sequence[dict[str, Any]], most: int) -> None:
-    """Keep traces as long as they fit, the first of each scene first; the others are removed."""
+    """Choose the traces that are kept: as long as they fit, the first of each scene first."""
     left = most
     for one in sorted(about, key=lambda each: each["repetition"]):
         folder = traces / one["scene"] / str(one["repetition"])
         if one["bytes"] and one["bytes"] <= left:
             left -= one["bytes"]
             one["kept"] = str(folder.relative_to(traces.parent))
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_others(traces: Path, about: Sequence[dict[str, Any]]) -> None:
+    """Remove every trace that is not kept, those of scenes that were given up too."""
+    kept = {traces.parent / one["kept"] for one in about if one["kept"]}
+    for scene in traces.glob("*"):
+        for folder in scene.glob("*"):
+            if folder not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+        if not any(one.parent == scene for one in kept):
+            shutil.rmtree(scene, ignore_errors=True)
 
 
 def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]:

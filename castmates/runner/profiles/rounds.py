@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from castmates.files import reason
 from castmates.protocols import Say
 from castmates.runner import progress
 from castmates.runner.outcome import Outcome
@@ -114,14 +115,16 @@ def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
     except UNREADABLE:
         raise NoAnswer("its answer does not follow docs/operations.md") from None
     folder = traces / taken.scene.name / str(taken.repetition)
-    folder.parent.mkdir(exist_ok=True)
-    here.rename(folder)
+    try:
+        folder.parent.mkdir(exist_ok=True)
+        here.rename(folder)
+    except OSError as problem:
+        raise NoAnswer(f"its trace cannot be put into {folder.parent} ({reason(problem)})") from None
     return replace(
         taken,
         folder=folder,
         first_step=first,
         clocks=clocks,
         threads=(intra, inter),
-        graph=str(answer.get("graph", "")),
         write_seconds=seconds,
     )

@@ -60,12 +60,9 @@ class Aligned:
 def memory_rows(aligned: Aligned, memory: Memory) -> Iterator[dict[str, Any]]:
     """Rows of `memory`."""
     times = aligned.steady_ns(memory.at_ps).tolist()
-    numbers = zip(
-        memory.step.tolist(), times, memory.change.tolist(), memory.in_use.tolist(), memory.peak.tolist(), strict=True
-    )
-    for (step, at_ns, change, in_use, peak), allocator, operation in zip(
-        numbers, memory.allocator, memory.operation, strict=True
-    ):
+    numbers = (memory.step.tolist(), times, memory.change.tolist(), memory.in_use.tolist(), memory.peak.tolist())
+    rows = zip(*numbers, memory.allocator, memory.operation, strict=True)
+    for step, at_ns, change, in_use, peak, allocator, operation in rows:
         yield aligned.common | {
             "step": step,
             "at_ns": at_ns,
@@ -91,7 +88,6 @@ def steps(aligned: Aligned) -> Iterator[dict[str, Any]]:
             "begin_ns": int(begin[step]),
             "duration_ns": int(end[step] - begin[step]),
             "unattributed_ns": float(left[step]),
-            "graph": taken.graph,
             "threads_intra": taken.threads[0],
             "threads_inter": taken.threads[1],
         }
@@ -107,7 +103,6 @@ def _usual(aligned: Aligned, part: str, beats: Sequence[int]) -> Iterator[dict[s
             "begin_ns": begin,
             "duration_ns": end - begin,
             "unattributed_ns": None,
-            "graph": "",
             "threads_intra": aligned.taken.threads[0],
             "threads_inter": aligned.taken.threads[1],
         }

@@ -17,7 +17,6 @@ class Taken:
     first_step: int = 0  # of the lead since its start, before which it has made so many
     clocks: list[tuple[int, int, int]] = field(default_factory=list)  # monotonic, real, and how sure, in nanoseconds
     threads: tuple[int, int] = (0, 0)  # of an operation, and of operations side by side
-    graph: str = ""  # what the job reports of its graph, if it does
     write_seconds: float = 0.0
     before: list[int] = field(default_factory=list)  # heartbeats of usual steps, CLOCK_MONOTONIC
     after: list[int] = field(default_factory=list)
