@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from castmates.analysis.effects.verdicts import effect_level
 from castmates.analysis.operations.effects import estimate_operation_effects, not_compared
 from castmates.analysis.operations.iterations import iterations
 from castmates.analysis.operations.memory import memory_use
@@ -14,7 +15,6 @@ from castmates.analysis.operations.per_trace import Traces, per_trace
 from castmates.analysis.operations.pools import thread_pools
 from castmates.analysis.operations.summary import by_layer, by_type, summarise
 from castmates.analysis.operations.waiting import input_pipeline
-from castmates.analysis.effects.verdicts import effect_level
 from castmates.files import make_folder
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
 from castmates.results.columns.operations import OPERATION_TABLES

@@ -30,7 +30,9 @@ def identity_of(launch: Block) -> str:
     company = launch.company
     mixes = sorted(mix.identity for mix in company.mixes)
     profiling = launch.design.profiling
-    traced = "" if profiling is None else f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
+    traced = (
+        "" if profiling is None else f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
+    )
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
