@@ -11,7 +11,8 @@ from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.operations import PROFILE_RECORD, PROFILE_TABLES
 from castmates.results.folder import StudyFolder
-from castmates.results.records import read_json, refuse_links
+from castmates.results.links import refuse_links
+from castmates.results.records import read_json
 from castmates.study.profile_launches import identity_of
 from castmates.study.spec import Plan
 

@@ -29,10 +29,9 @@ def identity_of(launch: Block) -> str:
     """What decides whether a profile launch has to be made again: not how many rounds or windows blocks have."""
     company = launch.company
     mixes = sorted(mix.identity for mix in company.mixes)
-    profiling = launch.design.profiling
-    traced = (
-        "" if profiling is None else f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
-    )
+    traced, profiling = "", launch.design.profiling
+    if profiling is not None:
+        traced = f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
@@ -46,7 +45,7 @@ def traces_of(launch: Block) -> int:
 
 
 def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
-    """The leads that a study with the key `profile` wants traced, and that cannot be; those of controls are not meant."""
+    """The leads that a study with the key `profile` wants traced, and that cannot be; without those of controls."""
     if study.profile is None:
         return []
     results = {mix.identity for mix in plan.mixes}

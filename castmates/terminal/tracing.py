@@ -51,7 +51,8 @@ class Tracing:
         name = launch.company.lead.workload if launch else job.path
         if reason:
             self._failed.append(f"{name}, launch {job.wildcards.get('number')}: {reason}")
-        return f"traced {name} {job.wildcards.get('number')}  {counted(len(taken), 'trace')}{f', then {reason}' if reason else ''}  {clock(seconds)}"
+        what = counted(len(taken), "trace") + (f", then {reason}" if reason else "")
+        return f"traced {name} {job.wildcards.get('number')}  {what}  {clock(seconds)}"
 
     def fail(self, job: Job) -> None:
         """The job of one failed, and nothing was recorded."""

@@ -201,7 +201,7 @@ def operation_of(event: str, of_input: bool) -> Operation | None:
         return None
     if type_ == FETCH:
         return Operation(FETCH, FETCH, place_of(FETCH, FETCH, is_input=True), WAITS)
-    # The input pipeline works beside the model: only where a step neither works nor waits for it is its work in the way.
+    # The input pipeline works beside the model: it counts where a step neither works nor waits.
     return Operation(identity(name), type_, place_of(name, type_, of_input), FEEDS if of_input else WORKS)
 
 

@@ -52,12 +52,12 @@ def _pairs(traces: Traces, compared: pd.DataFrame, member: str) -> pd.DataFrame:
     by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
     named = operations.merge(groups(operations, by_itself), on=OPERATION)
     by = [*SAME, "scene", "kind", "mix", "partition"]
-    sums = named.groupby([*by, "group"], as_index=False)["shared_ms"].sum()
-    whole = traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]]
+    sums = pd.DataFrame(named.groupby([*by, "group"], as_index=False)["shared_ms"].sum())
+    whole = pd.DataFrame(traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]])
     step = whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)
-    sums = pd.concat([pd.DataFrame(sums), step], ignore_index=True)
+    sums = pd.concat([sums, step], ignore_index=True)
     alone = (sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)
-    solo = sums.loc[alone, [*SAME, "group", "shared_ms"]].rename(columns={"shared_ms": "solo_ms"})
+    solo = pd.DataFrame(sums.loc[alone, [*SAME, "group", "shared_ms"]]).rename(columns={"shared_ms": "solo_ms"})
     wide = compared[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
     wide = wide.merge(solo, "left", [*SAME, "group"])
     wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])
@@ -94,7 +94,7 @@ def _same_threads(both: pd.DataFrame) -> pd.Series:
 def _different(row: pd.Series) -> float:
     """The share of a step in operations that one of two traces alone has."""
     one, other = row["times"], row["times_alone"]
-    return max(_only_in(one, other) / row["step_ms"], _only_in(other, one) / row["step_ms_alone"])
+    return float(max(_only_in(one, other) / row["step_ms"], _only_in(other, one) / row["step_ms_alone"]))
 
 
 def _only_in(one: Mapping[str, float], other: Mapping[str, float]) -> float:

@@ -102,7 +102,8 @@ def quality_words(results: Results) -> Iterator[str]:
     yield from analysed_profiles(results.plan, results.folder)[1]
     for (member, scene, reason), rows in results.not_compared.groupby(["member", "scene", "reason"]):
         yield (
-            f"{counted(len(rows), 'trace')} of {plain(str(member))} in {scene} cannot be compared with it alone: {reason}."
+            f"{counted(len(rows), 'trace')} of {plain(str(member))} in {scene} cannot be compared with it alone: "
+            f"{reason}."
         )
     if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan)):
         yield f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can."
