@@ -93,12 +93,8 @@ def test_a_recorded_trace_has_what_the_jobs_own_reader_finds(file):
 
 
 def test_a_step_that_waits_while_its_input_is_made_waits(tmp_path):
-    waits = (12, 28, "EagerLocalExecute: IteratorGetNext")
-    named = {
-        "python": [*STEPS, waits],
-        "tf_data_pool/1": [(10, 55, "decode:DecodeJpeg")],
-        "tf_Compute/1": [(28, 50, "a/b:Mul")],
-    }
+    waits, decodes, works = (12, 28, NAMES[3]), (10, 55, "decode:DecodeJpeg"), (28, 50, "a/b:Mul")
+    named = {"python": [*STEPS, waits], "tf_data_pool/1": [decodes], "tf_Compute/1": [works]}
     assert shared_by_type(read_trace(write_trace(tmp_path / "x.pb", named))) == pytest.approx(
         {"IteratorGetNext": 0.016, "Mul": 0.022, "DecodeJpeg": 0.007}
     )

@@ -85,9 +85,8 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     shown = table[table["verdict"].isin(["slower", "faster"])]["degradation_pct"].abs()
     limit = round_limit(float(shown.max()) if len(shown) else math.nan)
     words = key(set(table["verdict"]), results.margin, close=True)
-    words += (
-        f"; smaller operations than {LINES} of a program are in the CSV" if _too_many(table, "group", LINES + 1) else ""
-    )
+    if _too_many(table, "group", LINES + 1):
+        words += f"; smaller operations than {LINES} of a program are in the CSV"
     words += f"; not drawn: neighbours beyond {BESIDE}" if _too_many(table, "mix", BESIDE) else ""
     words += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
     notes = small_print(PAGE, f"bars: share of the step alone; {words}", results)

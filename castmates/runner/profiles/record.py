@@ -85,9 +85,7 @@ def _read(taken: Taken) -> Read:
     try:
         trace = read_trace(files[-1])
         if not trace.works:
-            return Read(
-                taken, reason="its steps show no operations, as where XLA has compiled them into one", bytes=size
-            )
+            return Read(taken, reason="its steps show no operations, as where XLA has compiled them", bytes=size)
         return Read(taken, trace, read_memory(files[-1], trace), bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
