@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,13 @@ def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int |
     measure(launch, folder, cache, owner)
 
 
-def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
+def measure(
+    launch: Launch,
+    folder: Path,
+    cache: Path,
+    owner: int | None = None,
+    write: Callable[[Outcome, Path], None] = record.write,
+) -> None:
     """Measure a block on a node of its class, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
@@ -48,19 +54,25 @@ def measure(launch: Launch, folder: Path, cache: Path, owner: int | None = None)
     run_block, name = _runner_of(launch), block.path
     logs = folder / "logs"
     make_folder(logs)
-    say = _printer(f"block {name}")
+    profiles = block.design.profiling is not None
+    say = _printer(f"{'profile launch' if profiles else 'block'} {name}")
     try:
         with _signals_raise():
             outcome = run_block(as_launched(built_for_us(block, cache)), logs, cache, say, _follow(owner))
         outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
-        with deaf():  # what is measured is written, even if we are asked to end now
-            record.write(outcome, folder)
+        if profiles:
+            say("reading traces")
+        # What is measured is written, even if we are asked to end now; reading traces may take long, and can be ended.
+        with nullcontext() if profiles else deaf():
+            write(outcome, folder)
     except Interrupted as interruption:
         say(f"{ENDED}: {interruption}")
         sys.exit(130)
     progress.ended(outcome)
     if outcome.status == "failed":
         say(f"failed: {outcome.reason} (below {logs})")
+    elif profiles:
+        say(f"took {sum(not taken.reason for taken in outcome.taken)} traces in {outcome.total_seconds:.0f} s")
     elif not outcome.rounds:
         say("measured, but every round has a rejected window; `castmates retry` discards blocks like this")
     else:

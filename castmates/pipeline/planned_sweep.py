@@ -1,5 +1,6 @@
 """The sweep as the process sees it that plans it, and what that leaves for jobs on other machines."""
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
 from castmates.results import for_jobs, node_notes
 from castmates.results.for_jobs import BlockTerms, Found, Terms
+from castmates.results.profiles import PROFILES
 from castmates.results.rounds import decided_rounds
 from castmates.results.torn import remember_torn, torn_blocks
 from castmates.study import schedule
@@ -18,6 +20,7 @@ from castmates.study.fingerprints import Fingerprints
 from castmates.study.looks import needed
 from castmates.study.machine_keys import MachineClass, SlurmKeys
 from castmates.study.model import Study
+from castmates.study.profile_launches import identity_of
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL, Block, Plan
 from castmates.workloads import environments, inputs
@@ -32,6 +35,7 @@ class PlannedSweep:
         self._figures_of = figures_of
         self.project, self.plan, self.cache = loaded, plan, cache
         self.paths: Mapping[str, Block] = {block.path: block for block in plan.blocks}
+        self.profiles: Mapping[str, Block] = {f"{PROFILES}{block.path}": block for block in plan.profiles}
         self.undecided = any(block.design.decided for block in plan.blocks)
         # What has to be the same for a block to count as measured.
         self._undecided = {block.path: block for block in without_decisions(plan).blocks}
@@ -68,6 +72,7 @@ class PlannedSweep:
             trials=self.project.trials(self.cache),
             protocol=PROTOCOL,
             adaptive=study.budget.adaptive,
+            profiles=[block.path for block in self.plan.profiles],
         )
 
     @cached_property
@@ -96,19 +101,33 @@ class PlannedSweep:
     # Found once: Snakemake asks again whenever a job ends, and an interrupt there shows a traceback.
     @cache  # noqa: B019 (a process has one sweep)
     def block(self, path: str) -> BlockTerms:
-        """What is needed to know of a block of the plan."""
+        """What is needed to know of a block of the plan, or of a profile launch."""
+        if path in self.profiles:
+            return self._profile(self.profiles[path])
         block = self.paths[path]
-        company = block.company
-        built = {(environments.NATIVE, company.native_key)}
-        built |= {(each.environment, each.environment_key or "") for each in company.members if each.environment}
-        made = {(each.inputs, each.inputs_key or "") for each in company.members if each.inputs}
         return BlockTerms(
             spec=self._fingerprints.of_block(self._undecided[path]),
             priority=schedule.block_priority(block.seed, block.number),
             waits=block.design.decided and path not in self.measured,
-            environments=[] if self.project.modelled else self._files(environments, built),
-            inputs=self._files(inputs, made),
+            environments=self._environments(block),
+            inputs=self._inputs(block),
         )
+
+    def _profile(self, block: Block) -> BlockTerms:
+        spec = hashlib.sha256(identity_of(block).encode()).hexdigest()[:16]
+        return BlockTerms(spec, 0, False, self._environments(block), self._inputs(block))
+
+    def _environments(self, block: Block) -> list[str]:
+        """The files that are there when the environments of a launch are built."""
+        company = block.company
+        built = {(environments.NATIVE, company.native_key)}
+        built |= {(each.environment, each.environment_key or "") for each in company.members if each.environment}
+        return [] if self.project.modelled else self._files(environments, built)
+
+    def _inputs(self, block: Block) -> list[str]:
+        """The same of its data sets."""
+        made = {(each.inputs, each.inputs_key or "") for each in block.company.members if each.inputs}
+        return self._files(inputs, made)
 
     def first_blocks(self, company: str) -> list[str]:
         """The launches of a company that decide how many rounds its others have; none where that is decided."""
@@ -146,22 +165,26 @@ class PlannedSweep:
 
     def slurm_keys(self, path: str) -> SlurmKeys:
         """How Slurm finds nodes for a block."""
-        machine = self.project.study.machines.get(self.paths[path].company.machine)
+        machine = self.project.study.machines.get(self._class_of(path))
         return machine.slurm if machine else SlurmKeys()
 
     def slurm_options(self, path: str, attempt: int, keys: SlurmKeys, left_out: Iterable[str]) -> str:
         """What an attempt at a block asks of Slurm besides constraint and partition, which `keys` has as in effect."""
-        folder, machine = self.project.results, self.paths[path].company.machine
+        folder, machine = self.project.results, self._class_of(path)
         refused = [*left_out, *(node_notes.refused_by(folder, machine) if machine else [])]
         failed = node_notes.begun_on(folder, path)[1 - attempt :] if attempt > 1 else []
         return self._cluster.options(keys, refused, failed)
+
+    def _class_of(self, path: str) -> str:
+        """The class of nodes of a block, or of a profile launch."""
+        return (self.profiles[path] if path in self.profiles else self.paths[path]).company.machine
 
     def leave_for_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""
         for name, machine in self.project.study.machines.items():
             self._cluster.refuse_unknown(name, machine.slurm.nodelist)
         node_notes.forget(self.project.results)
-        for_jobs.write_sweep(self.terms, {path: self.block(path) for path in self.paths})
+        for_jobs.write_sweep(self.terms, {path: self.block(path) for path in (*self.paths, *self.profiles)})
         if self._found is not None:
             for_jobs.write_found(self.terms, self._found)
         self._is_left = True

@@ -10,6 +10,7 @@ from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.prediction import prediction_words
+from castmates.preview.profiles import profile_words
 from castmates.preview.words import neighbours, workload_of
 from castmates.project import Project
 from castmates.results.adaptive_looks import read_adaptive_looks
@@ -72,6 +73,7 @@ class Outline:
     services: tuple[str, ...] = ()  # on open-loop services
     captured: bool = False  # planned for a machine that was captured into a file, which is not this one
     prediction: str = ""  # what is measured of a grid, and what is left to prediction
+    profiles: str = ""  # what is traced beside what is measured
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -110,6 +112,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         services=tuple(services.lines(project, plan)),
         captured=project.elsewhere is not None,
         prediction=prediction_words(planned),
+        profiles=profile_words(project.study, planned, folder),
     )
 
 

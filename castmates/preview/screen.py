@@ -117,6 +117,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Mitigations", "\n".join(_mitigations(outline))
     if outline.prediction:
         yield "Prediction", outline.prediction
+    if outline.profiles:
+        yield "Operations", outline.profiles
     if outline.placing:
         yield "Placing jobs", outline.placing
     if outline.to_build:

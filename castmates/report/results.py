@@ -28,6 +28,7 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
+from castmates.results.columns import operations
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
@@ -54,6 +55,7 @@ from castmates.results.find import find
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import Look, read_looks
 from castmates.results.plans import analysed, read_plan
+from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json
 from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables
@@ -134,6 +136,21 @@ class Results:
     """The sensitivity and the pressure of each workload, by its bubbles and reporters."""
     curves: StudyTable = StudyTable("curves", CURVES, later=True)
     """Of an adaptive study, what was measured of each curve, and what is interpolated between."""
+    operation_effects: StudyTable = StudyTable("operation_effects", operations.OPERATION_EFFECTS, later=True)
+    """Which groups of operations take how much longer beside others."""
+    operation_summary: StudyTable = StudyTable("operation_summary", operations.OPERATION_SUMMARY, later=True)
+    """What each operation takes of a step in each scene; below the same by type, and by scope at every depth."""
+    operation_types: StudyTable = StudyTable("operation_types", operations.OPERATION_TYPES, later=True)
+    operation_layers: StudyTable = StudyTable("operation_layers", operations.OPERATION_LAYERS, later=True)
+    iterations: StudyTable = StudyTable("iterations", operations.ITERATIONS, later=True)
+    """The traced steps of each scene."""
+    input_pipeline: StudyTable = StudyTable("input_pipeline", operations.INPUT_PIPELINE, later=True)
+    """Whether steps wait for their input."""
+    thread_pools: StudyTable = StudyTable("thread_pools", operations.THREAD_POOLS, later=True)
+    """How busy the threads of each pool are."""
+    not_compared: StudyTable = StudyTable("not_compared", operations.NOT_COMPARED, later=True)
+    memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
+    """What TensorFlow's allocators give out in a step, and for which operations."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
@@ -222,6 +239,11 @@ class Results:
     def records(self) -> list[BlockRecord]:
         """What each block records of itself."""
         return [BlockRecord(record) for record in self.recorded]
+
+    @cached_property
+    def profiled(self) -> list[dict[str, Any]]:
+        """What each profile launch records of itself."""
+        return profile_records(self.plan, self.folder)
 
     @property
     def measured_records(self) -> list[BlockRecord]:

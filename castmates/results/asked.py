@@ -45,6 +45,19 @@ def remember_look(folder: StudyFolder, before: Plan, now: Plan) -> None:
         _keep(folder, looks=[*looks, look])
 
 
+def profile_looks_before(folder: StudyFolder) -> tuple[int, ...]:
+    """The same of profile launches, when the tables of operations were there."""
+    looks = read_json(folder.asked_file).get("profile_looks")
+    return tuple(look for look in looks if isinstance(look, int)) if isinstance(looks, list) else ()
+
+
+def remember_profile_look(folder: StudyFolder, had: int, now: int) -> None:
+    """Keep that there were results of so many profile launches of a lead, where there are more now."""
+    looks = profile_looks_before(folder)
+    if 0 < had < now and had not in looks:
+        _keep(folder, profile_looks=[*looks, had])
+
+
 def _launches(plan: Plan) -> Counter[str]:
     return Counter(block.company.id for block in plan.blocks)
 

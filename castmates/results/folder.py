@@ -57,6 +57,16 @@ class StudyFolder:
         company, _, number = path.rpartition("/")
         return self.blocks / self._named(company) / self._named(number)
 
+    @property
+    def profiles(self) -> Path:
+        """The folder of all profile launches: <company>/<number>."""
+        return self.path / "profiles"
+
+    def profile(self, path: str) -> Path:
+        """The folder of the profile launch with this `Block.path`."""
+        company, _, number = path.rpartition("/")
+        return self.profiles / self._named(company) / self._named(number)
+
     def record_file(self, block: "Block") -> Path:
         """The record of a block, written last, so that a block without it is not measured."""
         return self.block(block.path) / RECORD

@@ -36,6 +36,7 @@ class Terms:
     protocol: int
     trials: Mapping[str, str]  # short names of the records that results are shown with
     adaptive: bool = False
+    profiles: Sequence[str] = ()  # launches in which leads are traced, by company and number
 
     @property
     def folder(self) -> StudyFolder:

@@ -40,6 +40,11 @@ def read_launch(file: Path, path: str) -> Launch | None:
     return launch._replace(block=with_rounds(block, rounds))
 
 
+def read_profile_launch(file: Path, path: str) -> Launch | None:
+    """One profile launch of the plan; None where the plan has no such launch."""
+    return _written(file, lambda text: launch_of(text, path, "profiles"))
+
+
 def last_plan(file: Path) -> Plan | None:
     """The plan that is about to be replaced; None where there is none, or none that this version can read."""
     try:

@@ -18,7 +18,6 @@ from castmates.protocols import Say
 from castmates.rdt.choose import CacheRequest, refuse_hopeless
 from castmates.results.columns.parquet import load_ahead
 from castmates.runner import progress
-from castmates.runner.after_rounds import profiling
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
 from castmates.runner.cleanup.warden import Warden, guarded
@@ -27,6 +26,8 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.processes import isolation, prefetchers, starts
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
+from castmates.runner.profiles import asking
+from castmates.runner.profiles.rounds import TRACES, profile_rounds
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.measure import measure_rounds
@@ -91,9 +92,12 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             with stage.isolated(block.design.prepare.cpuset, _purpose(block), say) as partition:
                 outcome.prepared |= {isolation.KNOB: partition} if partition else {}
-                measure_rounds(outcome, stage, say)
-                outcome.processor = processor_record(stage.hardware.allocator, block)
-                measure_after_rounds(outcome, stage, say)
+                if block.design.profiling:
+                    profile_rounds(outcome, stage, logs.parent / TRACES, say)
+                else:
+                    measure_rounds(outcome, stage, say)
+                    outcome.processor = processor_record(stage.hardware.allocator, block)
+                    measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
             if stage.hardware.counters:
@@ -111,7 +115,8 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     stage.evictors = {each.name: each.bytes for each in evictors}
     refuse_too_little(company, outcome.needs, stage.evictors)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
-    profiling.offer(block, everyone[0], stage.scratch.channels)
+    if block.design.counters.profile or block.design.profiling:
+        asking.offer(everyone[0], stage.scratch.channels, logs.parent / TRACES if block.design.profiling else None)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(block)

@@ -7,6 +7,7 @@ from typing import Any
 
 from castmates.machine import prepare
 from castmates.runner.processes.launch import Running
+from castmates.runner.profiles.taken import Taken
 from castmates.runner.rounds.eviction import Emptied
 from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.pace import Pace
@@ -46,6 +47,7 @@ class Outcome:
     environments: dict[str, object] = field(default_factory=dict)
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
     layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
+    taken: list[Taken] = field(default_factory=list)  # the traces of a profile launch
     costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead
     afterwards: str = ""  # why what comes after the rounds was cut short
     without_verdict: list[str] = field(default_factory=list)  # members that did not end within a moment when asked to
@@ -61,4 +63,5 @@ class Outcome:
         self.status, self.reason, self.rounds = "failed", reason, 0
         self.windows.clear()
         self.layers.clear()
+        self.taken.clear()
         self.costs.clear()

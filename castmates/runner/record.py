@@ -89,7 +89,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     node = {
         # A model is the same wherever it is played.
         "host": platform.node() if outcome.block.design.model is None else "",
-        "processor": _processor(outcome) or "",
+        "processor": processor_of(outcome) or "",
         "machine": outcome.block.company.machine,
     }
     members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
@@ -242,7 +242,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "spec": outcome.block.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
-        "cpu_model": _processor(outcome),
+        "cpu_model": processor_of(outcome),
         "boot_id": boot_id(),
         "seconds": {
             "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
@@ -268,9 +268,9 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "environments": outcome.environments,
         "inputs": outcome.inputs,
         "costs": outcome.costs,
-        "versions": _versions(),
+        "versions": versions(),
         "platform": outcome.platform,
-        "members": {process.name: _member(process) for process in outcome.cast},
+        "members": {process.name: member_record(process) for process in outcome.cast},
     } | {name: facts for name, facts in _sometimes(outcome).items() if facts}
 
 
@@ -281,7 +281,7 @@ def _sometimes(outcome: Outcome) -> dict[str, Any]:
     return {"truth": outcome.truth, "processor": outcome.processor, "scenes": scenes}
 
 
-def _processor(outcome: Outcome) -> str | None:
+def processor_of(outcome: Outcome) -> str | None:
     """Return the model of the processor that measured; a modelled machine has none."""
     return cpu_model(Path("/")) if outcome.platform == "measured" else None
 
@@ -294,7 +294,8 @@ def _paces(outcome: Outcome) -> list[dict[str, Any]]:
     ]
 
 
-def _member(process: Running) -> dict[str, Any]:
+def member_record(process: Running) -> dict[str, Any]:
+    """What a record has of a process."""
     return {
         "pid": process.pid,
         "cpus": list(process.start.cpus),
@@ -325,7 +326,8 @@ def _reasons(windows: list[Window]) -> list[dict[str, Any]]:
     ]
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What measured: versions of Castmates, of Python, of the kernel and of packages."""
     names = ("numpy", "pandas", "pyarrow", "pydantic", "snakemake")
     checkout = our_git_state()  # the version alone is the same for many commits
     return {

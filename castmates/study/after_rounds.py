@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from castmates.study.spec import Block, Design
+from castmates.study.spec import Block, Company, Design
 
 LONGEST_COST_WINDOW = 0.3  # seconds
 PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
@@ -19,10 +19,14 @@ def cost_windows(design: Design) -> int:
     return counting.cost_pairs * (1 + together + (1 + each) * bool(counting.topdown))
 
 
+def can_be_profiled(company: Company) -> bool:
+    """Whether the lead is a program that traces its steps when it is asked to."""
+    return any(word.startswith(JOBS) for word in company.lead.command)
+
+
 def profiled_scenes(block: Block) -> int:
     """The scenes in which steps of the lead are profiled."""
-    can = any(word.startswith(JOBS) for word in block.company.lead.command)
-    wanted = can and block.design.counters.profile
+    wanted = can_be_profiled(block.company) and block.design.counters.profile
     return sum(scene.kind in PROFILED_KINDS for scene in block.company.scenes) if wanted else 0
 
 

@@ -26,6 +26,7 @@ from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.predict_keys import PredictKeys
+from castmates.study.profile_keys import ProfileKeys, traceable
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.written import Amount, Name, Option, OptionName, Package, Written, bytes_of
@@ -329,6 +330,9 @@ class Study(Written):
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
     place: PlaceKeys = PlaceKeys()
+    profile: ProfileKeys | None = Field(
+        default=None, description="further launches, in which operations of the leads are traced (docs/operations.md)"
+    )
     predict: PredictKeys | None = Field(
         default=None,
         description="a grid of pairs of which a part is measured, and the rest predicted (docs/prediction.md)",
@@ -349,6 +353,11 @@ class Study(Written):
         if machine.prepare.prefetchers and cache is not None and "off" in cache.prefetchers:
             raise ValueError("no 'prepare.prefetchers' beside 'cache.prefetchers', which switches them by scene")
         return machine
+
+    @field_validator("profile")
+    @classmethod
+    def _can_be_traced(cls, profile: ProfileKeys | None, info: ValidationInfo) -> ProfileKeys | None:
+        return None if profile is None else traceable(profile, info.data)
 
     @field_validator("machines")
     @classmethod

@@ -132,6 +132,7 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
         ignored_hosts=plans[0].ignored_hosts,
         prediction=plans[0].prediction,
         later=tuple(identity for plan in plans for identity in plan.later),
+        profiles=tuple(launch for plan in plans for launch in plan.profiles),
     )
 
 
@@ -157,5 +158,6 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
         "memory": machine.memory,
         "machines": (machine,),
         "later": tuple(identity for identity in plan.later if identity in identities),
+        "profiles": tuple(launch for launch in plan.profiles if launch.company.machine == name),
     }
     return plan.model_copy(update=changes)

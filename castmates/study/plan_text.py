@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from castmates.study.frozen import Frozen
 from castmates.study.spec import Block, Company, Design, NodeClass, Plan
 
+LISTS = ("blocks", "profiles")  # of blocks, in a plan
 # What blocks have in common: their key -> where it is written, and what it is.
 SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
 
@@ -16,21 +17,26 @@ SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Compa
 def text_of(plan: Plan) -> str:
     """The plan as JSON; blocks name their company and design by keys of `companies` and `designs`."""
     shared: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
+    every = (*plan.blocks, *plan.profiles)
     names = {
-        "company": _names((block.company for block in plan.blocks), lambda company: company.id, shared["companies"]),
-        "design": _names((block.design for block in plan.blocks), lambda _: "design", shared["designs"]),
+        "company": _names((block.company for block in every), lambda company: company.id, shared["companies"]),
+        "design": _names((block.design for block in every), lambda _: "design", shared["designs"]),
     }
-    blocks = [
-        {
-            "study": block.study,
-            "company": names["company"][id(block.company)],
-            "number": block.number,
-            "seed": block.seed,
-            "design": names["design"][id(block.design)],
-        }
-        for block in plan.blocks
-    ]
-    return json.dumps(plan.model_dump(mode="json", exclude={"blocks"}) | shared | {"blocks": blocks}, indent=1) + "\n"
+
+    def records(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+        return [
+            {
+                "study": block.study,
+                "company": names["company"][id(block.company)],
+                "number": block.number,
+                "seed": block.seed,
+                "design": names["design"][id(block.design)],
+            }
+            for block in blocks
+        ]
+
+    lists = {key: records(blocks) for key in LISTS if (blocks := getattr(plan, key)) or key == "blocks"}
+    return json.dumps(plan.model_dump(mode="json", exclude=set(LISTS)) | shared | lists, indent=1) + "\n"
 
 
 def plan_of(text: str | bytes) -> Plan:
@@ -56,15 +62,15 @@ class Launch(NamedTuple):
     machines: Sequence[NodeClass] = ()  # the classes of nodes
 
 
-def launch_of(text: str | bytes, path: str) -> Launch | None:
-    """One block of the plan that a text describes; ValueError where it describes none."""
+def launch_of(text: str | bytes, path: str, key: str = "blocks") -> Launch | None:
+    """One block of the plan that a text describes, of the list `key`; ValueError where it describes none."""
     content = json.loads(text)
     if not isinstance(content, dict) or "blocks" not in content:
         raise ValueError("no mapping with blocks")
     _check(content)
     number = path.rpartition("/")[2]
     same_number = (
-        block for block in content["blocks"] if isinstance(block, dict) and str(block.get("number")) == number
+        block for block in content.get(key, ()) if isinstance(block, dict) and str(block.get("number")) == number
     )
     blocks = (_whole(block, content) for block in same_number)
     found = next((block for block in blocks if f"{block['company']['id']}/{number}" == path), None)
@@ -98,12 +104,12 @@ def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
     if "blocks" not in rest:
         return rest
     _check(content)
-    return rest | {"blocks": [_whole(block, content) for block in rest["blocks"]]}
+    return rest | {key: [_whole(block, content) for block in rest[key]] for key in LISTS if key in rest}
 
 
 def _check(content: Mapping[str, Any]) -> None:
     """Refuse a content whose parts are of another kind."""
-    for place, kind in {"blocks": list, **{place: dict for place, _ in SHARED.values()}}.items():
+    for place, kind in {**dict.fromkeys(LISTS, list), **{place: dict for place, _ in SHARED.values()}}.items():
         if not isinstance(content.get(place, kind()), kind):
             raise ValueError(f"its '{place}' is not a {'list' if kind is list else 'mapping'}")
 

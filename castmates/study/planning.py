@@ -14,6 +14,7 @@ from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
 from castmates.study.prediction_design import design
+from castmates.study.profile_launches import profile_launches
 from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, first_rounds
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
@@ -123,6 +124,7 @@ def extend(
         ignored_hosts=tuple(study.leave_out),
         prediction=_prediction(study),
         later=tuple(request.later),
+        profiles=profile_launches(study, _to_profile(request, growths, room or Room())),
     )
 
 
@@ -142,6 +144,26 @@ def _prediction(study: Study) -> Prediction | None:
         check=drawn.check,
         to_check=keys.check,
     )
+
+
+def _to_profile(request: _Request, growths: Sequence[_Growth], room: Room) -> list[Company]:
+    """The companies in which leads are traced: those that the plan goes on with, and new ones for all other mixes.
+
+    A mix whose blocks are all measured has no company that goes on once another mix of it was removed.
+    """
+    if request.study.profile is None:
+        return []
+    going_on = [growth.company for growth in growths if not request.is_control(growth.company)]
+    known = {mix.identity for company in going_on for mix in company.mixes}
+    by_lead: dict[str, list[Mix]] = {}
+    for identity in set(request.results) - known:
+        mix = request.mixes[identity]
+        by_lead.setdefault(mix.lead, []).append(mix)
+    study = request.study
+    for group in by_lead.values():
+        group.sort(key=lambda mix: mix.name)
+        going_on += map(request.company, companies(group, request.members, study.budget, _rounds(study), room))
+    return going_on
 
 
 def _memory(placed: Mixes, room: Room) -> dict[str, int]:

@@ -31,8 +31,9 @@ LATER_IN_PLANS = (
     "sets",
     "prediction",
     "later",
+    "profiles",
 )
-LATER_IN_DESIGNS = ("decided", "adaptive")
+LATER_IN_DESIGNS = ("decided", "adaptive", "profiling")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -189,6 +190,15 @@ class Counting(Frozen):
     cost_pairs: int = 1  # pairs of windows, with and without each of them, that show what they cost
 
 
+class Profiling(Frozen):
+    """What is traced in a profile launch."""
+
+    steps: int  # of the lead in each trace
+    times: int  # traces of each scene
+    scenes: tuple[SceneKind, ...]  # kinds of scenes
+    keep: int  # bytes of traces that are kept
+
+
 class Design(Frozen):
     """How long and how often a block measures, and when it rejects a window."""
 
@@ -208,6 +218,7 @@ class Design(Frozen):
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
     decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
     adaptive: bool = False  # looks on the way decide which mixes a launch measures
+    profiling: Profiling | None = None  # of a profile launch, which measures no rounds
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -317,6 +328,7 @@ class Plan(Frozen):
     sets: tuple[MixSet, ...] = ()
     prediction: Prediction | None = None
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
+    profiles: tuple[Block, ...] = ()  # launches in which leads are traced; they are no blocks, and measure no rates
 
     @property
     def machine(self) -> str:

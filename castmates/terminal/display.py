@@ -30,6 +30,8 @@ from castmates.terminal.log_lines import LogLines
 from castmates.terminal.notes import Inbox, recorded
 from castmates.terminal.screens import Screen, clock_time, screen
 from castmates.terminal.sweep import Sweep
+from castmates.terminal.tracing import RULE as TRACING
+from castmates.terminal.tracing import Tracing
 from castmates.workloads import environments, inputs
 
 ENDING = "castmates_ending"  # the attribute of the record that closes a sweep: whether it went well
@@ -68,6 +70,7 @@ class Display:
         self._is_over = False
         self._drawn = 0.0
         self._failures = Failures(self._blocks)
+        self._tracing = Tracing(plan, project.results)
         self._log_lines = LogLines()
         self._events: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "job_started": self._begin,
@@ -127,6 +130,8 @@ class Display:
         header = words.header(castmates.__version__, self._project.study.name, numbers, seconds, measured)
         is_terminal = self._screen is not None and self._screen.changes
         self._line(f"{header}{SAFE if is_terminal and at_most else ''}")
+        if announcement := self._tracing.announcement:
+            self._line(announcement)
         self._line("")
         if machine := prepared.machine_line(folder.machine_file):
             self._line(machine)
@@ -141,6 +146,8 @@ class Display:
             return
         if job.rule in LAUNCHES and job.path in self._blocks:
             self._sweep.begin(self._blocks[job.path], job.begun)
+        elif job.rule == TRACING:
+            self._tracing.begin(job)
         elif job.rule in ANALYSIS and self._sweep.analysis_begun is None:
             self._sweep.analysis_begun = job.begun
         elif job.rule == "build_environment" and self._screen is not None and not self._screen.changes:
@@ -152,6 +159,10 @@ class Display:
             return
         if job.rule in LAUNCHES:
             self._launch_ends(self._sweep, job)
+        elif job.rule == TRACING:
+            line = self._tracing.end(job)
+            if self._screen is not None and not self._screen.changes:
+                self._line(f"{clock_time()}  {line}")
         elif job.rule == "build_environment":
             self._show_built(job.wildcards["environment"], job.wildcards["key"], environments)
         elif job.rule == "build_inputs":
@@ -172,6 +183,8 @@ class Display:
         job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
         if self._sweep is not None and job.rule in LAUNCHES:
             self._sweep.end(job.path, time.monotonic(), failed=True)
+        if job.rule == TRACING:
+            self._tracing.fail(job)
         for line in self._failures.add(job, facts["log"] or (), facts.get("rule_msg") or ""):
             self._line(line, matters=True)
 
@@ -210,6 +223,8 @@ class Display:
             what = words.measured_words(sweep.done - sweep.failed, sweep.windows, failed)
             mark = words.WRONG if failed else words.DONE
             self._line(words.tick(mark, "measured", what, words.clock(seconds)))
+        for line in self._tracing.summary():
+            self._line(line)
         if well and sweep is not None and sweep.analysis_begun is not None:
             report = prepared.report_words(self._project.results)
             self._line(words.tick(words.DONE, "report", report, words.clock(at - sweep.analysis_begun)))
@@ -256,7 +271,8 @@ class Display:
                     return
                 self._take_notes()
                 self._draw(at_once=sweep.is_measuring)
-                by_clock, pause = shown.changes and not sweep.is_measuring, 0.0 if sweep.is_measuring else FASTEST
+                quiet = sweep.is_measuring or self._tracing.is_on
+                by_clock, pause = shown.changes and not quiet, 0.0 if sweep.is_measuring else FASTEST
             time.sleep(pause)
             inbox.wait(TICK if by_clock else None)
 

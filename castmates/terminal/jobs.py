@@ -7,7 +7,7 @@ from castmates.study.spec import Block
 from castmates.terminal.words import clock, names_of
 
 LAUNCHES = ("measure_block", "model_block")
-ANALYSIS = ("estimate_effects", "recommend_partitions", "draw_figures", "write_report")
+ANALYSIS = ("estimate_effects", "estimate_operations", "recommend_partitions", "draw_figures", "write_report")
 WORDS = {
     "build_environment": "building {environment}",
     "build_inputs": "making the data set {inputs}",
@@ -17,7 +17,9 @@ WORDS = {
     "decide_rounds": "deciding how many rounds follow",
     "take_look": "looking at what is known so far",
     "gather_blocks": "gathering tables",
+    "profile_launch": "tracing steps, launch {number}",
     "estimate_effects": "estimating losses",
+    "estimate_operations": "adding up operations",
     "recommend_partitions": "choosing partitions",
     "draw_figures": "drawing figures",
     "write_report": "writing the report",
@@ -48,5 +50,5 @@ class Job:
 
     def about(self, blocks: Mapping[str, Block]) -> str:
         """What it does; of a launch, which one it is."""
-        block = blocks.get(self.path)
+        block = blocks.get(self.path) if self.rule in LAUNCHES else None  # profile launches have the same paths
         return f"{names_of(block)}, launch {block.number}" if block is not None else self.name

@@ -11,6 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.report.results import Results, read_results
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.meanings import EVERYWHERE, meanings, tables
+from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_TABLES
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.placing import PLACING_TABLES
 from castmates.results.columns.study import STUDY_TABLES
@@ -92,14 +93,15 @@ def test_what_has_no_results_is_a_sentence(named, said, tmp_path, monkeypatch):
 def test_every_table_of_the_contract_is_an_attribute():
     attributes = {field.name for field in dataclasses.fields(Results)} | set(vars(Results))
     renamed = {"sensitivity": "sensitivity_curves"}
-    for name in {*STUDY_TABLES, *PARTITION_TABLES, *BLOCK_TABLES}:
+    for name in {*STUDY_TABLES, *PARTITION_TABLES, *BLOCK_TABLES, *OPERATION_TABLES}:
         assert renamed.get(name, name) in attributes
 
 
 @pytest.mark.parametrize("table", tables())
 def test_every_column_is_explained(table):
     columns = meanings(table)
-    contract = {**BLOCK_TABLES, **STUDY_TABLES, **PARTITION_TABLES, **PLACING_TABLES}[table]
+    known = (BLOCK_TABLES, STUDY_TABLES, PARTITION_TABLES, PLACING_TABLES, OPERATION_TABLES, PROFILE_TABLES)
+    contract = next(tables[table] for tables in known if table in tables)
     assert [(one.column, one.type) for one in columns] == list(contract.items())
     assert not [one.column for one in columns if not one.meaning]
 

@@ -71,6 +71,26 @@ rule estimate_effects:
         "python -P -m castmates.pipeline estimate_effects --plan {input.plan:q} --machine {input.machine:q} --margin {params.margin} {params.isolated} --jobs {threads} --output results/{wildcards.study}/tables 2> {log:q}"
 
 
+rule estimate_operations:
+    input:
+        plan="results/{study}/plan.json",
+        profiles=profile_files(),
+    output:
+        expand(
+            "results/{{study}}/tables/{table}.{suffix}",
+            table=list(OPERATION_TABLES),
+            suffix=["csv", "parquet"],
+        ),
+    log:
+        "logs/estimate_operations/{study}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    params:
+        margin=TERMS.margin,
+    shell:
+        "python -P -m castmates.pipeline estimate_operations --plan {input.plan:q} --margin {params.margin} --output results/{wildcards.study}/tables 2> {log:q}"
+
+
 rule recommend_partitions:
     input:
         plan="results/{study}/plan.json",

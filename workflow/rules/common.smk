@@ -24,6 +24,7 @@ from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming
 from castmates.results.columns.block import RECORD
+from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 from castmates.workloads import environments, inputs
@@ -126,6 +127,20 @@ def mix_files():
 
 def block_files(name, paths):
     return [str(FOLDER.block(path) / name) for path in paths]
+
+
+def profile_files():
+    """The records of the launches in which leads are traced."""
+    return [str(FOLDER.profile(path) / PROFILE_RECORD) for path in TERMS.profiles]
+
+
+def operation_tables():
+    """What is made of them; nothing where none is traced."""
+    return rules.estimate_operations.output if TERMS.profiles else []
+
+
+def terms_of_profile(wildcards):
+    return SWEEP.block(f"profiles/{wildcards.company}/{wildcards.number}")
 
 
 def decision_of_look(number):
@@ -272,35 +287,38 @@ def caption_of(figure):
     return str(file.resolve()) if clone.is_dir() else None
 
 
-def slurm_resources():
-    """What a launch asks of Slurm, which other executors leave alone; a job has its node."""
+def slurm_resources(of=""):
+    """What a launch asks of Slurm, which other executors leave alone; a job has its node. `of`: profiles/ or nothing."""
     if IS_JOB:
         return {}
-    chosen = {"slurm_extra": slurm_options}
+    chosen = {
+        "slurm_extra": lambda wildcards, attempt: slurm_options(of, wildcards, attempt)
+    }
     if any(machine.slurm.constraint for machine in SWEEP.classes):
-        chosen["constraint"] = lambda wildcards: slurm_keys(wildcards).constraint
+        chosen["constraint"] = lambda wildcards: slurm_keys(of, wildcards).constraint
     if any(machine.slurm.partition for machine in SWEEP.classes):
-        chosen["slurm_partition"] = lambda wildcards: slurm_keys(wildcards).partition
+        chosen["slurm_partition"] = lambda wildcards: slurm_keys(of, wildcards).partition
     return chosen
 
 
-def slurm_keys(wildcards):
+def slurm_keys(of, wildcards):
     """How Slurm finds a node for a launch, by its class and by the profile."""
     from castmates.pipeline.slurm_nodes import in_effect
 
     settings = workflow.resource_settings
-    of_launches = settings.overwrite_resources.get("measure_block", {})
-    of_class = SWEEP.slurm_keys(f"{wildcards.company}/{wildcards.number}")
+    rule_of = "profile_launch" if of else "measure_block"
+    of_launches = settings.overwrite_resources.get(rule_of, {})
+    of_class = SWEEP.slurm_keys(f"{of}{wildcards.company}/{wildcards.number}")
     return in_effect(of_class, of_launches, settings.default_resources or {})
 
 
-def slurm_options(wildcards, attempt):
+def slurm_options(of, wildcards, attempt):
     """What else a launch asks of Slurm; sbatch would not see nodes that the plugin leaves out, since ours come later."""
     left_out = getattr(workflow.executor_settings, "exclude_failed_nodes", None) or ""
     return SWEEP.slurm_options(
-        f"{wildcards.company}/{wildcards.number}",
+        f"{of}{wildcards.company}/{wildcards.number}",
         attempt,
-        slurm_keys(wildcards),
+        slurm_keys(of, wildcards),
         [node.strip() for node in left_out.split(",") if node.strip()],
     )
 

@@ -24,3 +24,27 @@ rule measure_block:
         spec=spec_of_block,
     shell:
         "python -P -m castmates.pipeline measure_block {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.block:q} --owner $PPID 2> {log:q}"
+
+
+# Apart from blocks, and after them: what is traced runs slower, and a study that comes to profile measures nothing again.
+rule profile_launch:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+        machine=ancient("results/{study}/machine.json"),
+        environments=ancient(
+            lambda wildcards: terms_of_profile(wildcards).environments
+        ),
+        inputs=ancient(lambda wildcards: terms_of_profile(wildcards).inputs),
+    output:
+        record="results/{study}/profiles/{company}/{number}/profile.json",
+    log:
+        "logs/profile_launch/{study}/{company}/{number}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    threads: whole_machine
+    resources:
+        **slurm_resources("profiles/"),
+    params:
+        spec=lambda wildcards: terms_of_profile(wildcards).spec,
+    shell:
+        "python -P -m castmates.pipeline profile_launch {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.record:q} --owner $PPID 2> {log:q}"

@@ -8,6 +8,7 @@ rule draw_figures:
             table=["effects", "attribution", "controls", "windows"],
         ),
         bundles=lambda wildcards: bundle_files(),
+        operations=operation_tables(),
         recommended=rules.recommend_partitions.output,
     output:
         [
@@ -51,6 +52,7 @@ rule write_report:
         machine="results/{study}/machine.json",
         tables=rules.estimate_effects.output,
         bundles=lambda wildcards: bundle_files(),
+        operations=operation_tables(),
         recommended=rules.recommend_partitions.output,
         looks=lambda wildcards: looks_of_study(),
         figures=expand(

@@ -37,7 +37,7 @@ KINDS = (
 DIRECTIONS = ("input", "forward", "backward", "optimizer", "")
 
 # What TensorFlow puts before and into names: calls of functions, branches and loops.
-_WRAPPING = re.compile(r"((Stateful|Stateless)?PartitionedCall|while|cond|body|then|else)(_\d+)?|_\d+")
+WRAPPING = re.compile(r"((Stateful|Stateless)?PartitionedCall|while|cond|body|then|else)(_\d+)?|_\d+")
 _BACKWARD = ("gradient_tape", "gradients")
 _OPTIMIZER = re.compile(
     r"(SGD|Adam|AdamW|AdamWeightDecay|Adamax|Nadam|LAMB|LARS|Adagrad|Adadelta|Adafactor|RMSprop|Ftrl|Momentum"
@@ -151,7 +151,7 @@ def place_of(name: str, type_: str, is_input: bool = False) -> Place:
     """The layer, kind and direction of an operation."""
     if type_ == RUNTIME:
         return Place("between operations", RUNTIME, "")
-    parts = [part for part in name.split("/") if not _WRAPPING.fullmatch(part)]
+    parts = [part for part in name.split("/") if not WRAPPING.fullmatch(part)]
     if type_ == _FETCH:
         return Place("waiting for the batch", "input", "input")
     if is_input:

@@ -1,6 +1,7 @@
 """The answer of a study: headline, one line a pair, what settles the rest, and what counts for and against it."""
 
 from dataclasses import dataclass
+from itertools import islice
 
 from castmates.report.answer.cards import Card, cards
 from castmates.report.answer.commands import sweep_command
@@ -10,12 +11,14 @@ from castmates.report.answer.settling import MOST, ToSettle, has_looks, to_settl
 from castmates.report.answer.thrown_away import nothing_left, remedy, thrown_away
 from castmates.report.answer.ways import Curve, curves
 from castmates.report.results import Results
+from castmates.report.text.operations import loss_words
 from castmates.report.text.stamps import first_words
 from castmates.report.text.words import counted, listed
 from castmates.results.named import retry_command
 
 SHOWN = 12  # pairs in the first table
 NAMED = 3  # pairs that no sweep settles
+MOST_OPERATIONS = 3  # sentences on operations; the section of the page has all
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Answer:
     pairs: list[Pair]  # the most important ones
     all_pairs: int
     curves: list[Curve]
+    operations: list[str]  # which operations the losses come from, where steps were traced
     settle: ToSettle | None
     settling: str  # in words: what settles what is open, or what to do where nothing is left; "" for neither
     aim: str  # what the command is for; "" where there is none
@@ -54,6 +58,7 @@ def answer(results: Results) -> Answer:
         pairs=most_important(found, SHOWN),
         all_pairs=len(found),
         curves=under,
+        operations=list(islice(loss_words(results), MOST_OPERATIONS)),
         settle=settle,
         settling=settling,
         aim=aim if command else "",

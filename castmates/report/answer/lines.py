@@ -28,6 +28,9 @@ def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
     for curve in answer.curves:
         yield ""
         yield from _wrapped(width, curve.sentence)
+    for sentence in answer.operations:
+        yield ""
+        yield from _wrapped(width, sentence)
     if answer.settling:
         yield ""
         yield from _wrapped(width, f"{answer.aim}: {answer.settling}" if answer.aim else answer.settling)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.study.spec import Plan
 
 Part = Literal[
-    "losses", "recommendation", "why", "health", "prediction"
+    "losses", "recommendation", "why", "health", "prediction", "operations"
 ]  # of the page; castmates/report/page/contents.py
 Need = Literal[
     "",
@@ -37,6 +37,7 @@ Need = Literal[
     "sets",
     "services",
     "prediction",
+    "traces",
 ]
 
 
@@ -84,6 +85,8 @@ FIGURES = {
         Figure("services", "How long requests take", "losses", needs="services"),
         Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", needs="prediction"),
         Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
+        Figure("operations", "Which operations lose", "operations", needs="traces"),
+        Figure("waterfall", "Where the loss of a step comes from", "operations", needs="traces"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
@@ -130,6 +133,7 @@ def figure_names(
         "topdown of phases": programs is not None and phases and bool(programs.counters.topdown),
         "services": services,
         "profile": programs is not None and bool(programs.counters.profile),
+        "traces": programs is not None and programs.profile is not None,
     }
     return [name for name, row in all_figures().items() if there[row.needs]]
 

@@ -8,6 +8,7 @@ from castmates.report.figures.index import Figure, Part, all_figures
 HEADINGS: dict[Part, str] = {
     "losses": "Pairs in detail",
     "prediction": "Predicted, not measured",
+    "operations": "Operations, traced",
     "recommendation": "Cache partitions",
     "why": "Causes",
     "health": "Can you trust this?",

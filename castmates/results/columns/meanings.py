@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.results.columns import block, mixes, nodes, partitions, placing, prediction, services, study
+from castmates.results.columns import block, mixes, nodes, operations, partitions, placing, prediction, services, study
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
     **dict.fromkeys(partitions.PARTITION_TABLES, partitions),
@@ -22,6 +22,8 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     "predictions": prediction,
     "profiles": prediction,
     **dict.fromkeys(placing.PLACING_TABLES, placing),
+    **dict.fromkeys(operations.OPERATION_TABLES, operations),
+    **dict.fromkeys(operations.PROFILE_TABLES, operations),
     **dict.fromkeys(block.BLOCK_TABLES, block),
 }
 # What is the same in all tables, and so stands beside none of them.
@@ -63,6 +65,23 @@ EVERYWHERE = {
     "running": "share of its time for which it was counted",
     "scope": "cgroup, thread, cpu, process",
     "phase": "of a step; empty for the whole window",
+    "launch": "number of the profile launch within its company, from 1",
+    "launches": "profile launches that estimate",
+    "traces": "that it is the mean of",
+    "repetition": "of the scene's trace in its launch, from 1",
+    "type": "of the operation: MatMul",
+    "direction": "forward, backward, optimizer, input; empty for none",
+    "thread": "that ran it, as TensorFlow names it",
+    "allocator": "as TensorFlow names it",
+    "duration_ns": "nanoseconds that it took",
+    "difference_ms": "of a step beside others and one alone",
+    "step_ms": "milliseconds of a step",
+    "mean_ms": "of a traced step",
+    "median_ms": "of a traced step",
+    "shortest_ms": "of a traced step",
+    "longest_ms": "of a traced step",
+    "key_repetition": "of its trace",
+    "key_step": "of its trace, from 0",
     "t_ns": "CLOCK_MONOTONIC, in nanoseconds",
     "close_ns": "closing edge, CLOCK_MONOTONIC",
     "last_ns": "last heartbeat inside",
@@ -139,12 +158,13 @@ def _comments(module: str) -> dict[str, dict[str, str]]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT
     }
-    return {
-        node.target.id: {
-            str(key.value): lines[key.lineno]
-            for key in node.value.keys
-            if isinstance(key, ast.Constant) and key.lineno in lines
-        }
-        for node in ast.parse(source).body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict)
-    }
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict):
+            own = found[node.target.id] = {}
+            for key, value in zip(node.value.keys, node.value.values, strict=True):
+                if key is None and isinstance(value, ast.Name):  # the columns of another contract: **_SCENE
+                    own |= found[value.id]
+                elif isinstance(key, ast.Constant) and key.lineno in lines:
+                    own[str(key.value)] = lines[key.lineno]
+    return found

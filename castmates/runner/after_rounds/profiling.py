@@ -5,39 +5,28 @@ right after them.
 """
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any
 
 from castmates.analysis.explanations import layers
 from castmates.protocols import Say
 from castmates.runner.after_rounds.collector_costs import pairs_about
 from castmates.runner.outcome import Outcome
-from castmates.runner.processes.launch import Start, WorkloadFailed
+from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
+from castmates.runner.profiles.asking import NoAnswer, answer_of, mean_step, page_of, patience, usual_beats
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.stage import Stage
 from castmates.study.after_rounds import PROFILED_KINDS
 from castmates.study.schedule import round_order
-from castmates.study.spec import Block, Scene
-from castmates.workloads.tfmodels.profile_page import VARIABLE, Page, PageError
+from castmates.study.spec import Scene
+from castmates.workloads.tfmodels.profile_page import Page, PageError
 
-LOOK = 0.1  # seconds between two looks at the page
-PATIENCE = 60.0  # seconds, and …
-SLOWER = 10.0  # … so many times the usual length of the steps
 NAME = "profiler"
-SPOILT = "its page was removed, replaced or cut"
 # What an answer that is not as it should be makes of the code that reads it.
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-Awaited = TypeVar("Awaited")
 OF = "rate of the lead in the steps that are profiled, which enter no rate"
-
-
-class NoAnswer(Exception):
-    """A scene was not profiled; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -48,38 +37,19 @@ class Profiled:
     log: float  # of the seconds of a usual step, right before and after, over those of a profiled one
 
 
-def offer(block: Block, lead: Start, folder: Path) -> None:
-    """Give the lead, before its launch, the page on which it can be asked for a profile, where profiles are wanted."""
-    if block.design.counters.profile:
-        path = folder / f"{lead.name}.profile"
-        Page.create(path).close()
-        lead.environment[VARIABLE] = str(path)
-
-
 def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Profile the lead in every solo and co-run scene, and note what its layers took."""
     lead = outcome.block.company.lead.name
-    path = stage.cast[lead].start.environment.get(VARIABLE)
-    if path is None:
+    if not outcome.block.design.counters.profile:
         return
     try:
-        page = Page(Path(path))
-    except PageError:
-        say(f"{lead} cannot be profiled: {SPOILT}")
-        return
-    try:
-        if not page.sound:
-            say(f"{lead} cannot be profiled: {SPOILT}")
-        elif not page.able:
-            say(f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (docs/layers.md)")
-        else:
-            _profile_scenes(outcome, stage, page, say)
+        with page_of(stage, lead, say) as page:
+            if page is not None:
+                _profile_scenes(outcome, stage, page, say)
     except WorkloadFailed as failure:
         raise WorkloadFailed(
             f"{failure}, while {lead} was profiled; 'counters: {{profile: 0}}' leaves that out"
         ) from None
-    finally:
-        page.close()
 
 
 def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> None:
@@ -108,25 +78,20 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
     outcome.emptied += [emptied] if emptied else []
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
     stage.sleep_until(stage.now_ns() + int(outcome.settle_seconds * 1e9))
-    patience = PATIENCE + SLOWER * steps * _step_seconds(outcome, lead)
-    before = _usual_steps(stage, lead, steps, patience)
-    if not page.sound:
-        raise NoAnswer(SPOILT)
-    number = page.ask(steps)
-    answer = _awaited(stage, lambda: page.answered(number), patience)
+    seconds = patience(steps, _step_seconds(outcome, lead))
+    before = mean_step(usual_beats(stage, lead, steps, seconds))
+    answer = answer_of(stage, page, lead, steps, seconds)
     try:
-        rows, seconds = _understood(outcome, scene, answer)
+        rows, profiled = _understood(outcome, scene, answer)
     except UNREADABLE:
         raise NoAnswer("its answer does not follow docs/layers.md") from None
-    after = _usual_steps(stage, lead, steps, patience)
-    return Profiled(rows, math.log(math.sqrt(before * after) / seconds))
+    after = mean_step(usual_beats(stage, lead, steps, seconds))
+    return Profiled(rows, math.log(math.sqrt(before * after) / profiled))
 
 
 def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
     """Return the rows of an answer, and the mean seconds of its steps."""
     lead = outcome.block.company.lead.name
-    if "error" in answer:
-        raise NoAnswer(f"the profiler of {lead} failed: {answer['error']}")
     if not answer["step_seconds"]:
         raise NoAnswer(f"the trace that {lead} made has none of its steps")
     if not any(type_ != layers.RUNTIME and not of_input for _, type_, of_input, *_ in answer["operations"]):
@@ -138,28 +103,6 @@ def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple
     if not all(math.isfinite(number) for number in (math.log(seconds), *(row["ms_per_step"] for row in rows))):
         raise ValueError("not a finite number")
     return rows, seconds
-
-
-def _usual_steps(stage: Stage, lead: str, steps: int, patience: float) -> float:
-    """Return the mean seconds of the next steps."""
-    stage.forget_beats()
-
-    def enough() -> list[tuple[int, int]] | None:
-        records = stage.cast[lead].records
-        return records if len(records) > steps else None
-
-    records = _awaited(stage, enough, patience)
-    return (records[-1][0] - records[0][0]) / 1e9 / (len(records) - 1)
-
-
-def _awaited(stage: Stage, look: Callable[[], Awaited | None], patience: float) -> Awaited:
-    """Return what `look` returns when the lead has gone on for a while."""
-    deadline = time.monotonic() + patience
-    while (awaited := look()) is None:
-        if time.monotonic() > deadline:
-            raise NoAnswer(f"nothing came for {patience:.0f} s")
-        stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
-    return awaited
 
 
 def _step_seconds(outcome: Outcome, lead: str) -> float:

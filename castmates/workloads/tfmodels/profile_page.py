@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLE = "CASTMATES_PROFILE"  # names the page
+FOLDER = "CASTMATES_TRACES"  # names the folder in which whole traces are to be left; none: they are added up
 ABLE, STEPS, ASKED = range(3)  # words of 8 bytes
 SIZE = 4096
 

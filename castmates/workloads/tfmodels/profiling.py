@@ -1,5 +1,6 @@
 """Profiles the next steps of a running job when it is asked to, between two steps; see profile_page.py."""
 
+import os
 import shutil
 import tempfile
 import time
@@ -8,29 +9,34 @@ from pathlib import Path
 from typing import Any
 
 from castmates.workloads.tfmodels import xspace
-from castmates.workloads.tfmodels.profile_page import Page
+from castmates.workloads.tfmodels.profile_page import FOLDER, Page
 
 
 class Profiler:
     """Looks after each step whether a profile is wanted; it costs the job nothing while none is."""
 
-    def __init__(self, page: Page, tf: Any) -> None:
+    def __init__(self, page: Page, tf: Any, traces: str | None = None) -> None:
         self._page = page
         self._tf = tf
+        self._traces = traces  # where whole traces are to be left; None: they are added up here
         self._done = page.asked
         self._left = 0  # steps of the profile that is being made
         self._mark: Any = None
         self._folder = ""  # of the profile that is being made
+        self._steps = 0  # heartbeats so far
+        self._first_step = 0  # of the profile that is being made
+        self._clocks: list[tuple[int, int, int]] = []
         page.offer()
 
     @classmethod
     def wanted(cls, tf: Any) -> "Profiler | None":
         """One where the runner has named a page, else None."""
         page = Page.from_environment()
-        return cls(page, tf) if page else None
+        return cls(page, tf, os.environ.get(FOLDER)) if page else None
 
     def step_is_over(self) -> None:
         """Begin, go on with, or end a profile where one is asked for."""
+        self._steps += 1
         if self._left:
             self._next()
         elif self._page.asked != self._done:
@@ -38,14 +44,23 @@ class Profiler:
 
     def _begin(self) -> None:
         self._done = self._page.asked
+        self._first_step = self._steps
         try:
-            self._folder = tempfile.mkdtemp(prefix="profile-")
+            self._folder = self._new_folder()
+            self._clocks = [clock_pair()]
             self._tf.profiler.experimental.start(self._folder)
         except (self._tf.errors.OpError, OSError) as error:
             self._answer(_error(error))
             return
         self._left = max(self._page.steps, 1)
         self._open()
+
+    def _new_folder(self) -> str:
+        if self._traces is None:
+            return tempfile.mkdtemp(prefix="profile-")
+        folder = Path(self._traces) / str(self._done)
+        folder.mkdir(parents=True)
+        return str(folder)
 
     def _next(self) -> None:
         self._mark.__exit__(None, None, None)
@@ -60,22 +75,52 @@ class Profiler:
         self._mark.__enter__()
 
     def _end(self) -> dict[str, Any]:
-        """Stop the profiler, which writes its trace, and add that up."""
+        """Stop the profiler, which writes its trace, and add that up where it is not to be left whole."""
+        self._clocks.append(clock_pair())
         begin = time.monotonic()
         try:
             self._tf.profiler.experimental.stop()
             written = time.monotonic()
+            if self._traces is not None:
+                return self._whole(written - begin)
             found = xspace.rolled(_read(Path(self._folder)))
         except (self._tf.errors.OpError, OSError, ImportError) as error:
             return _error(error)
         return found | {"seconds": {"write": written - begin, "read": time.monotonic() - written}}
 
+    def _whole(self, seconds: float) -> dict[str, Any]:
+        """What the runner has to know of a trace that it reads itself."""
+        threading = self._tf.config.threading
+        return {
+            "trace": self._done,
+            "first_step": self._first_step,
+            "clocks": self._clocks,
+            "threads": [
+                threading.get_intra_op_parallelism_threads(),
+                threading.get_inter_op_parallelism_threads(),
+            ],
+            "write_seconds": seconds,
+        }
+
     def _answer(self, content: dict[str, Any]) -> None:
-        if self._folder:
+        if self._folder and (self._traces is None or "error" in content):
             shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = ""
+        self._folder = ""
         with suppress(OSError):  # the job goes on without its profile; the runner reports that nothing came
             self._page.answer(self._done, content)
+
+
+def clock_pair() -> tuple[int, int, int]:
+    """The steady and the real clock at one moment, and how far apart they may have been read: all in nanoseconds.
+
+    Of a few tries the closest one; the first may have been interrupted.
+    """
+    tries = []
+    for _ in range(5):
+        before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        tries.append((after - before, (before + after) // 2, real))
+    bracket, steady, real = min(tries)
+    return steady, real, bracket
 
 
 def _error(error: Exception) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Which operations of a lead's steps lose how much, and what else traces show; pure."""

@@ -1,0 +1,139 @@
+"""How much longer each group of operations takes beside others than alone, and what of the step's loss is its own.
+
+A launch is the unit, as everywhere: scenes are compared inside a round of traces, rounds are averaged over a launch,
+and intervals and p-values are those between launches. Only traces of the same graph with the same threads are compared.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.effects.verdicts import effect_verdicts
+from castmates.analysis.operations.groups import groups
+from castmates.analysis.operations.per_trace import OPERATION, TRACE, Traces
+from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.study.spec import UNMANAGED
+
+SAME = ["study", "company", "launch", "member", "platform", "repetition"]
+ROW = ["study", "mix", "partition", "member", "platform", "group"]
+UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
+STEP = "step"  # the row of a whole step
+
+
+def estimate_operation_effects(traces: Traces, margin: float, level: float) -> pd.DataFrame:
+    """A row per mix, partition and group of operations, and one for the whole step; Holm over a study's groups."""
+    both = _scenes(traces)
+    compared = both[_comparable(both)]
+    pairs = [_pairs(traces, compared[compared["member"] == member], member) for member in compared["member"].unique()]
+    every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
+    if every.empty:
+        return every
+    table = pd.concat([_logs(every), _differences(every)], axis=1).reset_index()
+    step = table["group"] == STEP
+    table["p_holm"] = np.nan
+    for own in (step, ~step):  # whole steps are adjusted apart
+        table.loc[own, "p_holm"] = holm(table.loc[own, "p_value"])
+    table["verdict"] = effect_verdicts(table, margin, level)
+    return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"blocks": "launches"})
+
+
+def not_compared(traces: Traces) -> pd.DataFrame:
+    """The traces beside others that cannot be compared with the lead alone, and why."""
+    both = _scenes(traces)
+    both = both[~_comparable(both)]
+    reason = np.where(_same_threads(both), "another graph", "other threads")
+    return both.assign(reason=reason)
+
+
+def _pairs(traces: Traces, compared: pd.DataFrame, member: str) -> pd.DataFrame:
+    """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, repetition and group."""
+    operations = traces.operations[traces.operations["member"] == member]
+    by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
+    named = operations.merge(groups(operations, by_itself), on=OPERATION)
+    by = [*SAME, "scene", "kind", "mix", "partition"]
+    sums = pd.DataFrame(named.groupby([*by, "group"], as_index=False)["shared_ms"].sum())
+    whole = pd.DataFrame(traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]])
+    step = whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)
+    sums = pd.concat([sums, step], ignore_index=True)
+    alone = (sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)
+    solo = pd.DataFrame(sums.loc[alone, [*SAME, "group", "shared_ms"]]).rename(columns={"shared_ms": "solo_ms"})
+    wide = compared[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
+    wide = wide.merge(solo, "left", [*SAME, "group"])
+    wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])
+    return wide.fillna({"solo_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time
+
+
+def _scenes(traces: Traces) -> pd.DataFrame:
+    """The traces of co-runs, each with the one of its launch and repetition in which the lead is alone."""
+    steps = traces.steps.join(_times(traces), on=TRACE)
+    about = ["threads_intra", "threads_inter", "times", "step_ms"]
+    solo = steps[(steps["kind"] == "solo") & (steps["partition"] == UNMANAGED)]
+    both = steps[steps["kind"] == "corun"].merge(solo[[*SAME, *about]], on=SAME, suffixes=("", "_alone"))
+    return both.assign(different=[_different(row) for _, row in both.iterrows()])
+
+
+def _times(traces: Traces) -> pd.Series:
+    """By trace: milliseconds of a step, by operation."""
+    named = traces.operations.assign(name=traces.operations["operation"] + ":" + traces.operations["type"])
+    every = {key: rows[rows["operation"] != ""] for key, rows in named.groupby(TRACE)}
+    found = {key: dict(zip(rows["name"], rows["shared_ms"], strict=True)) for key, rows in every.items()}
+    return pd.Series(found, name="times", dtype="object").rename_axis(TRACE)
+
+
+def _comparable(both: pd.DataFrame) -> pd.Series:
+    """Whether threads are the same, and nearly all operations are in both."""
+    return _same_threads(both) & (both["different"] <= UNMATCHED)
+
+
+def _same_threads(both: pd.DataFrame) -> pd.Series:
+    intra = both["threads_intra"] == both["threads_intra_alone"]
+    return intra & (both["threads_inter"] == both["threads_inter_alone"])
+
+
+def _different(row: pd.Series) -> float:
+    """The share of a step in operations that one of two traces alone has."""
+    one, other = row["times"], row["times_alone"]
+    return float(max(_only_in(one, other) / row["step_ms"], _only_in(other, one) / row["step_ms_alone"]))
+
+
+def _only_in(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    return sum(ms for name, ms in one.items() if name not in other)
+
+
+def _logs(pairs: pd.DataFrame) -> pd.DataFrame:
+    """How many times as long a group takes; where a trace has no time of it, it has no ratio."""
+    there = (pairs["solo_ms"] > 0) & (pairs["ms"] > 0)
+    logs = np.log(pairs["ms"].where(there) / pairs["solo_ms"].where(there))
+    found = estimate(_launches(pairs.assign(difference=logs)[there]), ROW)
+    every = pairs.groupby(ROW).size().index
+    found = found.reindex(every)
+    found[["blocks", "rounds"]] = found[["blocks", "rounds"]].fillna(0).astype("int64")
+    return found
+
+
+def _differences(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Milliseconds alone, beside others, and the difference with its interval: these add up over groups."""
+    found = estimate(_launches(pairs.assign(difference=pairs["ms"] - pairs["solo_ms"])), ROW)
+    named = {"log": "difference_ms", "log_low": "difference_low", "log_high": "difference_high"}
+    per_launch = pairs.groupby([*ROW, "company", "launch"])[["solo_ms", "ms"]].mean()
+    return found[list(named)].rename(columns=named).join(per_launch.groupby(ROW).mean())
+
+
+def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
+    return pairs.rename(columns={"launch": "block", "repetition": "round"})
+
+
+def _finished(table: pd.DataFrame) -> pd.DataFrame:
+    """Back from logarithms, and what of a step, and of its loss, each group has."""
+    key = [name for name in ROW if name != "group"]
+    step = table[table["group"] == STEP].set_index(key)[["solo_ms", "difference_ms", "verdict"]]
+    step.columns = pd.Index(["step_solo_ms", "step_difference_ms", "step_verdict"])
+    table = table.join(step, on=key)
+    for name, log in {"": "log", "_low": "log_low", "_high": "log_high"}.items():
+        table[f"ratio{name}"] = np.exp(table[log])
+        table[f"degradation{name or '_pct'}"] = -100 * np.expm1(-table[log])
+    return table.assign(
+        share=table["solo_ms"] / table["step_solo_ms"],
+        share_of_loss=(table["difference_ms"] / table["step_difference_ms"]).where(table["step_verdict"] == "slower"),
+    )

@@ -1,0 +1,44 @@
+"""The steps of traces: how long, which ones stand out, which one stands for all, and what tracing costs."""
+
+from collections.abc import Hashable
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.operations.summary import LAUNCH, SCENE
+
+FAR = 3.0  # times the spread around the median that an outlier is away at least; …
+SPREAD = 1.4826  # … the median distance to the median, as wide as a standard deviation of normal values
+MS = 1e6
+
+
+def iterations(steps: pd.DataFrame) -> pd.DataFrame:
+    """A row per scene; `key` names the step that is closest to the median: the one to look at."""
+    traced = steps[steps["part"] == "traced"]
+    rows = [_scene(key, part) for key, part in traced.groupby(SCENE)]
+    table = pd.DataFrame(rows)
+    usual = steps[steps["part"] != "traced"].groupby(SCENE)["duration_ns"].mean().rename("usual_ms") / MS
+    table = table.join(usual, on=SCENE)
+    return table.assign(slower=table["mean_ms"] / table["usual_ms"])
+
+
+def _scene(key: tuple[Hashable, ...], steps: pd.DataFrame) -> dict[str, object]:
+    ms = steps["duration_ns"].to_numpy(dtype=float) / MS
+    middle = float(np.median(ms))
+    own = steps.groupby(LAUNCH)["duration_ns"].transform("median").to_numpy(dtype=float) / MS
+    away = np.abs(ms - own)  # a launch that is slower as a whole has no outliers for that
+    spread = SPREAD * float(np.median(away))
+    chosen = steps.iloc[int(np.argmin(np.abs(ms - middle)))]
+    return dict(zip(SCENE, key, strict=True)) | {
+        "traces": len(steps[TRACE].drop_duplicates()),
+        "steps": len(steps),
+        "mean_ms": float(ms.mean()),
+        "median_ms": middle,
+        "shortest_ms": float(ms.min()),
+        "longest_ms": float(ms.max()),
+        "outliers": int((away > FAR * spread).sum()) if spread > 0 else 0,
+        "key_launch": f"{chosen['company']}/{chosen['launch']}",
+        "key_repetition": int(chosen["repetition"]),
+        "key_step": int(chosen["step"]),
+    }

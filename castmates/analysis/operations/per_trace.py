@@ -1,0 +1,99 @@
+"""Calls of operations -> what each operation takes of a step in each trace: all else is made of that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
+
+TRACE = ["study", "company", "launch", "scene", "kind", "mix", "partition", "member", "platform", "repetition"]
+OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
+OUTSIDE = -1
+WAITING = "waiting for the batch"  # the layer of what waits for the input
+_NUMBER = r"/-?\d+$"  # that TensorFlow gives each thread of a pool
+MS = 1e6  # nanoseconds
+
+
+@dataclass(frozen=True)
+class Traces:
+    """The traces of a study."""
+
+    operations: pd.DataFrame  # a row per trace and operation
+    steps: pd.DataFrame  # a row per trace
+    pools: pd.DataFrame  # a row per trace and pool of threads
+
+    @classmethod
+    def together(cls, parts: "Sequence[Traces]") -> "Traces":
+        """Those of several launches together."""
+        return cls(
+            pd.concat([part.operations for part in parts], ignore_index=True),
+            pd.concat([part.steps for part in parts], ignore_index=True),
+            pd.concat([part.pools for part in parts], ignore_index=True),
+        )
+
+
+def per_trace(calls: pd.DataFrame, steps: pd.DataFrame) -> Traces:
+    """Reduce the rows of one launch; what no operation accounts for is a row too, so that each trace adds up."""
+    traced = steps[steps["part"] == "traced"]
+    whole = _steps(steps, traced)
+    operations = _operations(calls).join(whole.set_index(TRACE)["steps"], on=TRACE)
+    for column in ("calls", "own_ms", "shared_ms"):
+        operations[column] /= operations["steps"]
+    rows = pd.concat([operations.drop(columns="steps"), _left(traced)], ignore_index=True)
+    return Traces(rows, whole, _pools(calls, whole))
+
+
+def _operations(calls: pd.DataFrame) -> pd.DataFrame:
+    """Sums over the steps of a trace; how long single calls took is asked of those that began in a step."""
+    inside = calls["step"].to_numpy() != OUTSIDE
+    own = calls["own_ns"].to_numpy(dtype=float) / MS
+    sums = calls[[*TRACE, *OPERATION]].assign(
+        calls=inside.astype(float),
+        own_ms=np.where(inside, own, 0.0),
+        own_min_ms=np.where(inside, own, np.nan),
+        own_max_ms=np.where(inside, own, np.nan),
+        shared_ms=calls["shared_ns"].to_numpy(dtype=float) / MS,
+    )
+    how = {"calls": "sum", "own_ms": "sum", "own_min_ms": "min", "own_max_ms": "max", "shared_ms": "sum"}
+    rows = sums.groupby([*TRACE, *OPERATION], observed=True, as_index=False).agg(how)
+    names = [name for name in (*TRACE, *OPERATION) if isinstance(rows[name].dtype, pd.CategoricalDtype)]
+    return rows.astype(dict.fromkeys(names, "str"))
+
+
+def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+    """Of each trace and pool: how many of its threads work, and for how long they do in a step, all together."""
+    inside = calls["step"] != OUTSIDE
+    works = calls[inside & (calls["layer_kind"] != RUNTIME) & (calls["layer"] != WAITING)]
+    names = works["thread"].astype("str")
+    rows = works[TRACE].assign(thread=names, pool=names.str.replace(_NUMBER, "", regex=True), ns=works["own_ns"])
+    pools = rows.groupby([*TRACE, "pool"], observed=True).agg(threads=("thread", "nunique"), busy_ms=("ns", "sum"))
+    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("launch", "repetition")})
+    pools = pools.join(whole.set_index(TRACE)[["steps", "step_ms"]], on=TRACE)
+    return pools.assign(busy_ms=pools["busy_ms"] / MS / pools["steps"]).drop(columns="steps")
+
+
+def _left(traced: pd.DataFrame) -> pd.DataFrame:
+    """What belongs to no operation: of a trace, the mean of its steps."""
+    left = traced.groupby(TRACE, as_index=False).agg(shared_ms=("unattributed_ns", "mean"))
+    named = {"operation": "", "type": UNATTRIBUTED, "layer": "", "layer_kind": UNATTRIBUTED, "direction": ""}
+    nothing = {"calls": 0.0, "own_ms": 0.0, "own_min_ms": np.nan, "own_max_ms": np.nan}
+    return left.assign(shared_ms=left["shared_ms"] / MS, **named, **nothing)
+
+
+def _steps(steps: pd.DataFrame, traced: pd.DataFrame) -> pd.DataFrame:
+    """Of each trace: how many steps, how long, and how long usual ones right before and after took."""
+    rows = traced.groupby(TRACE, as_index=False).agg(
+        steps=("step", "size"),
+        step_ms=("duration_ns", "mean"),
+        median_ms=("duration_ns", "median"),
+        shortest_ms=("duration_ns", "min"),
+        longest_ms=("duration_ns", "max"),
+        threads_intra=("threads_intra", "first"),
+        threads_inter=("threads_inter", "first"),
+    )
+    times = ["step_ms", "median_ms", "shortest_ms", "longest_ms"]
+    rows[times] /= MS
+    usual = steps[steps["part"] != "traced"].groupby(TRACE)["duration_ns"].mean().rename("usual_ms") / MS
+    return rows.join(usual, on=TRACE)

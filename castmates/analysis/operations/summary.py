@@ -1,0 +1,65 @@
+"""Traces -> what each operation takes of a step in each scene, one row per operation, and the same by type."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from castmates.analysis.operations.per_trace import OPERATION, Traces
+from castmates.analysis.statistics.intervals import estimate
+
+SCENE = ["study", "scene", "kind", "mix", "partition", "member", "platform"]
+LAUNCH = ["company", "launch"]
+
+
+def summarise(traces: Traces) -> pd.DataFrame:
+    """A row per scene and operation: calls, times of single calls, and its part of the step with its interval."""
+    return _summary(traces, OPERATION)
+
+
+def by_type(traces: Traces) -> pd.DataFrame:
+    """A row per scene, type and direction."""
+    return _summary(traces, ["type", "direction"])
+
+
+def by_layer(traces: Traces) -> pd.DataFrame:
+    """A row per scene and scope, at every depth: `encoder` has what `encoder/layer_0` and `encoder/layer_1` have."""
+    operations = traces.operations[traces.operations["layer"] != ""]
+    deepest = int(operations["layer"].str.count("/").max()) + 1 if len(operations) else 0
+    parts = []
+    for depth in range(1, deepest + 1):
+        scopes = operations["layer"].str.split("/").str[:depth]
+        there = scopes.str.len() == depth
+        rows = operations[there].assign(layer=scopes[there].str.join("/"))
+        parts.append(_summary(replace(traces, operations=rows), ["layer", "direction"]).assign(depth=depth))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
+    """Traces are averaged over a launch, and launches are the units; what a trace has no call of took no time there."""
+    rows = [*SCENE, *what]
+    once = [*SCENE, *LAUNCH, "repetition"]
+    each = traces.operations.groupby([*once, *what], as_index=False).agg(
+        calls=("calls", "sum"),
+        own_ms=("own_ms", "sum"),
+        own_min_ms=("own_min_ms", "min"),
+        own_max_ms=("own_max_ms", "max"),
+        shared_ms=("shared_ms", "sum"),
+    )
+    whole = each[[*SCENE, *what]].drop_duplicates().merge(traces.steps[[*once, "step_ms"]], on=SCENE)
+    whole = whole.merge(each, "left", [*once, *what]).fillna({"calls": 0.0, "own_ms": 0.0, "shared_ms": 0.0})
+    table = whole.groupby(rows).agg(
+        calls=("calls", "mean"),
+        own_ms=("own_ms", "mean"),
+        own_min_ms=("own_min_ms", "min"),
+        own_max_ms=("own_max_ms", "max"),
+    )
+    table["call_ms"] = (table["own_ms"] / table["calls"]).where(table["calls"] > 0)
+    named = {"log": "shared_ms", "log_low": "shared_low", "log_high": "shared_high", "blocks": "launches"}
+    pairs = whole.rename(columns={"launch": "block", "repetition": "round"}).assign(difference=whole["shared_ms"])
+    table = table.join(estimate(pairs, rows)[list(named)].rename(columns=named)).reset_index()
+    launch = traces.steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean()
+    table = table.join(launch.groupby(SCENE).mean().rename("step_ms"), on=SCENE)
+    return table.assign(share=table["shared_ms"] / table["step_ms"]).sort_values(
+        [*SCENE, "shared_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True
+    )

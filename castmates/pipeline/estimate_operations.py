@@ -1,0 +1,84 @@
+"""The profile launches of a plan -> the study's tables of operations."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from castmates.analysis.effects.verdicts import effect_level
+from castmates.analysis.operations.effects import estimate_operation_effects, not_compared
+from castmates.analysis.operations.iterations import iterations
+from castmates.analysis.operations.memory import memory_use
+from castmates.analysis.operations.per_trace import Traces, per_trace
+from castmates.analysis.operations.pools import thread_pools
+from castmates.analysis.operations.summary import by_layer, by_type, summarise
+from castmates.analysis.operations.waiting import input_pipeline
+from castmates.files import make_folder
+from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
+from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.results.columns.study import frame
+from castmates.results.folder import StudyFolder
+from castmates.results.profiles import Profile, analysed_profiles, read_profile
+from castmates.results.tables import write_table
+from castmates.study.spec import Plan
+
+
+def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -> None:
+    """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
+    steps, traces, memory = [], [], []
+    for profile in _launches(plan, folder):
+        traces.append(per_trace(profile.calls, profile.steps))
+        steps.append(profile.steps)
+        memory.append(profile.memory)
+    level = _level(plan, folder, output)
+    tables: dict[str, Callable[[], pd.DataFrame]] = {}
+    if traces:
+        every, all_steps = Traces.together(traces), pd.concat(steps, ignore_index=True)
+        tables = {
+            "operation_effects": lambda: estimate_operation_effects(every, margin, level),
+            "operation_summary": lambda: summarise(every),
+            "operation_types": lambda: by_type(every),
+            "operation_layers": lambda: by_layer(every),
+            "iterations": lambda: iterations(all_steps),
+            "input_pipeline": lambda: input_pipeline(every),
+            "thread_pools": lambda: thread_pools(every),
+            "not_compared": lambda: not_compared(every),
+            "memory_use": lambda: memory_use(pd.concat(memory, ignore_index=True), all_steps),
+        }
+    make_folder(output)
+    made = output / ".new-operations"  # all of them, or none
+    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
+    made.mkdir()
+    try:
+        for name, columns in OPERATION_TABLES.items():
+            table = tables[name]() if name in tables else frame([], columns)
+            write_table(table[list(columns)].astype(dict(columns)) if len(table) else frame([], columns), made / name)
+        for file in sorted(made.iterdir()):
+            file.replace(output / file.name)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _level(plan: Plan, folder: StudyFolder, output: Path) -> float:
+    """The level of verdicts: stricter where launches were added after their results were there."""
+    file = output / "operation_effects.parquet"
+    had = int(pd.read_parquet(file, columns=["launches"])["launches"].max()) if _has_rows(file) else 0
+    companies = Counter(path.rpartition("/")[0] for path in analysed_profiles(plan, folder)[0])
+    remember_profile_look(folder, had, max(companies.values(), default=0))
+    return effect_level([*looks_before(folder), *profile_looks_before(folder)])
+
+
+def _has_rows(file: Path) -> bool:
+    try:
+        return len(pd.read_parquet(file, columns=["launches"])) > 0
+    except (OSError, ValueError):
+        return False
+
+
+def _launches(plan: Plan, folder: StudyFolder) -> Iterator[Profile]:
+    for path in analysed_profiles(plan, folder)[0]:
+        profile = read_profile(folder.profile(path))
+        if len(profile.steps):
+            yield profile

@@ -1,0 +1,186 @@
+"""What traces of steps show, in words: which operations a loss comes from, and what tracing costs."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.operations.effects import STEP
+from castmates.analysis.operations.groups import SMALL
+from castmates.english import counted, listed, number
+from castmates.report.results import Results, records
+from castmates.report.text.words import interval, plain
+from castmates.results.profiles import analysed_profiles
+from castmates.study.profile_launches import cannot_be_profiled
+from castmates.study.spec import UNMANAGED
+
+NAMED = 3  # operations that a sentence names
+MOST_MEMORY = 5  # operations of a scene in the table of memory
+LISTED = 40  # rows of a table on the page; the CSV has all
+Row = Mapping[str, Any]
+_HOW = re.compile(r"_?(Mkl)?(Native)?_?")
+_WRITTEN = {"unattributed": "outside of operations"}
+
+
+def operation_words(group: str) -> str:
+    """A group as people read it: `ranking/mlp/dense: MatMul, gradient`."""
+    name, colon, type_ = group.rpartition(":")
+    if group.startswith(SMALL):
+        kinds = dict.fromkeys(group.removeprefix(SMALL).rsplit(" ", 1))  # an optimizer's are of the kind optimizer
+        return f"small operations ({', '.join(filter(None, kinds))})"
+    if not colon:
+        return _WRITTEN.get(group, group)
+    backward = name.startswith("gradient_tape/")
+    scope, _, last = name.removeprefix("gradient_tape/").rpartition("/")
+    what = _HOW.sub("", type_, count=1)
+    scope = scope.removesuffix(what).rstrip("/")
+    what = last if last.startswith(what) else what  # gradients by input and by weights differ in a number
+    return f"{scope + ': ' if scope else ''}{what}{', gradient' if backward else ''}"
+
+
+def context(results: Results) -> dict[str, Any]:
+    """What the section of the page is made of."""
+    if not results.plan.profiles:
+        return {}
+    return {
+        "sentences": [*loss_words(results), *quality_words(results)],
+        "effects": [_effect(row) for row in records(_shown(results.operation_effects))],
+        "summary": _largest(results.operation_summary),
+        "types": _largest(results.operation_types),
+        "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
+        "iterations": [_iteration(row) for row in records(results.iterations)],
+        "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "memory": [{**row, "who": scene_words(row)} for row in records(_memory(results.memory_use))],
+        "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
+    }
+
+
+def loss_words(results: Results) -> Iterator[str]:
+    """Which operations make a step longer, where both the step and the operation are proven to be."""
+    table = results.operation_effects
+    if not results.plan.profiles:  # tables of a study that traces nothing any more
+        return
+    longer = (table["verdict"] == "slower") & (table["difference_low"] > 0)
+    for step in records(table[longer & (table["group"] == STEP)].sort_values("difference_ms", ascending=False)):
+        own = table[longer & _same(table, step) & (table["group"] != STEP)]
+        own = own.sort_values("difference_ms", ascending=False).head(NAMED)
+        parts = [
+            f"{number(row['difference_ms'], 2)} ms of it ({number(100 * row['share_of_loss'], 0)} %) in "
+            f"{operation_words(row['group'])}"
+            for row in records(own)
+        ]
+        yield (
+            f"In traced steps, one of {plain(step['member'])} takes {number(step['difference_ms'], 2)} ms "
+            f"{interval(step['difference_low'], step['difference_high'], 2)} longer {beside_words(step)}: "
+            f"{listed(parts) if parts else 'no operation is proven to be the one'}."
+        )
+
+
+def quality_words(results: Results) -> Iterator[str]:
+    """What to know of traces: what they cost, how exact they are, what was not compared."""
+    if len(results.iterations):
+        slower = results.iterations["slower"]
+        yield (
+            f"Traced steps take {number(slower.min(), 2)} to {number(slower.max(), 2)} times as long as usual ones "
+            "right before and after: they enter no rate, and the losses elsewhere on this page come from the rounds."
+        )
+    alignment = [
+        trace["alignment_us"]
+        for record in results.profiled
+        for trace in record.get("traces", ())
+        if "alignment_us" in trace
+    ]
+    if alignment:
+        yield f"The clocks of traces and heartbeats agree to {number(max(alignment), 1)} µs or better."
+    if len(results.iterations):
+        yield (
+            "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
+            "or as outside of them."
+        )
+    yield from analysed_profiles(results.plan, results.folder)[1]
+    for (member, scene, reason), rows in results.not_compared.groupby(["member", "scene", "reason"]):
+        yield (
+            f"{counted(len(rows), 'trace')} of {plain(str(member))} in {scene} cannot be compared with it alone: "
+            f"{reason}."
+        )
+    if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan)):
+        yield f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can."
+    failed = [record for record in results.profiled if record.get("status") == "failed"]
+    for record in failed:
+        yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
+    for record in results.profiled:
+        for trace in record.get("traces", ()):
+            if trace.get("reason"):
+                yield f"{trace['scene']} was not traced in {record['company']}/{record['launch']}: {trace['reason']}"
+
+
+def beside_words(row: Row) -> str:
+    """Beside whom, and under which partition."""
+    beside = f"beside {plain(row['mix'].partition('+')[2])}" if row["mix"] else "alone"
+    return beside if row["partition"] == UNMANAGED else f"{beside} under {row['partition']}"
+
+
+def scene_words(row: Row) -> str:
+    """Who, beside whom, and under which partition."""
+    return f"{plain(row['member'])} {beside_words(row if row['kind'] == 'corun' else {**row, 'mix': ''})}"
+
+
+def _same(table: pd.DataFrame, row: Row) -> "pd.Series[bool]":
+    same = pd.Series(data=True, index=table.index)
+    for name in ("mix", "partition", "member", "platform"):
+        same &= table[name] == row[name]
+    return same
+
+
+def _shown(effects: pd.DataFrame) -> pd.DataFrame:
+    order = effects.assign(whole=effects["group"] == STEP)
+    return order.sort_values(
+        ["member", "mix", "partition", "whole", "solo_ms"], ascending=[True, True, True, False, False]
+    )
+
+
+def _effect(row: Row) -> Row:
+    return {
+        **row,
+        "who": f"{plain(row['member'])} {beside_words(row)}",
+        "what": operation_words(row["group"]),
+        "interval": ""
+        if math.isnan(row["degradation_low"])
+        else interval(row["degradation_low"], row["degradation_high"]),
+        "difference": ""
+        if math.isnan(row["difference_low"])
+        else interval(row["difference_low"], row["difference_high"], 2),
+        "whole": row["group"] == STEP,
+    }
+
+
+def _largest(table: pd.DataFrame) -> dict[str, Any]:
+    """The largest rows of each lead alone."""
+    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
+    rows = alone.sort_values("shared_ms", ascending=False).groupby(["member", "platform"], sort=False).head(LISTED)
+    rows = rows.sort_values(["member", "shared_ms"], ascending=[True, False])
+    return {
+        "rows": [{**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows)],
+        "more": len(alone) - len(rows),
+    }
+
+
+def _memory(table: pd.DataFrame) -> pd.DataFrame:
+    """The sums of each scene, and below each the operations that are given most."""
+    return table.groupby(["scene", "member", "platform", "allocator"], sort=False).head(1 + MOST_MEMORY)
+
+
+def _ms_interval(row: Row) -> str:
+    return "" if math.isnan(row["shared_low"]) else interval(row["shared_low"], row["shared_high"], 3)
+
+
+def _iteration(row: Row) -> Row:
+    return {**row, "who": scene_words(row)}
+
+
+def _waiting(row: Row) -> Row:
+    known = not math.isnan(row["waiting_low"])
+    ends = interval(100 * row["waiting_low"], 100 * row["waiting_high"]) if known else ""
+    return {**row, "who": scene_words(row), "interval": ends}

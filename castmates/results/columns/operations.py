@@ -1,0 +1,235 @@
+"""The data contract of profile launches: what they leave, and the study's tables that are made of it.
+
+Add columns at the end, never rename or reorder.
+"""
+
+from collections.abc import Mapping
+
+from castmates.results.columns.block import Columns
+
+PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, written last
+
+# profiles/<company>/<n>/operations.parquet: a row per call of an operation in the traced steps.
+OPERATIONS: Columns = {
+    "study": "str",
+    "company": "str",
+    "launch": "int64",  # number of the profile launch within its company, from 1
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",  # "" where the scene serves several mixes
+    "partition": "str",
+    "member": "str",
+    "repetition": "int64",  # of the scene's trace in its launch, from 1
+    "step": "int64",  # of the trace, from 0; -1 for a call that began before the first or between two
+    "heartbeat": "Int64",  # that ends this step, counted from when the lead was ready; NA outside of steps
+    "operation": "str",  # with its scopes, without the functions around it; "" inside TensorFlow, between two
+    "type": "str",  # of the operation: MatMul; runtime between two
+    "layer": "str",  # scope
+    "layer_kind": "str",  # convolution, pooling, attention …
+    "direction": "str",  # forward, backward, optimizer, input; "" for none
+    "thread": "str",
+    "begin_ns": "int64",  # CLOCK_MONOTONIC, as heartbeats
+    "duration_ns": "int64",
+    "own_ns": "int64",  # without the operations that it calls
+    "shared_ns": "float64",  # its part of the steps: moments are divided among all that works at the time
+    "parent": "int64",  # the row of this trace, from 0, whose part it is; -1 for none
+    "platform": "str",
+}
+
+# profiles/<company>/<n>/profiled_steps.parquet: a row per step, traced ones and usual ones right before and after.
+PROFILED_STEPS: Columns = {
+    "study": "str",
+    "company": "str",
+    "launch": "int64",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "repetition": "int64",
+    "part": "str",  # before, traced, after
+    "step": "int64",  # of its part, from 0
+    "heartbeat": "Int64",  # that ends it, counted from when the lead was ready; NA for usual steps
+    "begin_ns": "int64",  # CLOCK_MONOTONIC
+    "duration_ns": "int64",
+    "unattributed_ns": "float64",  # of a traced step: what no operation accounts for; NaN for usual ones
+    "threads_intra": "int64",  # of one operation
+    "threads_inter": "int64",  # of operations side by side
+    "platform": "str",
+}
+
+# profiles/<company>/<n>/memory.parquet: a row per piece of memory that TensorFlow gave out or took back.
+MEMORY: Columns = {
+    "study": "str",
+    "company": "str",
+    "launch": "int64",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "repetition": "int64",
+    "step": "int64",  # of the trace, from 0; -1 outside of steps
+    "at_ns": "int64",  # CLOCK_MONOTONIC
+    "change": "int64",  # bytes; negative where memory was given back
+    "in_use": "int64",  # bytes of its allocator, right after
+    "peak": "int64",  # the same at most, since the job's start
+    "allocator": "str",  # those that TensorFlow traces: on a CPU that of oneDNN
+    "operation": "str",  # for which it was; "" where that is not known
+    "platform": "str",
+}
+
+PROFILE_TABLES: Mapping[str, Columns] = {"operations": OPERATIONS, "profiled_steps": PROFILED_STEPS, "memory": MEMORY}
+
+# tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.
+OPERATION_EFFECTS: Columns = {
+    "study": "str",
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "group": "str",  # an operation and its type, or what smaller ones were put together as; step for the whole step
+    "ratio": "float64",  # how many times as long it takes of a step as alone; geometric mean over launches
+    "ratio_low": "float64",  # 95 % between launches
+    "ratio_high": "float64",
+    "degradation_pct": "float64",  # the same as a loss: 100 (1 - 1 / ratio)
+    "degradation_low": "float64",
+    "degradation_high": "float64",
+    "launches": "int64",
+    "traces": "int64",  # rounds of traces, over all launches
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the study's groups; whole steps are adjusted apart
+    "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
+    "solo_ms": "float64",  # of a step of the lead alone; over groups they add up to the step
+    "ms": "float64",  # of a step beside others
+    "difference_ms": "float64",
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
+    "share": "float64",  # of the step of the lead alone
+    "share_of_loss": "float64",  # of the step's difference; NaN where the step is not proven to lose
+    "platform": "str",
+}
+
+_SCENE: Columns = {
+    "study": "str",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",  # "" where the scene serves several mixes
+    "partition": "str",
+    "member": "str",
+    "platform": "str",
+}
+_TIMES: Columns = {
+    "calls": "float64",  # in a step
+    "call_ms": "float64",  # of one call, without what it calls: mean
+    "own_min_ms": "float64",  # the shortest call
+    "own_max_ms": "float64",  # the longest one
+    "own_ms": "float64",  # of all calls in a step
+    "shared_ms": "float64",  # its part of a step, in which moments are divided among all that works; mean over launches
+    "shared_low": "float64",  # 95 % between launches
+    "shared_high": "float64",
+    "share": "float64",  # of the step
+    "launches": "int64",
+}
+
+# tables/operation_summary.csv: a row per scene and operation; what belongs to none is a row too.
+OPERATION_SUMMARY: Columns = {
+    **_SCENE,
+    "operation": "str",  # with its scopes
+    "type": "str",
+    "layer": "str",  # scope
+    "layer_kind": "str",  # convolution, pooling, attention …
+    "direction": "str",  # forward, backward, optimizer, input
+    **_TIMES,
+}
+
+# tables/operation_types.csv: a row per scene, type of operation and direction.
+OPERATION_TYPES: Columns = {**_SCENE, "type": "str", "direction": "str", **_TIMES}
+
+# tables/operation_layers.csv: a row per scene, scope and direction, at every depth of scopes.
+OPERATION_LAYERS: Columns = {
+    **_SCENE,
+    "depth": "int64",  # of the scope, from 1
+    "layer": "str",  # scope; it has all that deeper ones have
+    "direction": "str",
+    **_TIMES,
+}
+
+# tables/iterations.csv: a row per scene: its traced steps.
+ITERATIONS: Columns = {
+    **_SCENE,
+    "traces": "int64",
+    "steps": "int64",  # that were traced
+    "mean_ms": "float64",
+    "median_ms": "float64",
+    "shortest_ms": "float64",
+    "longest_ms": "float64",
+    "outliers": "int64",  # steps that are three robust standard deviations away from the median
+    "key_launch": "str",  # of the step closest to the median, the one to look at: company and number
+    "key_repetition": "int64",
+    "key_step": "int64",
+    "usual_ms": "float64",  # of steps that were not traced, right before and after
+    "slower": "float64",  # how many times as long a traced step takes
+}
+
+# tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.
+INPUT_PIPELINE: Columns = {
+    **_SCENE,
+    "step_ms": "float64",
+    "waiting_ms": "float64",  # in which nothing but the wait for a batch goes on
+    "waiting_share": "float64",  # of the step
+    "waiting_low": "float64",  # 95 % between launches
+    "waiting_high": "float64",
+    "input_ms": "float64",  # of the input's own operations: their part of a step
+    "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
+    "launches": "int64",
+    "verdict": "str",  # input-bound, compute-bound, unclear, too few launches
+}
+
+# tables/thread_pools.csv: a row per scene and pool of threads.
+THREAD_POOLS: Columns = {
+    **_SCENE,
+    "pool": "str",  # as TensorFlow names its threads
+    "threads": "float64",  # that worked in a trace; mean over traces
+    "busy_ms": "float64",  # in a step, all of its threads together
+    "busy_share": "float64",  # of what they could have worked
+    "launches": "int64",
+}
+
+# tables/not_compared.csv: a row per trace that cannot be compared with the one of the lead alone.
+NOT_COMPARED: Columns = {
+    "study": "str",
+    "scene": "str",
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "platform": "str",
+    "company": "str",
+    "launch": "int64",
+    "repetition": "int64",
+    "different": "float64",  # share of the step in operations that one of the two alone has, the larger one
+    "reason": "str",  # other threads, another graph
+}
+
+# tables/memory_use.csv: a row per scene, allocator and operation, and one for all operations.
+MEMORY_USE: Columns = {
+    **_SCENE,
+    "allocator": "str",
+    "operation": "str",  # with its scopes; all operations for their sum
+    "allocations": "float64",  # in a step
+    "allocated_mb": "float64",  # in a step
+    "in_use_mb": "float64",  # of the allocator, at most in a traced step
+    "peak_mb": "float64",  # of the allocator, at most since the job's start
+    "traces": "int64",
+}
+
+OPERATION_TABLES: Mapping[str, Columns] = {
+    "operation_effects": OPERATION_EFFECTS,
+    "operation_summary": OPERATION_SUMMARY,
+    "operation_types": OPERATION_TYPES,
+    "operation_layers": OPERATION_LAYERS,
+    "iterations": ITERATIONS,
+    "input_pipeline": INPUT_PIPELINE,
+    "thread_pools": THREAD_POOLS,
+    "memory_use": MEMORY_USE,
+    "not_compared": NOT_COMPARED,
+}

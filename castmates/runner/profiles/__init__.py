@@ -1,0 +1,1 @@
+"""How leads are asked for a trace of their steps, and what a profile launch comes to."""

@@ -1,0 +1,96 @@
+"""Asks the lead for a profile of its next steps, and watches usual steps right before and after."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from castmates.protocols import Say
+from castmates.runner.processes.launch import Start
+from castmates.runner.rounds.stage import Stage
+from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page, PageError
+
+LOOK = 0.1  # seconds between two looks at the page
+PATIENCE = 60.0  # seconds, and …
+SLOWER = 10.0  # … so many times the usual length of the steps
+SPOILT = "its page was removed, replaced or cut"
+Awaited = TypeVar("Awaited")
+
+
+class NoAnswer(Exception):
+    """A scene was not profiled; the message gives the reason."""
+
+
+def offer(lead: Start, channels: Path, traces: Path | None = None) -> None:
+    """Give the lead, before its launch, the page on which it can be asked, and a folder where it is to leave traces."""
+    path = channels / f"{lead.name}.profile"
+    Page.create(path).close()
+    lead.environment[VARIABLE] = str(path)
+    if traces is not None:
+        lead.environment[FOLDER] = str(traces.absolute())
+
+
+@contextmanager
+def page_of(stage: Stage, lead: str, say: Say) -> Iterator[Page | None]:
+    """Open the page that the lead was given; None where it was given none, or cannot be asked."""
+    path = stage.cast[lead].start.environment.get(VARIABLE)
+    if path is None:
+        yield None
+        return
+    try:
+        page = Page(Path(path))
+    except PageError:
+        say(f"{lead} cannot be profiled: {SPOILT}")
+        yield None
+        return
+    try:
+        if not page.sound:
+            say(f"{lead} cannot be profiled: {SPOILT}")
+        elif not page.able:
+            say(f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (docs/layers.md)")
+        yield page if page.sound and page.able else None
+    finally:
+        page.close()
+
+
+def patience(steps: int, step_seconds: float) -> float:
+    """How many seconds an answer may take."""
+    return PATIENCE + SLOWER * steps * step_seconds
+
+
+def answer_of(stage: Stage, page: Page, lead: str, steps: int, seconds: float) -> dict[str, Any]:
+    """Ask for a profile of so many steps, and wait for it."""
+    if not page.sound:
+        raise NoAnswer(SPOILT)
+    number = page.ask(steps)
+    answer = _awaited(stage, lambda: page.answered(number), seconds)
+    if "error" in answer:
+        raise NoAnswer(f"the profiler of {lead} failed: {answer['error']}")
+    return answer
+
+
+def usual_beats(stage: Stage, lead: str, steps: int, seconds: float) -> list[int]:
+    """The times of the next heartbeats, which enclose so many steps at least."""
+    stage.forget_beats()
+
+    def enough() -> list[tuple[int, int]] | None:
+        records = stage.cast[lead].records
+        return list(records) if len(records) > steps else None
+
+    return [t_ns for t_ns, _ in _awaited(stage, enough, seconds)]
+
+
+def mean_step(beats: list[int]) -> float:
+    """The mean seconds of the steps between these heartbeats."""
+    return (beats[-1] - beats[0]) / 1e9 / (len(beats) - 1)
+
+
+def _awaited(stage: Stage, look: Callable[[], Awaited | None], seconds: float) -> Awaited:
+    """Return what `look` returns when the lead has gone on for a while."""
+    deadline = time.monotonic() + seconds
+    while (awaited := look()) is None:
+        if time.monotonic() > deadline:
+            raise NoAnswer(f"nothing came for {seconds:.0f} s")
+        stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
+    return awaited

@@ -1,0 +1,179 @@
+"""Reads the traces of a profile launch, and writes what it leaves: tables first, its record last."""
+
+import json
+import platform
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from castmates.errors import CastmatesError
+from castmates.files import reason, replace, replace_text
+from castmates.linux.owner import boot_id
+from castmates.results.columns.operations import MEMORY, PROFILE_RECORD, PROFILED_STEPS
+from castmates.results.columns.parquet import write_rows
+from castmates.runner.outcome import Outcome
+from castmates.runner.profiles import tables
+from castmates.runner.profiles.rounds import TRACES, profiling_of
+from castmates.runner.profiles.taken import Taken
+from castmates.runner.record import member_record, processor_of, versions
+from castmates.study.profile_launches import identity_of
+from castmates.traces.memory import Memory, read_memory
+from castmates.traces.operations import Trace, read_trace
+
+SUFFIX = "*.xplane.pb"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A trace and what is known of it."""
+
+    taken: Taken
+    trace: Trace | None = None  # None where there is none, or none that can be read
+    memory: Memory | None = None
+    reason: str = ""
+    bytes: int = 0
+
+
+def write(outcome: Outcome, folder: Path) -> None:
+    """Read the traces and write the launch's files into `folder`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / PROFILE_RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
+        _write(outcome, folder)
+    except OSError as problem:
+        raise CastmatesError(
+            f"profile launch {outcome.block.path} is over, but {folder} cannot be written ({reason(problem)}): make "
+            "room or give write access there, and run the same command again."
+        ) from None
+
+
+def _write(outcome: Outcome, folder: Path) -> None:
+    about: list[dict[str, Any]] = []
+    steps: list[dict[str, Any]] = []
+    memory: list[dict[str, Any]] = []
+
+    def read() -> Iterator[tables.Aligned]:
+        """One trace at a time: together they need not fit into memory."""
+        for taken in outcome.taken:
+            found = _read(taken)
+            aligned = tables.Aligned.of(outcome, found.taken, found.trace) if found.trace else None
+            about.append(_about(found, aligned))
+            if aligned is not None:
+                steps.extend(tables.steps(aligned))
+                memory.extend(tables.memory_rows(aligned, found.memory) if found.memory else ())
+                yield aligned
+
+    replace(folder / "operations.parquet", partial(tables.write_operations, read()))
+    replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
+    replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
+    _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
+    _remove_others(folder / TRACES, about)
+    replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
+
+
+def _read(taken: Taken) -> Read:
+    if taken.folder is None:
+        return Read(taken, reason=taken.reason)
+    files = sorted(taken.folder.rglob(SUFFIX))
+    if not files:
+        return Read(taken, reason="the profiler left no trace")
+    size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
+    try:
+        trace = read_trace(files[-1])
+        if not trace.works:
+            return Read(taken, reason="its steps show no operations, as where XLA has compiled them", bytes=size)
+        return Read(taken, trace, read_memory(files[-1], trace), bytes=size)
+    except CastmatesError as problem:
+        return Read(taken, reason=str(problem), bytes=size)
+
+
+def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
+    """What the record has of a trace."""
+    taken = read.taken
+    about = {
+        "scene": taken.scene.name,
+        "repetition": taken.repetition,
+        "reason": read.reason,
+        "bytes": read.bytes,
+        "kept": "",
+        "write_seconds": round(taken.write_seconds, 3),
+        "usual_ms": [_mean_ms(taken.before), _mean_ms(taken.after)],
+    }
+    if aligned is None:
+        return about
+    trace = aligned.trace
+    whole = (trace.step_end_ps - trace.step_begin_ps).sum()
+    return about | {
+        "steps": trace.steps,
+        "step_ms": round(float(whole) / 1e9 / trace.steps, 4),
+        "threads": list(taken.threads),
+        "calls": len(trace.calls.begin_ps),
+        "unattributed_share": round(trace.unattributed_ps / float(whole), 4),
+        "alignment_us": round(aligned.alignment_ns / 1e3, 3),
+    }
+
+
+def _mean_ms(beats: Sequence[int]) -> float | None:
+    return round((beats[-1] - beats[0]) / 1e6 / (len(beats) - 1), 4) if len(beats) > 1 else None
+
+
+def _keep(traces: Path, about: Sequence[dict[str, Any]], most: int) -> None:
+    """Choose the traces that are kept: as long as they fit, the first of each scene first."""
+    left = most
+    for one in sorted(about, key=lambda each: each["repetition"]):
+        folder = traces / one["scene"] / str(one["repetition"])
+        if one["bytes"] and one["bytes"] <= left:
+            left -= one["bytes"]
+            one["kept"] = str(folder.relative_to(traces.parent))
+
+
+def _remove_others(traces: Path, about: Sequence[dict[str, Any]]) -> None:
+    """Remove every trace that is not kept, those of scenes that were given up too."""
+    kept = {traces.parent / one["kept"] for one in about if one["kept"]}
+    for scene in traces.glob("*"):
+        for folder in scene.glob("*"):
+            if folder not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+        if not any(one.parent == scene for one in kept):
+            shutil.rmtree(scene, ignore_errors=True)
+
+
+def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    block = outcome.block
+    return {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "identity": identity_of(block),
+        "study": block.study,
+        "company": block.company.id,
+        "launch": block.number,
+        "lead": block.company.lead.workload,
+        "started": outcome.started.isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "cpu_model": processor_of(outcome),
+        "boot_id": boot_id(),
+        "platform": outcome.platform,
+        "seconds": {
+            "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
+            "warm_up": round(outcome.warm_up_seconds, 3),
+            "trace": round(outcome.measure_seconds, 3),
+            "total": round(outcome.total_seconds, 3),
+        },
+        "slower": _slower(about),
+        "traces": list(about),
+        "prepared": outcome.prepared,
+        "environments": outcome.environments,
+        "inputs": outcome.inputs,
+        "versions": versions(),
+        "members": {process.name: member_record(process) for process in outcome.cast},
+    }
+
+
+def _slower(about: Sequence[dict[str, Any]]) -> float | None:
+    """How much longer a traced step takes than a usual one, as a ratio: the mean over traces."""
+    ratios = [one["step_ms"] / mean(one["usual_ms"]) for one in about if one.get("step_ms") and all(one["usual_ms"])]
+    return round(mean(ratios), 4) if ratios else None

@@ -1,0 +1,130 @@
+"""What a profile launch does in the place of rounds: it traces steps of the lead in each scene, several times.
+
+The scenes of a round come in random order, and each is set anew, so that its trace does not depend on the one before.
+What is traced runs slower: usual steps right before and right after each trace show how much.
+"""
+
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from castmates.files import reason
+from castmates.protocols import Say
+from castmates.runner import progress
+from castmates.runner.outcome import Outcome
+from castmates.runner.processes.launch import WorkloadFailed
+from castmates.runner.processes.starts import placebo_member
+from castmates.runner.profiles.asking import LOOK, NoAnswer, answer_of, page_of, patience, usual_beats
+from castmates.runner.profiles.taken import Taken
+from castmates.runner.rounds import eviction
+from castmates.runner.rounds.pace import Steps, first_settle
+from castmates.runner.rounds.stage import Stage
+from castmates.runner.rounds.warm_up import warm_up
+from castmates.study.spec import Block, Profiling, Scene
+from castmates.workloads.tfmodels.profile_page import Page, PageError
+
+# TensorFlow leaves operations out of a trace that it has found to take less than 8,000 cycles. It finds out in about 90
+# untraced steps: earlier traces of one graph show different operations.
+FOUND_OUT, LONGEST = 120, 60.0  # steps of the lead before its first trace; seconds at most
+TRACES = "traces"  # the folder of a launch's traces
+UNREADABLE = (LookupError, TypeError, ValueError)
+
+
+def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say) -> None:
+    """Trace every scene of the kinds that are wanted, as often as is wanted; what fails is noted."""
+    block, lead = outcome.block, outcome.block.company.lead.name
+    shutil.rmtree(traces, ignore_errors=True)  # of a launch that was killed
+    progress.rounds_begin(outcome)
+    begin = stage.now_ns()
+    steps = warm_up(stage, block)
+    _find_out_costs(stage, lead)
+    outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
+    with page_of(stage, lead, say) as page:
+        if page is None:
+            raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (docs/operations.md)")
+        for repetition, scene in order(block):
+            taken = _taken(outcome, stage, page, scene, repetition, steps, traces)
+            outcome.taken.append(taken)
+            say(f"{scene.name}, trace {repetition}: {taken.reason or 'taken'}")
+            if taken.reason:
+                break  # a lead that did not answer may still be busy with that profile
+    stage.switch([])
+    outcome.measure_seconds = (stage.now_ns() - begin) / 1e9 - outcome.warm_up_seconds
+
+
+def _find_out_costs(stage: Stage, lead: str) -> None:
+    """Let the lead run alone until TensorFlow knows which of its operations are cheap."""
+    begin = stage.now_ns()
+    stage.switch([lead])
+    stage.forget_beats()
+    while len(stage.cast[lead].records) <= FOUND_OUT and stage.now_ns() - begin < LONGEST * 1e9:
+        stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
+
+
+def order(block: Block) -> list[tuple[int, Scene]]:
+    """The traces of a launch: rounds of all scenes, each in random order."""
+    profiling = profiling_of(block)
+    lead = block.company.lead.name
+    scenes = [each for each in block.company.scenes if each.kind in profiling.scenes and lead in each.active]
+    found = []
+    for repetition in range(1, profiling.times + 1):
+        shuffled = list(scenes)
+        random.Random(f"{block.seed}/{repetition}").shuffle(shuffled)
+        found += [(repetition, scene) for scene in shuffled]
+    return found
+
+
+def profiling_of(block: Block) -> Profiling:
+    """What is traced in a profile launch."""
+    assert block.design.profiling is not None
+    return block.design.profiling
+
+
+def _taken(
+    outcome: Outcome, stage: Stage, page: Page, scene: Scene, repetition: int, steps: Steps, traces: Path
+) -> Taken:
+    """Set the scene, watch usual steps, have as many traced, and watch usual ones again."""
+    block = outcome.block
+    lead, wanted, taken = block.company.lead, profiling_of(block).steps, Taken(scene, repetition)
+    emptied = eviction.change_shares(stage, scene.shares, anew=True)
+    outcome.emptied += [emptied] if emptied else []
+    stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
+    settle = first_settle(block.design, steps, lead.name, lead.requests)
+    stage.sleep_until(stage.now_ns() + int(settle * 1e9))
+    seconds = patience(wanted, steps.of_scene.get(scene.name) or steps.of_member.get(lead.name, 1.0))
+    try:
+        before = usual_beats(stage, lead.name, wanted, seconds)
+        answer = answer_of(stage, page, lead.name, wanted, seconds)
+        after = usual_beats(stage, lead.name, wanted, seconds)
+        return _understood(replace(taken, before=before, after=after), answer, traces)
+    except (NoAnswer, PageError) as problem:
+        return replace(taken, reason=str(problem))
+
+
+def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
+    """What an answer has, and its trace in a folder with the scene's name, as TensorBoard lists them."""
+    try:
+        here = traces / str(int(answer["trace"]))
+        if not here.is_dir():
+            raise NoAnswer("the trace is not where it should be")
+        clocks = [(int(steady), int(real), int(bracket)) for steady, real, bracket in answer["clocks"]]
+        intra, inter = map(int, answer["threads"])
+        first, seconds = int(answer["first_step"]), float(answer["write_seconds"])
+    except UNREADABLE:
+        raise NoAnswer("its answer does not follow docs/operations.md") from None
+    folder = traces / taken.scene.name / str(taken.repetition)
+    try:
+        folder.parent.mkdir(exist_ok=True)
+        here.rename(folder)
+    except OSError as problem:
+        raise NoAnswer(f"its trace cannot be put into {folder.parent} ({reason(problem)})") from None
+    return replace(
+        taken,
+        folder=folder,
+        first_step=first,
+        clocks=clocks,
+        threads=(intra, inter),
+        write_seconds=seconds,
+    )

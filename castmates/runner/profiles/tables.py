@@ -1,0 +1,163 @@
+"""Traces as rows of the tables that a profile launch leaves, on the clock of heartbeats."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow.parquet import ParquetWriter
+
+from castmates.results.columns.operations import OPERATIONS
+from castmates.runner.outcome import Outcome
+from castmates.runner.profiles.taken import Taken
+from castmates.traces.memory import Memory
+from castmates.traces.operations import OUTSIDE, Ints, Trace
+
+AT_ONCE = 500_000  # rows that are in memory as a table
+NAMES = pa.dictionary(pa.int32(), pa.string())
+TYPES = {"str": NAMES, "int64": pa.int64(), "Int64": pa.int64(), "float64": pa.float64()}
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A trace whose times can be put on the clock of heartbeats, CLOCK_MONOTONIC."""
+
+    trace: Trace
+    taken: Taken
+    offset_ns: int  # what the real clock is ahead
+    alignment_ns: int  # how far apart one moment may be on the two clocks
+    common: dict[str, Any]  # what all rows of the trace have in common
+
+    @classmethod
+    def of(cls, outcome: Outcome, taken: Taken, trace: Trace) -> "Aligned":
+        """Put a trace beside what is known of it."""
+        offsets = [real - steady for steady, real, _ in taken.clocks]
+        brackets = [bracket for *_, bracket in taken.clocks]
+        block, scene = outcome.block, taken.scene
+        common = {
+            "study": block.study,
+            "company": block.company.id,
+            "launch": block.number,
+            "scene": scene.name,
+            "kind": scene.kind,
+            "mix": scene.mix,
+            "partition": scene.partition,
+            "member": block.company.lead.name,
+            "repetition": taken.repetition,
+            "platform": outcome.platform,
+        }
+        middle = (max(offsets) + min(offsets)) // 2
+        return cls(trace, taken, middle, (max(brackets) + max(offsets) - min(offsets) + 1) // 2, common)
+
+    def steady_ns(self, picoseconds: Ints) -> Ints:
+        """Times of the trace on the clock of heartbeats."""
+        return picoseconds // 1000 + (self.trace.origin_ns - self.offset_ns)
+
+
+def memory_rows(aligned: Aligned, memory: Memory) -> Iterator[dict[str, Any]]:
+    """Rows of `memory`."""
+    times = aligned.steady_ns(memory.at_ps).tolist()
+    numbers = (memory.step.tolist(), times, memory.change.tolist(), memory.in_use.tolist(), memory.peak.tolist())
+    rows = zip(*numbers, memory.allocator, memory.operation, strict=True)
+    for step, at_ns, change, in_use, peak, allocator, operation in rows:
+        yield aligned.common | {
+            "step": step,
+            "at_ns": at_ns,
+            "change": change,
+            "in_use": in_use,
+            "peak": peak,
+            "allocator": allocator,
+            "operation": operation,
+        }
+
+
+def steps(aligned: Aligned) -> Iterator[dict[str, Any]]:
+    """Rows of `profiled_steps`: usual steps, traced ones, usual ones."""
+    taken, trace = aligned.taken, aligned.trace
+    yield from _usual(aligned, "before", taken.before)
+    begin, end = aligned.steady_ns(trace.step_begin_ps), aligned.steady_ns(trace.step_end_ps)
+    left = _unattributed_ns(trace)
+    for step in range(trace.steps):
+        yield aligned.common | {
+            "part": "traced",
+            "step": step,
+            "heartbeat": taken.first_step + step + 1,
+            "begin_ns": int(begin[step]),
+            "duration_ns": int(end[step] - begin[step]),
+            "unattributed_ns": float(left[step]),
+            "threads_intra": taken.threads[0],
+            "threads_inter": taken.threads[1],
+        }
+    yield from _usual(aligned, "after", taken.after)
+
+
+def _usual(aligned: Aligned, part: str, beats: Sequence[int]) -> Iterator[dict[str, Any]]:
+    for step, (begin, end) in enumerate(pairwise(beats)):
+        yield aligned.common | {
+            "part": part,
+            "step": step,
+            "heartbeat": None,
+            "begin_ns": begin,
+            "duration_ns": end - begin,
+            "unattributed_ns": None,
+            "threads_intra": aligned.taken.threads[0],
+            "threads_inter": aligned.taken.threads[1],
+        }
+
+
+def _unattributed_ns(trace: Trace) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """By step: what belongs to no call.
+
+    A call that lasts into the next step counts in the one in which it began; calls from before count in the first.
+    """
+    whole = (trace.step_end_ps - trace.step_begin_ps).astype(np.float64)
+    called = np.bincount(np.maximum(trace.calls.step, 0), weights=trace.calls.shared_ps, minlength=trace.steps)
+    return (whole - called) / 1e3
+
+
+def write_operations(aligned: Iterator[Aligned], file: Path) -> None:
+    """Write rows of `operations`, one trace after the other, some rows at a time."""
+    schema = pa.schema([pa.field(name, TYPES[kind]) for name, kind in OPERATIONS.items()])
+    with ParquetWriter(file, schema, compression="zstd") as writer:
+        for one in aligned:
+            for first in range(0, len(one.trace.calls.begin_ps), AT_ONCE):
+                writer.write_table(_operations(one, slice(first, first + AT_ONCE), schema))
+
+
+def _operations(aligned: Aligned, rows: slice, schema: pa.Schema) -> pa.Table:
+    trace, calls = aligned.trace, aligned.trace.calls
+    begin, end = aligned.steady_ns(calls.begin_ps[rows]), aligned.steady_ns(calls.end_ps[rows])
+    operation, step = calls.operation[rows], calls.step[rows]
+    heartbeat = np.where(step == OUTSIDE, 0, aligned.taken.first_step + step + 1)
+    named = {
+        "operation": [one.name for one in trace.operations],
+        "type": [one.type for one in trace.operations],
+        "layer": [one.place.layer for one in trace.operations],
+        "layer_kind": [one.place.kind for one in trace.operations],
+        "direction": [one.place.direction for one in trace.operations],
+    }
+    columns: dict[str, Any] = {
+        "step": step,
+        "heartbeat": pa.array(heartbeat, pa.int64(), mask=step == OUTSIDE),
+        **{name: _dictionary(operation, values) for name, values in named.items()},
+        "thread": _dictionary(calls.thread[rows], trace.threads),
+        "begin_ns": begin,
+        "duration_ns": end - begin,
+        "own_ns": calls.own_ps[rows] // 1000,
+        "shared_ns": calls.shared_ps[rows] / 1e3,
+        "parent": calls.parent[rows],
+    }
+    same = np.zeros(len(begin), np.int64)
+    for name, value in aligned.common.items():
+        columns[name] = _dictionary(same, [value]) if isinstance(value, str) else same + value
+    return pa.table({name: columns[name] for name in OPERATIONS}, schema=schema)
+
+
+def _dictionary(places: Ints, values: Sequence[str]) -> "pa.DictionaryArray[Any]":
+    """Names by their places; Arrow wants each name once."""
+    distinct = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    number = np.array([distinct[value] for value in values], np.int32)
+    return pa.DictionaryArray.from_arrays(number[places] if len(values) else places.astype(np.int32), list(distinct))

@@ -1,0 +1,22 @@
+"""A trace that was taken in a profile launch, before it is read."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from castmates.study.spec import Scene
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What is known of a trace, or why there is none."""
+
+    scene: Scene
+    repetition: int  # of the scene in its launch, from 1
+    folder: Path | None = None  # where it lies; None where there is none
+    reason: str = ""
+    first_step: int = 0  # of the lead since its start, before which it has made so many
+    clocks: list[tuple[int, int, int]] = field(default_factory=list)  # monotonic, real, and how sure, in nanoseconds
+    threads: tuple[int, int] = (0, 0)  # of an operation, and of operations side by side
+    write_seconds: float = 0.0
+    before: list[int] = field(default_factory=list)  # heartbeats of usual steps, CLOCK_MONOTONIC
+    after: list[int] = field(default_factory=list)

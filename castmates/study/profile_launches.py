@@ -1,0 +1,78 @@
+"""The launches of a study in which its leads are traced: a few of each company, apart from its blocks."""
+
+import random
+from collections.abc import Iterable
+
+from castmates.study.after_rounds import can_be_profiled
+from castmates.study.model import Study
+from castmates.study.spec import Block, Company, Counting, Design, Plan, Profiling
+from castmates.study.written import bytes_of
+
+NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
+
+
+def profile_launches(study: Study, companies: Iterable[Company]) -> tuple[Block, ...]:
+    """Plan them; none without the key `profile`, and for leads that cannot be traced."""
+    keys = study.profile
+    if keys is None:
+        return ()
+    design = _design(study)
+    return tuple(
+        Block(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
+        for company in sorted(companies, key=lambda each: each.id)
+        if can_be_profiled(company)
+        for number in range(1, keys.launches + 1)
+    )
+
+
+def identity_of(launch: Block) -> str:
+    """What decides whether a profile launch has to be made again: not how many rounds or windows blocks have."""
+    company = launch.company
+    mixes = sorted(mix.identity for mix in company.mixes)
+    traced, profiling = "", launch.design.profiling
+    if profiling is not None:
+        traced = f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
+    return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
+
+
+def traces_of(launch: Block) -> int:
+    """How many traces a profile launch takes."""
+    profiling, company = launch.design.profiling, launch.company
+    if profiling is None:
+        return 0
+    scenes = [each for each in company.scenes if each.kind in profiling.scenes and company.lead.name in each.active]
+    return profiling.times * len(scenes)
+
+
+def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
+    """The leads that a study with the key `profile` wants traced, and that cannot be; without those of controls."""
+    if study.profile is None:
+        return []
+    results = {mix.identity for mix in plan.mixes}
+    wanted = [company for company in plan.companies if any(mix.identity in results for mix in company.mixes)]
+    return sorted({company.lead.workload for company in wanted if not can_be_profiled(company)})
+
+
+def _design(study: Study) -> Design:
+    """No rounds and no counters, but the machine as blocks have it."""
+    budget, keys = study.budget, study.profile
+    assert keys is not None
+    return Design(
+        rounds=0,
+        spare_rounds=0,
+        window=budget.window,
+        longest_window=max(budget.longest_window, budget.window),
+        settle=budget.settle,
+        longest_settle=budget.longest_settle,
+        steps=budget.steps,
+        limits=study.limits,
+        prepare=study.machine.prepare,
+        monitor=0.0,
+        driver=study.cache.driver,
+        counters=NOTHING,
+        profiling=Profiling(steps=keys.steps, times=keys.times, scenes=tuple(keys.scenes), keep=bytes_of(keys.keep)),
+    )
+
+
+def _seed(study_seed: int, company: Company, number: int) -> int:
+    return random.Random(f"{study_seed}/profile/{company.id}/{number}").getrandbits(32)

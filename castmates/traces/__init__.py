@@ -1,0 +1,1 @@
+"""Traces of profilers, read without the frameworks that wrote them."""

@@ -1,0 +1,44 @@
+"""Which event of a thread calls which, and what each takes itself; pure.
+
+Times are whole numbers. An event that ends after the one that it began in is cut there: clocks can do that, threads
+cannot.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+NOBODY = -1
+
+
+def nested(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """By event of one thread: its parent's place or -1, and its end, cut to the parent's. Begins must be sorted.
+
+    Of events that begin together the longer one must come first.
+    """
+    parents, ends = np.full(len(begin), NOBODY, np.int64), end.copy()
+    begins, cut = begin.tolist(), ends.tolist()  # plain numbers: an array's elements take three times as long
+    open_: list[int] = []
+    for place, moment in enumerate(begins):
+        while open_ and cut[open_[-1]] <= moment:
+            open_.pop()
+        if open_:
+            parents[place] = parent = open_[-1]
+            cut[place] = min(cut[place], cut[parent])
+        open_.append(place)
+    ends[:] = cut
+    return parents, ends
+
+
+def in_order(begin: Ints, end: Ints) -> Ints:
+    """The order that `nested` needs."""
+    return np.lexsort((-end, begin))
+
+
+def own(begin: Ints, end: Ints, parents: Ints) -> Ints:
+    """What each event takes without those that it calls."""
+    length = end - begin
+    called = np.zeros(len(begin), np.int64)
+    inner = parents != NOBODY
+    np.add.at(called, parents[inner], length[inner])
+    return np.asarray(length - called)

@@ -1,0 +1,218 @@
+"""The calls of operations in the profiled steps of a job, from the XSpace that TensorFlow wrote.
+
+Times are picoseconds from the earliest line of the trace: as whole numbers they neither overflow nor lose anything.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, Place, place_of
+from castmates.errors import CastmatesError
+from castmates.traces.moments import Threads, shared_by_parts
+from castmates.traces.nesting import NOBODY, in_order, nested, own
+from castmates.traces.wire import NotProtobuf
+from castmates.traces.xspace import Line, Plane, Space
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+STEP = "castmates_step"  # the mark around each step
+HOST = "/host:CPU"
+TASK = "Task Environment"  # the plane that has what holds for the profile
+FETCH = "IteratorGetNext"  # the step waits for its batch, or is given it
+EAGER = "EagerLocalExecute: "  # all that Python has TensorFlow do
+INPUT_THREADS = "tf_data"  # what the names of the input pipeline's threads begin with
+OPERATION = re.compile(r"([^:]+):(_?[A-Z]\w*)")
+CONTAINERS = re.compile(r"(Stateful|Stateless)?(PartitionedCall|If|While|Case|For)|SymbolicGradient|RemoteCall")
+WORKS, WAITS, FEEDS, BETWEEN = range(4)  # levels: what counts only where nothing of an earlier level runs
+OUTSIDE = -1
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What an event is a call of."""
+
+    name: str  # with its scopes, without the functions around it
+    type: str
+    place: Place
+    level: int
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of a trace, column by column, in the order of their threads and times."""
+
+    operation: Ints  # places in `operations`
+    thread: Ints  # places in `threads`
+    step: Ints  # from 0; -1 for a call that began before the first step or between two
+    begin_ps: Ints  # cut to what calls it
+    end_ps: Ints
+    own_ps: Ints  # without what it calls
+    shared_ps: Floats  # its part of the steps, where each moment is divided among all that works
+    parent: Ints  # the place of the call that it is part of; -1 for none
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a trace shows of a job's steps."""
+
+    origin_ns: int  # CLOCK_REALTIME: where picoseconds begin
+    first_ns: int  # the same on the trace's lines, which may count from the beginning of the profile
+    step_begin_ps: Ints
+    step_end_ps: Ints
+    operations: list[Operation]
+    threads: list[str]
+    calls: Calls
+
+    @property
+    def steps(self) -> int:
+        """How many steps it has."""
+        return len(self.step_begin_ps)
+
+    @property
+    def works(self) -> bool:
+        """Whether any operation of the model runs in a step."""
+        return any(self.operations[place].level == WORKS for place in np.unique(self.calls.operation))
+
+    @property
+    def unattributed_ps(self) -> float:
+        """What of the steps belongs to no call: with the shared times of all calls it adds up to the steps."""
+        return float((self.step_end_ps - self.step_begin_ps).sum() - self.calls.shared_ps.sum())
+
+
+def read_trace(path: Path) -> Trace:
+    """Read the calls that lie in steps; a file that is cut, foreign or without steps is a sentence."""
+    with Space(path) as space:
+        try:
+            planes = {plane.name: plane for plane in space.planes()}
+            found = _Reading(planes[HOST], _begin_of(planes.get(TASK))) if HOST in planes else None
+        except NotProtobuf as why:
+            raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
+    if found is None or not len(found.step_begin):
+        raise CastmatesError(f"{path}: this trace has none of the job's steps ('{STEP}').")
+    return found.trace()
+
+
+def _begin_of(task: Plane | None) -> int:
+    """When the profile began, in nanoseconds of CLOCK_REALTIME: lines count from there; 0 where they do not."""
+    began = None if task is None else task.stats.get("profile_start_time")
+    return began if isinstance(began, int) else 0
+
+
+class _Reading:
+    """A plane's calls and steps, thread by thread."""
+
+    def __init__(self, plane: Plane, began_ns: int) -> None:
+        self.operations: dict[Operation, int] = {}
+        self.threads: list[str] = []
+        self._parts: list[tuple[Ints, Ints, Ints]] = []  # of each thread: operation, begin, end
+        self._names = {number: name.name for number, name in plane.event_names.items()}
+        lines = list(plane.lines())
+        self._first_ns = min((line.timestamp_ns for line in lines), default=0)
+        self.origin_ns = self._first_ns + (began_ns if self._first_ns < began_ns else 0)
+        marks = [mark for line in lines for mark in self._read(line)]
+        steps = np.array(sorted(marks), np.int64).reshape(-1, 2)
+        self.step_begin, self.step_end = steps[:, 0], steps[:, 1]
+
+    def _read(self, line: Line) -> Iterator[tuple[int, int]]:
+        """Keep a thread's calls, and yield the steps that it marked."""
+        of_kind = {number: self._operation(name, line.name) for number, name in self._names.items()}
+        known = _Lookup({number: place for number, place in of_kind.items() if place is not None})
+        marks = _Lookup({number: 0 for number, name in self._names.items() if name == STEP})
+        start, kept = 1000 * (line.timestamp_ns - self._first_ns), []
+        for events in line.events():
+            begin, end = start + events.offset_ps, start + events.offset_ps + events.duration_ps
+            at = marks.find(events.kinds) != OUTSIDE
+            yield from zip(begin[at].tolist(), end[at].tolist(), strict=True)
+            place = known.find(events.kinds)
+            there = place != OUTSIDE
+            kept.append((place[there], begin[there], end[there]))
+        columns = [np.concatenate([part[number] for part in kept] or [np.empty(0, np.int64)]) for number in range(3)]
+        self.threads.append(line.name)
+        self._parts.append((columns[0], columns[1], columns[2]))
+
+    def _operation(self, event: str, thread: str) -> int | None:
+        """The number of what an event is a call of; None where it is none, or only calls others."""
+        found = operation_of(event, thread.startswith(INPUT_THREADS))
+        return None if found is None else self.operations.setdefault(found, len(self.operations))
+
+    def trace(self) -> Trace:
+        """All threads together."""
+        operations = list(self.operations)
+        count = len(self._parts)
+        parts = [self._nested(number, self._parts.pop(0)) for number in range(count)]  # large: each is let go of
+        sizes = np.array([len(part[0]) for part in parts])
+        first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the place of each thread's first call
+        columns = [np.concatenate([part.pop(0) for part in parts]) for _ in range(6)]
+        operation, thread, begin, end, own_ps, parent = columns
+        parent = np.where(parent == NOBODY, NOBODY, parent + first)
+        levels = np.array([one.level for one in operations], np.int64)[operation]
+        divided = shared_by_parts(Threads(begin, end, parent, levels), self.step_begin, self.step_end)
+        step = step_of(begin, self.step_begin, self.step_end)
+        calls = Calls(operation, thread, step, begin, end, own_ps, divided, parent)
+        return Trace(self.origin_ns, self._first_ns, self.step_begin, self.step_end, operations, self.threads, calls)
+
+    def _nested(self, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:
+        """A thread's calls that lie in steps, at least with a part."""
+        operation, begin, end = part
+        before = np.searchsorted(self.step_begin, end, "left") - 1  # the last step that begins before it ends
+        inside = (before >= 0) & (self.step_end[np.maximum(before, 0)] > begin) & (end > begin)
+        operation, begin, end = operation[inside], begin[inside], end[inside]
+        order = in_order(begin, end)
+        operation, begin, end = operation[order], begin[order], end[order]
+        parent, end = nested(begin, end)
+        return [operation, np.full(len(begin), thread, np.int64), begin, end, own(begin, end, parent), parent]
+
+
+class _Lookup:
+    """Numbers to places, for whole columns."""
+
+    def __init__(self, known: Mapping[int, int]) -> None:
+        self._numbers = np.array(sorted(known), np.int64)
+        self._places = np.array([known[number] for number in sorted(known)], np.int64)
+
+    def find(self, numbers: Ints) -> Ints:
+        """The place of each number; -1 where it is not known."""
+        if not len(self._numbers):
+            return np.full(len(numbers), OUTSIDE, np.int64)
+        at = np.minimum(np.searchsorted(self._numbers, numbers), len(self._numbers) - 1)
+        return np.where(self._numbers[at] == numbers, self._places[at], OUTSIDE)
+
+
+def step_of(moments: Ints, step_begin: Ints, step_end: Ints) -> Ints:
+    """The step in which each moment lies, from 0; -1 outside of steps."""
+    step = np.searchsorted(step_begin, moments, "right") - 1
+    inside = (step >= 0) & (moments < step_end[np.maximum(step, 0)])
+    return np.where(inside, step, OUTSIDE)
+
+
+@cache
+def operation_of(event: str, of_input: bool) -> Operation | None:
+    """What an event is a call of; None where it is none, or only calls others."""
+    if event.startswith(EAGER) and event != f"{EAGER}{FETCH}":
+        return Operation("", RUNTIME, place_of("", RUNTIME), BETWEEN)
+    name, type_ = _split(event)
+    if not type_ or CONTAINERS.fullmatch(type_):
+        return None
+    if type_ == FETCH:
+        return Operation(FETCH, FETCH, place_of(FETCH, FETCH, is_input=True), WAITS)
+    # The input pipeline works beside the model: it counts where a step neither works nor waits.
+    return Operation(identity(name), type_, place_of(name, type_, of_input), FEEDS if of_input else WORKS)
+
+
+def _split(event: str) -> tuple[str, str]:
+    if event == f"{EAGER}{FETCH}":
+        return FETCH, FETCH
+    found = OPERATION.fullmatch(event)
+    return (found[1], found[2]) if found else ("", "")
+
+
+def identity(name: str) -> str:
+    """An operation's name without the functions, branches and loops around it: the same in each trace of a graph."""
+    parts = [part for part in name.split("/") if not WRAPPING.fullmatch(part)]
+    return "/".join(parts) or name

@@ -1,0 +1,39 @@
+"""Rule profile_launch: one launch of a company in which its lead is traced -> profile.json and its tables."""
+
+import argparse
+from pathlib import Path
+
+import castmates.pipeline.script
+from castmates.files import cache_folder
+from castmates.pipeline.profile_launch import planned, profile_launch
+from castmates.results.folder import StudyFolder
+from castmates.results.node_notes import node_here, note_attempt, note_refusal
+from castmates.results.plans import read_profile_launch
+from castmates.results.profiles import PROFILES
+from castmates.runner.node_check import OtherNode, refuse_other_node
+
+
+def main() -> None:
+    """Make the profile launch that the plan holds under this name."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("launch", help="COMPANY/NUMBER")
+    parser.add_argument("--plan", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="the profile.json to write, after its tables")
+    parser.add_argument("--owner", type=int, help="end the launch when this process is gone")
+    given = parser.parse_args()
+    folder = StudyFolder(given.plan.parent)
+    launch = planned(read_profile_launch(given.plan, given.launch), given.launch, folder.path.name)
+    here = node_here()
+    if here:
+        note_attempt(folder, f"{PROFILES}{given.launch}", here)
+    try:
+        refuse_other_node(launch.block, launch.machines)
+    except OtherNode:
+        if here:
+            note_refusal(folder, launch.block.company.machine, here)
+        raise
+    profile_launch(launch, given.output.parent, cache_folder(), given.owner)
+
+
+castmates.pipeline.script.run(main)
+castmates.pipeline.script.leave()

@@ -1,0 +1,133 @@
+"""Profile launches of real processes: traced in each scene, read, written; whatever goes wrong has a reason."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from castmates.pipeline.profile_launch import profile_launch
+from castmates.results.columns.operations import OPERATIONS, PROFILED_STEPS
+from castmates.study.model import Workload
+from castmates.study.plan_text import launch_of, text_of
+from castmates.study.spec import Design, Profiling
+from tests.runner.stage import PYTHON, counter, plan_of
+
+STEPS = 3
+# Leaves a trace of the steps that it is asked for, as TensorFlow would; or fails in one of many ways.
+JOB = """
+import json, os, sys, time
+from pathlib import Path
+from castmates.workloads.heartbeat import Writer
+from castmates.workloads.tfmodels.profile_page import FOLDER, Page
+from castmates.workloads.tfmodels.profiling import clock_pair
+from tests.unit.trace_maker import write_trace
+beat, page = Writer.from_environment(), Page.from_environment()
+page.offer()
+beat.ready()
+done, beats, how = 0, 0, sys.argv[1]
+while True:
+    time.sleep(0.002)
+    beat.beat()
+    beats += 1
+    if page.asked != done:
+        done, first = page.asked, beats
+        before, began, begins = clock_pair(), time.time_ns(), []
+        for _ in range(page.steps):
+            begins.append(1000 * (time.time_ns() - began))
+            time.sleep(0.002)
+            beat.beat()
+            beats += 1
+        ends = [*begins[1:], 1000 * (time.time_ns() - began)]
+        if how == "dies":
+            sys.exit(5)
+        if how == "fails":
+            page.answer(done, {"error": "out of order"})
+            continue
+        folder = Path(os.environ[FOLDER]) / str(done)
+        folder.mkdir(parents=True)
+        marks = [(begin, end, "castmates_step") for begin, end in zip(begins, ends)]
+        work = [(begin, begin + (end - begin) // 2, "model/dense/MatMul:MatMul") for begin, end in zip(begins, ends)]
+        write_trace(folder / "x.xplane.pb", {"python": marks, "tf_Compute/1": work}, began_ns=began)
+        if how == "cuts":
+            os.truncate(folder / "x.xplane.pb", 40)
+        answer = {"trace": done, "first_step": first, "clocks": [before, clock_pair()], "threads": [1, 1]}
+        page.answer(done, answer | ({} if how == "badly" else {"write_seconds": 0.0}))
+"""
+needs_two = pytest.mark.needs("two-cpus")
+
+
+def launched(how: str, folder: Path, cache: Path, keep: int = 10**9, lead: Workload | None = None) -> dict:
+    command = [PYTHON, "-c", JOB, how]
+    program = lead or counter(variables={"PYTHONPATH": str(Path.cwd())}).model_copy(update={"command": command})
+    plan = plan_of({"lead": program, "beside": counter()}, ["beside"], cache)
+    block = plan.blocks[0]
+    profiling = Profiling(steps=STEPS, times=2, scenes=("solo", "corun"), keep=keep)
+    design = Design.model_validate(
+        block.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
+    )
+    whole = plan.model_copy(update={"profiles": (block.model_copy(update={"design": design}),)})
+    launch = launch_of(text_of(whole), block.path, "profiles")
+    assert launch is not None
+    profile_launch(launch, folder, cache)
+    return json.loads((folder / "profile.json").read_text())
+
+
+def tables(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return pd.read_parquet(folder / "operations.parquet"), pd.read_parquet(folder / "profiled_steps.parquet")
+
+
+@needs_two
+def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_path, cache):
+    record = launched("well", tmp_path, cache)
+    calls, steps = tables(tmp_path)
+    assert (record["status"], record["reason"]) == ("measured", "")
+    assert list(calls.columns) == list(OPERATIONS)
+    assert list(steps.columns) == list(PROFILED_STEPS)
+    traces = calls.groupby(["scene", "repetition"], observed=True).size()
+    assert traces.to_dict() == {(scene, times): STEPS for scene in ("solo", "corun:lead+beside") for times in (1, 2)}
+    assert (calls["operation"] == "model/dense/MatMul").all()
+    for _, own in steps.groupby(["scene", "repetition"]):
+        before, traced, after = (own[own["part"] == part] for part in ("before", "traced", "after"))
+        assert (before["begin_ns"] + before["duration_ns"]).max() <= traced["begin_ns"].min()
+        assert (traced["begin_ns"] + traced["duration_ns"]).max() <= after["begin_ns"].min()
+        assert (traced["heartbeat"].diff().dropna() == 1).all()
+    shares = calls["shared_ns"].sum() + steps["unattributed_ns"].sum()
+    assert shares == pytest.approx(steps.loc[steps["part"] == "traced", "duration_ns"].sum(), rel=1e-3)
+    assert all(0 <= trace["alignment_us"] < 1000 for trace in record["traces"])
+    kept = [tmp_path / trace["kept"] for trace in record["traces"]]
+    assert len(kept) == 4
+    assert all(list(folder.rglob("*.xplane.pb")) for folder in kept)
+
+
+@needs_two
+def test_traces_are_kept_as_long_as_they_fit(tmp_path, cache):
+    record = launched("well", tmp_path, cache, keep=0)
+    assert [trace["kept"] for trace in record["traces"]] == [""] * 4
+    assert not list(tmp_path.rglob("*.xplane.pb"))
+    assert len(tables(tmp_path)[0]) == 4 * STEPS
+
+
+@needs_two
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("fails", "the profiler of lead@0 failed: out of order"),
+        ("badly", "its answer does not follow docs/operations.md"),
+        ("cuts", "this is no whole XSpace: it was cut."),
+    ],
+)
+def test_a_trace_that_fails_has_a_reason(tmp_path, cache, how, reason):
+    record = launched(how, tmp_path, cache)
+    assert record["status"] == "measured"
+    assert all(trace["reason"].endswith(reason) for trace in record["traces"])
+    assert all(table.empty for table in tables(tmp_path))
+
+
+@needs_two
+@pytest.mark.parametrize(("how", "lead"), [("dies", None), ("", counter())], ids=["dies", "cannot be asked"])
+def test_a_launch_that_fails_is_recorded_with_its_reason(tmp_path, cache, how, lead):
+    record = launched(how, tmp_path, cache, lead=lead)
+    assert record["status"] == "failed"
+    assert record["reason"]
+    assert record["traces"] == []

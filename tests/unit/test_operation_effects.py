@@ -1,0 +1,89 @@
+"""Which operations lose how much: what was put in comes out, and chance is kept in bounds."""
+
+import numpy as np
+import pytest
+
+from castmates.analysis.operations.effects import STEP, estimate_operation_effects, not_compared
+from castmates.analysis.operations.groups import OTHERS
+from castmates.analysis.operations.summary import summarise
+from castmates.results.columns.operations import OPERATION_TABLES
+from tests.unit.operations_maker import ALONE, LEFT, drawn, launches, tables
+from tests.unit.printed_intervals import assert_told
+
+DENSE = "model/dense/MatMul:MatMul"
+GATHERS = "model/embed*/Gather:ResourceGather"
+LOSSES = {DENSE: 0.10, "model/embed_1/Gather:ResourceGather": 0.5, "model/embed_2/Gather:ResourceGather": 0.5}
+
+
+def effects(traces):
+    return estimate_operation_effects(traces, margin=0.02, level=0.05)
+
+
+def test_the_losses_that_were_put_in_come_out_and_add_up_to_the_steps():
+    table = effects(launches(6, LOSSES, np.random.default_rng(1), between=0.005)).set_index("group")
+    assert table.loc[DENSE, "ratio"] == pytest.approx(1.10, abs=0.01)
+    assert table.loc[GATHERS, "ratio"] == pytest.approx(1.50, abs=0.01), "lookups of two tables are one group"
+    assert set(table.index[table["verdict"] == "slower"]) == {DENSE, GATHERS, STEP}
+    step, parts = table.loc[STEP], table.drop(STEP)
+    for column in ("solo_ms", "ms", "difference_ms"):
+        assert parts[column].sum() == pytest.approx(step[column])
+    assert parts["share_of_loss"].sum() == pytest.approx(1)
+    assert table.loc[GATHERS, "share_of_loss"] == pytest.approx(0.2 / 0.6, abs=0.05)
+    assert table.loc["unattributed", "solo_ms"] == pytest.approx(LEFT)
+    assert OTHERS in table.index, "what takes less than a hundredth of a step is put together"
+    assert table.loc[DENSE, "ratio_low"] < 1.10 < table.loc[DENSE, "ratio_high"]
+
+
+def test_intervals_need_three_launches():
+    table = effects(launches(2, LOSSES, np.random.default_rng(1)))
+    assert set(table["verdict"]) == {"too few blocks"}
+
+
+def test_traces_of_another_graph_are_not_compared():
+    other = {name.replace("MatMul:MatMul", "Fused:_FusedMatMul"): ms for name, ms in ALONE.items()}
+    traces = launches(3, {}, np.random.default_rng(1), beside=other)
+    assert effects(traces).empty
+    assert set(not_compared(traces)["reason"]) == {"another graph"}
+    assert not_compared(traces)["different"].min() > 0.3
+    threads = launches(3, {}, np.random.default_rng(1))
+    threads.steps.loc[threads.steps["kind"] == "corun", "threads_intra"] = 2
+    assert effects(threads).empty
+    assert set(not_compared(threads)["reason"]) == {"other threads"}
+
+
+def test_all_tables_have_the_columns_of_the_data_contract():
+    made = tables(launches(3, LOSSES, np.random.default_rng(1)))
+    for name, table in made.items():
+        assert set(OPERATION_TABLES[name]) <= set(table.columns), name
+    solo = made["operation_summary"].query("kind == 'solo'")
+    assert solo["share"].sum() == pytest.approx(1)
+    assert solo["calls"].max() == pytest.approx(1)
+    whole = made["operation_layers"].query("kind == 'solo' and layer == 'model'")
+    assert whole["shared_ms"].sum() == pytest.approx(sum(ALONE.values()), rel=0.05)
+    assert set(made["input_pipeline"]["verdict"]) == {"compute-bound"}
+
+
+@pytest.mark.simulation
+def test_where_nothing_loses_hardly_any_study_finds_a_loss():
+    found = 0
+    studies = 300
+    for seed in range(studies):
+        table = effects(drawn(4, {}, np.random.default_rng(seed)))
+        found += bool(table.loc[table["group"] != STEP, "verdict"].isin(["slower", "faster"]).any())
+    assert found <= 0.05 * studies + 3 * np.sqrt(0.05 * 0.95 * studies), f"{found} of {studies}"
+
+
+@pytest.mark.simulation
+def test_intervals_between_launches_hold_the_truth():
+    inside = {"ratio_low": [], "difference_low": [], "shared_low": []}
+    for seed in range(500):
+        traces = drawn(4, LOSSES, np.random.default_rng(seed))
+        row = effects(traces).set_index("group").loc[DENSE]
+        inside["ratio_low"].append(row["ratio_low"] < 1.1 < row["ratio_high"])
+        more = 4.0 * (1.1 * np.exp((0.02**2 + 0.01**2) / 2) - np.exp(0.01**2 / 2))  # the mean of what is drawn
+        inside["difference_low"].append(row["difference_low"] < more < row["difference_high"])
+        alone = summarise(traces).query("kind == 'solo' and operation == 'model/dense/MatMul'").iloc[0]
+        inside["shared_low"].append(alone["shared_low"] < 4.0 * np.exp(0.01**2 / 2) < alone["shared_high"])
+    for column, held in inside.items():
+        table = "operation_summary" if column == "shared_low" else "operation_effects"
+        assert_told(table, column, float(np.mean(held)))

@@ -1,0 +1,22 @@
+"""How operations are called where people read them."""
+
+import pytest
+
+from castmates.report.text.operations import operation_words
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ("ranking/mlp_1/dense_3/Relu:_MklNativeFusedMatMul", "ranking/mlp_1/dense_3: FusedMatMul"),
+        ("gradient_tape/ranking/mlp_1/dense_3/MatMul/MatMul_1:_MklMatMul", "ranking/mlp_1/dense_3: MatMul_1, gradient"),
+        ("SGD/SGD/update*/ResourceScatterAdd:ResourceScatterAdd", "SGD/SGD/update*: ResourceScatterAdd"),
+        ("MatMul:MatMul", "MatMul"),
+        ("small: optimizer optimizer", "small operations (optimizer)"),
+        ("small: data movement backward", "small operations (data movement, backward)"),
+        ("unattributed", "outside of operations"),
+        ("waiting for the batch", "waiting for the batch"),
+    ],
+)
+def test_an_operation_is_named_by_its_scope_and_type(group, words):
+    assert operation_words(group) == words

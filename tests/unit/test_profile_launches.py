@@ -1,0 +1,82 @@
+"""Launches in which leads are traced: apart from blocks, so that a study that comes to trace measures nothing again."""
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.study.model import Study, Workload
+from castmates.study.plan_text import launch_of, plan_of, text_of
+from castmates.study.profile_launches import identity_of
+from castmates.study.reading import read
+from castmates.study.spec import Block
+from tests.unit.makers import plan, study, workloads
+
+JOB = Workload(command="python -m castmates.workloads.tfmodels --model dlrm", progress="heartbeat", unit="step")
+PROGRAMS = workloads("plain", "stream", "compute", job=JOB)
+
+
+def planned(**keys):
+    return plan(study(["job", "plain"], ["stream", "compute"], **keys), programs=PROGRAMS)
+
+
+def test_a_study_that_comes_to_trace_keeps_all_its_blocks():
+    before, after = planned(), planned(profile={"launches": 2})
+    assert before.profiles == ()
+    assert after.blocks == before.blocks
+    assert text_of(before) == text_of(after.model_copy(update={"profiles": ()}))
+
+
+def test_each_lead_that_can_be_traced_has_so_many_launches_with_all_its_scenes():
+    found = planned(profile={"steps": 5, "times": 2, "launches": 3, "keep": "1 MB"}).profiles
+    assert [(each.company.lead.workload, each.number) for each in found] == [("job", 1), ("job", 2), ("job", 3)]
+    assert len({each.seed for each in found}) == 3
+    company = next(block.company for block in planned().blocks if block.company.lead.workload == "job")
+    assert all(each.company == company for each in found)
+    profiling = found[0].design.profiling
+    assert (profiling.steps, profiling.times, profiling.keep) == (5, 2, 1_000_000)
+    assert (found[0].design.rounds, found[0].design.counters.events) == (0, ())
+
+
+def test_more_launches_leave_those_that_were_made():
+    few, many = (planned(profile={"launches": count}).profiles for count in (2, 4))
+    assert many[:2] == few
+    longer = plan(
+        study(["job", "plain"], ["stream", "compute"], profile={"launches": 2}, budget={"blocks": 9}), programs=PROGRAMS
+    )
+    assert [identity_of(each) for each in longer.profiles] == [identity_of(each) for each in few]
+    other = planned(profile={"launches": 2, "steps": 3}).profiles
+    assert identity_of(other[0]) != identity_of(few[0])
+
+
+def test_what_is_left_of_a_study_is_still_traced():
+    keys = {"profile": {"launches": 2}}
+    before = plan(study(["job"], ["stream", "compute"], **keys), programs=PROGRAMS)
+    after = plan(study(["job"], ["stream"], **keys), measured=before.blocks, programs=PROGRAMS)
+    traced = {mix.name for launch in after.profiles for mix in launch.company.mixes}
+    assert traced == {"job@0+stream@1"} or traced == {mix.name for mix in after.mixes}
+    assert len(after.profiles) == 2
+
+
+def test_a_plan_with_profile_launches_is_written_and_read():
+    whole = planned(profile={"launches": 2})
+    assert plan_of(text_of(whole)) == whole
+    launch = launch_of(text_of(whole), whole.profiles[1].path, "profiles")
+    assert launch is not None
+    assert launch.block == whole.profiles[1]
+    assert isinstance(launch.block, Block)
+    assert launch_of(text_of(planned()), whole.profiles[1].path, "profiles") is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ("platform: modelled\nprofile: {}", "nothing runs that could be traced"),
+        ("counters: {profile: 4}\nprofile: {}", "beside 'counters.profile'"),
+        ("profile: {steps: 0}", "profile.steps"),
+        ("profile: {keep: much}", "an amount of memory with its unit"),
+        ("profile: {scenes: [placebo]}", "profile.scenes"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused_in_a_sentence(keys, sentence):
+    with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
+        read(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
+    assert sentence in str(caught.value)
