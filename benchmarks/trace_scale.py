@@ -48,10 +48,10 @@ def main() -> None:
             [f"{events:,}", f"{size / 1e6:.1f}", f"{seconds:.1f}", f"{1e6 * seconds / events:.2f}", f"{megabytes:.0f}"]
         )
         if events == LARGEST:
-            report.find(
+            report.found(
                 Finding(what="10 million events", value=seconds, unit="s", count=1, of="trace", aim=Aim(most=LONGEST))
             )
-            report.find(
+            report.found(
                 Finding(what="memory for them", value=megabytes, unit="MB", count=1, of="trace", aim=Aim(most=SHARE))
             )
     report.table(["events", "file (MB)", "seconds", "µs an event", "memory at most (MB)"], rows)
