@@ -1,5 +1,6 @@
 """What profile launches leave, made for tests: operations that take so long, and so much longer beside others."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,13 +58,14 @@ def launches(
     return Traces.together(parts)
 
 
-def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, between: float = 0.02) -> Traces:
-    """The same with one trace of a scene, without its calls: for thousands of studies."""
+def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, studies: int) -> Traces:
+    """So many studies, each of so many launches with one trace of a scene, without its calls."""
     rows, steps = [], []
-    for launch in range(1, count + 1):
+    for study, launch in itertools.product(range(studies), range(1, count + 1)):
         for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
-            about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "repetition": 1}
-            spread = between if kind == "corun" else between / 2
+            about = COMMON | {"study": f"s{study}", "launch": launch, "scene": scene, "kind": kind, "mix": mix}
+            about["repetition"] = 1
+            spread = 0.02 if kind == "corun" else 0.01
             taken = {
                 name: ms * np.exp(dice.normal(0, spread)) * (1 + losses.get(name, 0.0) * (kind == "corun"))
                 for name, ms in ALONE.items()
