@@ -112,8 +112,8 @@ def adaptive(results: Results, full: Results | None) -> Part:
         f"Beside the full grid, a separate study of {len(full.blocks)} launches, {len(both)} cells differ by "
         f"{off.mean():.2f} points on average and by {off.max():.1f} at most; the {len(guessed)} interpolated ones by "
         f"{guessed.mean():.2f} and {guessed.max():.1f}, the {int(twice.sum())} that both have measured by "
-        f"{off[twice].mean():.2f} and {off[twice].max():.1f}: so large are the errors of measurement alone, which are in "
-        "all of these figures."
+        f"{off[twice].mean():.2f} and {off[twice].max():.1f}: so large are the errors of measurement alone, which are "
+        "in all of these figures."
     )
     by_curve = off.groupby([both["lead"], both["antagonists"]]).mean()
     error = verdicts.mean("difference from a separate full grid", by_curve.to_numpy(), "points", "curves", ERROR)
