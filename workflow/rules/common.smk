@@ -297,7 +297,9 @@ def slurm_resources(of=""):
     if any(machine.slurm.constraint for machine in SWEEP.classes):
         chosen["constraint"] = lambda wildcards: slurm_keys(of, wildcards).constraint
     if any(machine.slurm.partition for machine in SWEEP.classes):
-        chosen["slurm_partition"] = lambda wildcards: slurm_keys(of, wildcards).partition
+        chosen["slurm_partition"] = lambda wildcards: slurm_keys(
+            of, wildcards
+        ).partition
     return chosen
 
 

@@ -31,9 +31,7 @@ rule profile_launch:
     input:
         plan=ancient("results/{study}/plan.json"),
         machine=ancient("results/{study}/machine.json"),
-        environments=ancient(
-            lambda wildcards: terms_of_profile(wildcards).environments
-        ),
+        environments=ancient(lambda wildcards: terms_of_profile(wildcards).environments),
         inputs=ancient(lambda wildcards: terms_of_profile(wildcards).inputs),
     output:
         record="results/{study}/profiles/{company}/{number}/profile.json",
