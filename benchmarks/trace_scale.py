@@ -18,7 +18,8 @@ from castmates.errors import CastmatesError
 from castmates.runner.profiles import tables
 from castmates.runner.profiles.taken import Taken
 from castmates.study.spec import UNMANAGED, Scene
-from castmates.traces.operations import STEP, read_trace
+from castmates.traces.operations import read_trace
+from castmates.workloads.tfmodels.xspace import STEP
 from tests.unit.trace_maker import event_names, field, plane
 
 THREADS, OPERATIONS, IN_A_STEP = 8, 400, 1000

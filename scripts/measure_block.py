@@ -8,10 +8,9 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates.files import cache_folder
 from castmates.pipeline.measure_block import measure, planned
+from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.results.folder import StudyFolder
-from castmates.results.node_notes import node_here, note_attempt, note_refusal
 from castmates.results.plans import read_launch
-from castmates.runner.node_check import OtherNode, refuse_other_node
 
 
 def main() -> None:
@@ -23,15 +22,8 @@ def main() -> None:
     parser.add_argument("--owner", type=int, help="end the block when this process is gone")
     arguments = parser.parse_args()
     folder, cache = StudyFolder(arguments.plan.parent), cache_folder()
-    launch, node = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name), node_here()
-    if node:
-        note_attempt(folder, arguments.block, node)
-    try:
-        refuse_other_node(launch.block, launch.machines)
-    except OtherNode:
-        if node:
-            note_refusal(folder, launch.block.company.machine, node)
-        raise
+    launch = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name)
+    refuse_wrong_node(folder, launch, arguments.block)
     if launch.block.design.model is None:
         from castmates.machine.shown_facts import facts_here
         from castmates.pipeline.describe_machine import note_node

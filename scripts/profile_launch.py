@@ -6,11 +6,10 @@ from pathlib import Path
 import castmates.pipeline.script
 from castmates.files import cache_folder
 from castmates.pipeline.profile_launch import planned, profile_launch
+from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.results.folder import StudyFolder
-from castmates.results.node_notes import node_here, note_attempt, note_refusal
 from castmates.results.plans import read_profile_launch
 from castmates.results.profiles import PROFILES
-from castmates.runner.node_check import OtherNode, refuse_other_node
 
 
 def main() -> None:
@@ -23,15 +22,7 @@ def main() -> None:
     given = parser.parse_args()
     folder = StudyFolder(given.plan.parent)
     launch = planned(read_profile_launch(given.plan, given.launch), given.launch, folder.path.name)
-    here = node_here()
-    if here:
-        note_attempt(folder, f"{PROFILES}{given.launch}", here)
-    try:
-        refuse_other_node(launch.block, launch.machines)
-    except OtherNode:
-        if here:
-            note_refusal(folder, launch.block.company.machine, here)
-        raise
+    refuse_wrong_node(folder, launch, f"{PROFILES}{given.launch}")
     profile_launch(launch, given.output.parent, cache_folder(), given.owner)
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -28,11 +28,12 @@ from castmates.study.spec import Plan
 def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -> None:
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
     steps, traces, memory = [], [], []
-    for profile in _launches(plan, folder):
+    paths, _ = analysed_profiles(plan, folder)
+    for profile in _profiles(paths, folder):
         traces.append(per_trace(profile.calls, profile.steps))
         steps.append(profile.steps)
         memory.append(profile.memory)
-    level = _level(plan, folder, output)
+    level = _level(paths, folder, output)
     tables: dict[str, Callable[[], pd.DataFrame]] = {}
     if traces:
         every, all_steps = Traces.together(traces), pd.concat(steps, ignore_index=True)
@@ -61,24 +62,24 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _level(plan: Plan, folder: StudyFolder, output: Path) -> float:
+def _level(paths: Sequence[str], folder: StudyFolder, output: Path) -> float:
     """The level of verdicts: stricter where launches were added after their results were there."""
-    file = output / "operation_effects.parquet"
-    had = int(pd.read_parquet(file, columns=["launches"])["launches"].max()) if _has_rows(file) else 0
-    companies = Counter(path.rpartition("/")[0] for path in analysed_profiles(plan, folder)[0])
-    remember_profile_look(folder, had, max(companies.values(), default=0))
+    companies = Counter(path.rpartition("/")[0] for path in paths)
+    remember_profile_look(folder, _launches_before(output), max(companies.values(), default=0))
     return effect_level([*looks_before(folder), *profile_looks_before(folder)])
 
 
-def _has_rows(file: Path) -> bool:
+def _launches_before(output: Path) -> int:
+    """How many launches the table has that is about to be replaced; 0 where there is none."""
     try:
-        return len(pd.read_parquet(file, columns=["launches"])) > 0
+        launches = pd.read_parquet(output / "operation_effects.parquet", columns=["launches"])["launches"]
     except (OSError, ValueError):
-        return False
+        return 0
+    return int(launches.max()) if len(launches) else 0
 
 
-def _launches(plan: Plan, folder: StudyFolder) -> Iterator[Profile]:
-    for path in analysed_profiles(plan, folder)[0]:
+def _profiles(paths: Sequence[str], folder: StudyFolder) -> Iterator[Profile]:
+    for path in paths:
         profile = read_profile(folder.profile(path))
         if len(profile.steps):
             yield profile

@@ -124,7 +124,7 @@ def extend(
         ignored_hosts=tuple(study.leave_out),
         prediction=_prediction(study),
         later=tuple(request.later),
-        profiles=profile_launches(study, _to_profile(request, growths, room or Room())),
+        profiles=profile_launches(study, _to_profile(request, growths, room or Room()), design_of(study)),
     )
 
 

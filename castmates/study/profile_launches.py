@@ -5,18 +5,19 @@ from collections.abc import Iterable
 
 from castmates.study.after_rounds import can_be_profiled
 from castmates.study.model import Study
+from castmates.study.profile_keys import ProfileKeys
 from castmates.study.spec import Block, Company, Counting, Design, Plan, Profiling
 from castmates.study.written import bytes_of
 
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
 
 
-def profile_launches(study: Study, companies: Iterable[Company]) -> tuple[Block, ...]:
-    """Plan them; none without the key `profile`, and for leads that cannot be traced."""
+def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Block, ...]:
+    """Plan them from the `usual` design of blocks; none without the key `profile`, or for leads without traces."""
     keys = study.profile
     if keys is None:
         return ()
-    design = _design(study)
+    design = _design(keys, usual)
     return tuple(
         Block(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
         for company in sorted(companies, key=lambda each: each.id)
@@ -53,25 +54,11 @@ def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
     return sorted({company.lead.workload for company in wanted if not can_be_profiled(company)})
 
 
-def _design(study: Study) -> Design:
-    """No rounds and no counters, but the machine as blocks have it."""
-    budget, keys = study.budget, study.profile
-    assert keys is not None
-    return Design(
-        rounds=0,
-        spare_rounds=0,
-        window=budget.window,
-        longest_window=max(budget.longest_window, budget.window),
-        settle=budget.settle,
-        longest_settle=budget.longest_settle,
-        steps=budget.steps,
-        limits=study.limits,
-        prepare=study.machine.prepare,
-        monitor=0.0,
-        driver=study.cache.driver,
-        counters=NOTHING,
-        profiling=Profiling(steps=keys.steps, times=keys.times, scenes=tuple(keys.scenes), keep=bytes_of(keys.keep)),
-    )
+def _design(keys: ProfileKeys, usual: Design) -> Design:
+    """That of blocks, with traces in the place of rounds and counters."""
+    profiling = Profiling(steps=keys.steps, times=keys.times, scenes=tuple(keys.scenes), keep=bytes_of(keys.keep))
+    changes = {"rounds": 0, "spare_rounds": 0, "monitor": 0.0, "slice": None, "counters": NOTHING}
+    return usual.model_copy(update={**changes, "profiling": profiling})
 
 
 def _seed(study_seed: int, company: Company, number: int) -> int:

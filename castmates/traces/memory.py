@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from castmates.errors import CastmatesError
-from castmates.traces.operations import HOST, Ints, Trace, identity, step_of
+from castmates.traces.operations import Ints, Trace, identity, step_of
 from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import Line, Plane, Space
+from castmates.workloads.tfmodels.xspace import HOST
 
 GIVEN, TAKEN = "MemoryAllocation", "MemoryDeallocation"
 STATS = ("allocator_name", "bytes_allocated", "allocation_bytes", "peak_bytes_in_use", "tf_op")

@@ -3,7 +3,6 @@
 Times are picoseconds from the earliest line of the trace: as whole numbers they neither overflow nor lose anything.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,17 +17,11 @@ from castmates.traces.moments import Threads, shared_by_parts
 from castmates.traces.nesting import NOBODY, in_order, nested, own
 from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import Line, Plane, Space
+from castmates.workloads.tfmodels.xspace import CONTAINERS, EAGER, FETCH, HOST, INPUT_THREADS, OPERATION, STEP
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-STEP = "castmates_step"  # the mark around each step
-HOST = "/host:CPU"
 TASK = "Task Environment"  # the plane that has what holds for the profile
-FETCH = "IteratorGetNext"  # the step waits for its batch, or is given it
-EAGER = "EagerLocalExecute: "  # all that Python has TensorFlow do
-INPUT_THREADS = "tf_data"  # what the names of the input pipeline's threads begin with
-OPERATION = re.compile(r"([^:]+):(_?[A-Z]\w*)")
-CONTAINERS = re.compile(r"(Stateful|Stateless)?(PartitionedCall|If|While|Case|For)|SymbolicGradient|RemoteCall")
 WORKS, WAITS, FEEDS, BETWEEN = range(4)  # levels: what counts only where nothing of an earlier level runs
 OUTSIDE = -1
 

@@ -17,7 +17,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "workloads": {"inside"},
     "machine": {"linux", "study"},
     "counters": {"linux", "study"},
-    "traces": {"analysis"},
+    "traces": {"analysis", "workloads"},
     "rdt": {"linux", "machine", "study"},
     "suites": {"workloads", "study"},
     "analysis": {COLUMNS, "study"},

@@ -37,7 +37,7 @@ class Traces:
 def per_trace(calls: pd.DataFrame, steps: pd.DataFrame) -> Traces:
     """Reduce the rows of one launch; what no operation accounts for is a row too, so that each trace adds up."""
     traced = steps[steps["part"] == "traced"]
-    whole = _steps(steps, traced)
+    whole = _steps(traced)
     operations = _operations(calls).join(whole.set_index(TRACE)["steps"], on=TRACE)
     for column in ("calls", "own_ms", "shared_ms"):
         operations[column] /= operations["steps"]
@@ -82,18 +82,12 @@ def _left(traced: pd.DataFrame) -> pd.DataFrame:
     return left.assign(shared_ms=left["shared_ms"] / MS, **named, **nothing)
 
 
-def _steps(steps: pd.DataFrame, traced: pd.DataFrame) -> pd.DataFrame:
-    """Of each trace: how many steps, how long, and how long usual ones right before and after took."""
+def _steps(traced: pd.DataFrame) -> pd.DataFrame:
+    """Of each trace: how many steps, how long, and with which threads."""
     rows = traced.groupby(TRACE, as_index=False).agg(
         steps=("step", "size"),
         step_ms=("duration_ns", "mean"),
-        median_ms=("duration_ns", "median"),
-        shortest_ms=("duration_ns", "min"),
-        longest_ms=("duration_ns", "max"),
         threads_intra=("threads_intra", "first"),
         threads_inter=("threads_inter", "first"),
     )
-    times = ["step_ms", "median_ms", "shortest_ms", "longest_ms"]
-    rows[times] /= MS
-    usual = steps[steps["part"] != "traced"].groupby(TRACE)["duration_ns"].mean().rename("usual_ms") / MS
-    return rows.join(usual, on=TRACE)
+    return rows.assign(step_ms=rows["step_ms"] / MS)
