@@ -43,8 +43,6 @@ from castmates.workloads import programs
 # As castmates.files names them.
 FILES = [RECORD, *map(table_file, [*BLOCK_TABLES, *RANGE_TABLES])]
 TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, FILES))})\.(\d+)(?:@(.*))?")
-    rf"\.(?:{'|'.join(map(re.escape, [RECORD, *map(table_file, [*BLOCK_TABLES, *RANGE_TABLES])]))})\.(\d+)(?:@(.*))?"
-)
 
 
 def write(outcome: Outcome, folder: Path) -> None:
