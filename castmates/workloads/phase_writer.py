@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from time import monotonic_ns
 
-from castmates.workloads.phase_file import OTHER_THREADS, SECOND_VARIABLE, VARIABLE, map_file
+from castmates.workloads.phase_file import OTHER_THREADS, map_file
 from castmates.workloads.phase_handle import Handle
 from castmates.workloads.phase_layout import (
     COUNTER_BYTES,
@@ -62,15 +62,6 @@ class Writer:
         self._complained: set[str] = set()
         wanted = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
         self._read = self._counting(wanted) if wanted else None
-
-    @classmethod
-    def from_environment(cls) -> "Writer":
-        """Open the file that the runner named, of the later version if there is one, or a writer that does nothing."""
-        if path := os.environ.get(SECOND_VARIABLE):
-            from castmates.workloads.range_writer import RangeWriter
-
-            return RangeWriter(path)
-        return cls(os.environ.get(VARIABLE) or None)
 
     @property
     def listened_to(self) -> bool:

@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from castmates.workloads.phase_file import PhasesError
+from castmates.workloads.phase_file import SECOND_VARIABLE, VARIABLE, PhasesError
 from castmates.workloads.phase_handle import Handle
 from castmates.workloads.phase_writer import Writer
 
-__all__ = ["Handle", "PhasesError", "Writer", "end", "epoch", "instant", "mark", "phase", "start"]
+__all__ = ["Handle", "PhasesError", "Writer", "end", "epoch", "instant", "mark", "open_writer", "phase", "start"]
 
 _NOT_A_CALL = 0x20 | 0x80 | 0x200  # code flags of generators and coroutines, which return before they run
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -120,12 +120,21 @@ _state.writer = _unopened
 _opening = threading.Lock()
 
 
+def open_writer() -> Writer:
+    """Open the file that the runner named, of version 2 if there is one, or a writer that does nothing."""
+    if path := os.environ.get(SECOND_VARIABLE):
+        from castmates.workloads.range_writer import RangeWriter
+
+        return RangeWriter(path)
+    return Writer(os.environ.get(VARIABLE) or None)
+
+
 def _opened() -> Writer | None:
     """Open the file that the runner named; what is wrong with it is reported once, and the job goes on without."""
     with _opening:
         if _state.writer is _unopened:
             try:
-                writer = Writer.from_environment()
+                writer = open_writer()
             except PhasesError as error:
                 print(error, file=sys.stderr)
                 writer = _unopened
