@@ -157,14 +157,23 @@ static inline int cmph_printable(const char *text)
     return 1;
 }
 
-/* The number of a domain, which is put into the table if it can be; -1 where it cannot. Under the lock. */
-static inline int cmph_domain(const char *domain)
+/* The number of a domain in the table; -1 where it is not there. Under the lock. */
+static inline int cmph_domain_known(const char *domain)
 {
     if (domain == NULL || *domain == '\0')
         return 0;
     for (uint32_t one = 1; one < cmph.domains; one++)
         if (strncmp((const char *)cmph.memory + 576 + 64 * one, domain, 64) == 0)
             return (int)one;
+    return -1;
+}
+
+/* The same, but it is put into the table if it can be; -1 where it cannot. Under the lock. */
+static inline int cmph_domain(const char *domain)
+{
+    const int known = cmph_domain_known(domain);
+    if (known >= 0)
+        return known;
     if (!cmph_printable(domain) || strlen(domain) > 63 || cmph.domains >= 16) {
         cmph_say(CMPH_SAID_DOMAIN, "A domain has a name of 1 to 63 printable bytes, there are 16, and this is none", domain);
         return -1;
@@ -403,7 +412,7 @@ static inline void castmates_phase_end_in(const char *domain)
     if (cmph_own.beyond > 0) {
         cmph_own.beyond--;
     } else if (cmph.version == 2 || domain == NULL || *domain == '\0') {
-        const int number = cmph_domain(domain);
+        const int number = cmph_domain_known(domain);
         for (cmph_frame *frame = cmph_inner(number); frame != NULL; frame = cmph_inner(number)) {
             const int marked = frame->marked;
             cmph_pop(frame, now);
