@@ -121,7 +121,15 @@ _opening = threading.Lock()
 
 
 def open_writer() -> Writer:
-    """Open the file that the runner named, of version 2 if there is one, or a writer that does nothing."""
+    """The writer of this process, of version 2 if the runner reads that, or one that does nothing."""
+    with _opening:
+        if _state.writer is _unopened:
+            opened = _from_environment()
+            _state.writer = opened if opened.listened_to else None
+        return _state.writer or Writer(None)
+
+
+def _from_environment() -> Writer:
     if path := os.environ.get(SECOND_VARIABLE):
         from castmates.workloads.range_writer import RangeWriter
 
@@ -131,14 +139,11 @@ def open_writer() -> Writer:
 
 def _opened() -> Writer | None:
     """Open the file that the runner named; what is wrong with it is reported once, and the job goes on without."""
-    with _opening:
-        if _state.writer is _unopened:
-            try:
-                writer = open_writer()
-            except PhasesError as error:
-                print(error, file=sys.stderr)
-                writer = _unopened
-            _state.writer = writer if writer.listened_to else None
+    try:
+        open_writer()
+    except PhasesError as error:
+        print(error, file=sys.stderr)
+        _state.writer = None
     return _state.writer
 
 

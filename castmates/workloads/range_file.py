@@ -94,8 +94,8 @@ def ranges_in(heads: bytes, payloads: dict[int, str], names: Names, counters: in
             end,
             _known(step),
             _known(epoch),
-            thread,
-            end_thread,
+            thread or None,
+            end_thread or None,
             payloads.get(number, ""),
         )
 

@@ -34,6 +34,7 @@ _RECORD = struct.Struct("4q6Iq")  # begin, end, step, epoch, name, type and flag
 _PLACE = struct.Struct("HH")  # before a name: its domain, and what it is the name of
 _TOPS = -4  # where the outermost phases of the second domain lie; of further ones below it
 EPOCH_NAME = "epoch"
+OF_NO_THREAD = -1  # a range of which the thread is not known
 
 
 class RangeWriter(Writer):
@@ -49,6 +50,11 @@ class RangeWriter(Writer):
         texts = [self._text(DOMAIN_TABLE + DOMAIN_SLOT * number, DOMAIN_BYTES) for number in range(count)]
         self._domains = {text: number for number, text in enumerate(texts)}
         self._epoch = NOTHING
+
+    @property
+    def keeps_ranges(self) -> bool:
+        """Whether what is no phase is kept too."""
+        return self.listened_to
 
     def begin(
         self, name: str, step: int | None = None, marked: bool = False, domain: str = "", payload: object = None
@@ -122,10 +128,10 @@ class RangeWriter(Writer):
         return self._begun(handle)
 
     def range(self, name: str, begin_ns: int, end_ns: int, step: int | None = None, domain: str = "") -> None:
-        """Write a range of which the times are known already."""
+        """Write a range of which the times are known already, and the thread is not."""
         if self._memory is not None:
             known = self._named_alone(RANGE, domain, name)
-            self._put((RANGE, known, whole_number(step), self._epoch, b"", 0), begin_ns, end_ns)
+            self._put((RANGE, known, whole_number(step), self._epoch, b"", OF_NO_THREAD), begin_ns, end_ns)
 
     def _begun(self, handle: Handle) -> Handle:
         with self._lock:
@@ -156,7 +162,7 @@ class RangeWriter(Writer):
                 return
             head = self._head
             at = SECOND.records + self._size * (head & self._last_slot)
-            threads = (begun_by or thread, thread)
+            threads = (0, 0) if begun_by == OF_NO_THREAD else (begun_by or thread, thread)
             _RECORD.pack_into(memory, at, begin_ns, end_ns, step, epoch, name, flags, *threads, len(text), 0, 0)  # type: ignore[arg-type]
             at += SECOND.plain_record
             if self._counters:

@@ -94,7 +94,9 @@ def test_another_process_goes_on_in_the_file_and_a_child_writes_nothing(driver, 
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"), [(None, "Cannot open"), (b"x" * 99, "is not a whole Castmates")], ids=["missing", "foreign"]
+    ("content", "sentence"),
+    [(None, "Cannot open"), (b"x" * 99, "is not a whole Castmates")],
+    ids=["missing", "foreign"],
 )
 def test_a_file_that_is_none_is_a_sentence_and_the_program_goes_on(driver, tmp_path, content, sentence):
     if content is not None:

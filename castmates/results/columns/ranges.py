@@ -21,7 +21,7 @@ RANGES: Columns = {
     "path": "str",  # with the phases that it lies in: forward/attention; in other threads threads/decode
     "depth": "int64",  # how many phases lie around it
     "domain": "str",  # empty for the parts of a step
-    "thread": "Int64",  # that began it, by the system's number; NA from a writer of version 1
+    "thread": "Int64",  # that began it, by the system's number; NA in a TensorFlow graph and from version 1
     "end_thread": "Int64",  # that ended it
     "begin_ns": "int64",  # CLOCK_MONOTONIC, as heartbeats and operations
     "end_ns": "int64",  # the same as begin_ns for an instant
@@ -49,7 +49,7 @@ PROFILE_RANGES: Columns = {
     "path": "str",  # with the phases that it lies in
     "depth": "int64",  # how many phases lie around it
     "domain": "str",  # empty for the parts of a step
-    "thread": "Int64",  # that began it, by the system's number; NA from a writer of version 1
+    "thread": "Int64",  # that began it, by the system's number; NA in a TensorFlow graph and from version 1
     "end_thread": "Int64",  # that ended it
     "begin_ns": "int64",  # CLOCK_MONOTONIC, as heartbeats and operations
     "end_ns": "int64",  # the same as begin_ns for an instant

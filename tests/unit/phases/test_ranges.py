@@ -127,7 +127,7 @@ def test_the_layout_is_the_one_that_is_documented(tmp_path):
     assert struct.unpack_from("HH5s", content, 1600 + 128) == (1, 2, b"load\0")
     thread = threading.get_native_id()
     assert struct.unpack_from("4q6Iqq", content, 67136) == (5, 7, 3, -1, 0, 1, thread, thread, 0, 0, 0, -1)
-    assert struct.unpack_from("4q6I", content, 67136 + 136) == (8, 9, 4, -1, 1, 2, thread, thread, 0, 0)
+    assert struct.unpack_from("4q6I", content, 67136 + 136) == (8, 9, 4, -1, 1, 2, 0, 0, 0, 0)
 
 
 def test_a_job_that_knows_version_1_alone_is_heard_and_its_phases_are_rows(tmp_path):
