@@ -68,6 +68,11 @@ class Writer:
         """Whether anybody reads what is written."""
         return self._memory is not None
 
+    @property
+    def keeps_ranges(self) -> bool:
+        """Whether what is no phase is kept too."""
+        return False
+
     def begin(
         self,
         name: str,
