@@ -65,7 +65,8 @@ def test_a_block_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cac
     ranges, slices, steps = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("ranges", "slices", "steps"))
     assert list(ranges) == list(RANGES)
     lead, old = (ranges[ranges["member"].str.startswith(who)] for who in ("lead", "old"))
-    about = {name.partition("@")[0]: member["phases"] for name, member in record["members"].items()}
+    members = {name.partition("@")[0]: member for name, member in record["members"].items()}
+    about = {name: members[name]["phases"] for name in ("lead", "old")}
     assert (about["lead"]["version"], about["old"]["version"]) == (2, 1)
     assert about["lead"]["names"] == ["forward", "forward/attention"]
     assert about["lead"]["ranges_left_out"] > 0
