@@ -54,6 +54,7 @@ class Writer:
         self._halves = memoryview(self._memory).cast("I")
         self._halves[PID_AT] = os.getpid()
         self._last_slot, self._size = capacity - 1, self.layout.record_bytes(self._counters)
+        self._records = self.layout.records
         self._names: list[str] = [self._name_at(self._slot_of(number)) for number in range(names)]
         self._ids: dict[Hashable, int] = self._known()
         self._lock = threading.Lock()
@@ -96,13 +97,11 @@ class Writer:
         stack.append((known, number, monotonic_ns(), self._read() if self._read else (), marked, b"", NOTHING))
 
     def end(self, domain: str = "") -> None:
-        """End the phase that was begun last in this thread, and marked ones inside it."""
-        if self._memory is None or domain:
+        """End the phase that was begun last in this domain and thread, and marked ones inside it."""
+        if self._memory is None:
             return
         counts, now = self._read() if self._read else (), monotonic_ns()
-        self._leave(self._stack(), now, counts)
-
-    def _leave(self, stack: list[Frame], now: int, counts: Sequence[int | None]) -> None:
+        stack = self._stack_of(domain) if domain else self._stack()
         while stack:
             frame = stack.pop()
             self._write(frame, now, counts)
@@ -167,17 +166,21 @@ class Writer:
             self._threads.stack = stack
             return stack
 
+    def _stack_of(self, domain: str) -> list[Frame]:  # noqa: ARG002 (version 1 knows none)
+        """What this thread has begun in a domain that has a name, and not ended."""
+        return []
+
     def _write(self, frame: Frame, end_ns: int, counts: Sequence[int | None]) -> None:
-        name, step, begin_ns, before, *_ = frame
+        name, step, begin_ns, before, _, _, _ = frame
         with self._lock:
             if name < 0:
                 self._words[DROPPED_AT] += 1
                 return
             head = self._head
-            at = self.layout.records + self._size * (head & self._last_slot)
+            at = self._records + self._size * (head & self._last_slot)
             _RECORD.pack_into(self._memory, at, begin_ns, end_ns, step, name)  # type: ignore[arg-type]
             if self._counters:
-                self._write_counts(at + self.layout.plain_record, before, counts)
+                self._write_counts(at + FIRST.plain_record, before, counts)
             # Assigning to a memoryview stores all eight bytes at once; pack_into zeroes them first.
             self._head = self._words[HEAD_AT] = head + 1
 

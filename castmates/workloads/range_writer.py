@@ -75,13 +75,6 @@ class RangeWriter(Writer):
         counts = self._read() if self._read else ()
         stack.append((known, number, monotonic_ns(), counts, marked, text, self._epoch))
 
-    def end(self, domain: str = "") -> None:
-        """End the phase that was begun last in this domain and thread, and marked ones inside it."""
-        if self._memory is None:
-            return
-        counts, now = self._read() if self._read else (), monotonic_ns()
-        self._leave(self._stack_of(domain) if domain else self._stack(), now, counts)
-
     def start(self, name: str, step: int | None = None, domain: str = "", payload: object = None) -> Handle | None:
         """Begin a range that any thread may end; it lies in no phase, and none lies in it."""
         if self._memory is None:
@@ -161,7 +154,7 @@ class RangeWriter(Writer):
                 self._words[DROPPED_AT] += 1
                 return
             head = self._head
-            at = SECOND.records + self._size * (head & self._last_slot)
+            at = self._records + self._size * (head & self._last_slot)
             threads = (0, 0) if begun_by == OF_NO_THREAD else (begun_by or thread, thread)
             _RECORD.pack_into(memory, at, begin_ns, end_ns, step, epoch, name, flags, *threads, len(text), 0, 0)  # type: ignore[arg-type]
             at += SECOND.plain_record
