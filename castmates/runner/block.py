@@ -24,7 +24,7 @@ from castmates.runner.cleanup.warden import Warden, guarded
 from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes import isolation, prefetchers, starts
-from castmates.runner.processes.launch import WorkloadFailed
+from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.profiles import asking
 from castmates.runner.profiles.rounds import TRACES, profile_rounds
@@ -115,6 +115,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     stage.evictors = {each.name: each.bytes for each in evictors}
     refuse_too_little(company, outcome.needs, stage.evictors)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
+    everyone = [replace(start, ranges=_ranges_of(start, block)) for start in everyone]
     if block.design.counters.profile or block.design.profiling:
         asking.offer(everyone[0], stage.scratch.channels, logs.parent / TRACES if block.design.profiling else None)
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
@@ -124,6 +125,14 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()
+
+
+def _ranges_of(start: Start, block: Block) -> int:
+    """How many annotations of a member are kept one by one; of a profile launch those of the lead alone."""
+    profiling = block.design.profiling
+    if profiling is None:
+        return block.design.counters.ranges
+    return profiling.ranges if start.name == block.company.lead.name else 0
 
 
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:

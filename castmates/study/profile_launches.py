@@ -33,6 +33,7 @@ def identity_of(launch: Block) -> str:
     traced, profiling = "", launch.design.profiling
     if profiling is not None:
         traced = f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
+        traced += " ranges" if profiling.ranges else ""
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
@@ -56,7 +57,13 @@ def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
 
 def _design(keys: ProfileKeys, usual: Design) -> Design:
     """That of blocks, with traces in the place of rounds and counters."""
-    profiling = Profiling(steps=keys.steps, times=keys.times, scenes=tuple(keys.scenes), keep=bytes_of(keys.keep))
+    profiling = Profiling(
+        steps=keys.steps,
+        times=keys.times,
+        scenes=tuple(keys.scenes),
+        keep=bytes_of(keys.keep),
+        ranges=keys.ranges,
+    )
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 0.0, "slice": None, "counters": NOTHING}
     return usual.model_copy(update={**changes, "profiling": profiling})
 

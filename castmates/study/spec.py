@@ -188,6 +188,12 @@ class Counting(Frozen):
     series: float = 10.0  # readings in a second between a window's edges; 0 for none
     profile: int = 0  # steps of the lead that are profiled in each scene after the rounds
     cost_pairs: int = 1  # pairs of windows, with and without each of them, that show what they cost
+    ranges: int = 0  # rows at most that a member's annotations have; 0 for none
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: blocks from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "ranges" or value}
 
 
 class Profiling(Frozen):
@@ -197,6 +203,12 @@ class Profiling(Frozen):
     times: int  # traces of each scene
     scenes: tuple[SceneKind, ...]  # kinds of scenes
     keep: int  # bytes of traces that are kept
+    ranges: int = 0  # rows at most that the lead's annotations have; 0 for none
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: launches from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name != "ranges" or value}
 
 
 class Design(Frozen):

@@ -57,12 +57,14 @@ while True:
 needs_two = pytest.mark.needs("two-cpus")
 
 
-def launched(how: str, folder: Path, cache: Path, keep: int = 10**9, lead: Workload | None = None) -> dict:
+def launched(
+    how: str, folder: Path, cache: Path, keep: int = 10**9, lead: Workload | None = None, ranges: int = 0
+) -> dict:
     command = [PYTHON, "-c", JOB, how]
     program = lead or counter(variables={"PYTHONPATH": str(Path.cwd())}).model_copy(update={"command": command})
     plan = plan_of({"lead": program, "beside": counter()}, ["beside"], cache)
     block = plan.blocks[0]
-    profiling = Profiling(steps=STEPS, times=2, scenes=("solo", "corun"), keep=keep)
+    profiling = Profiling(steps=STEPS, times=2, scenes=("solo", "corun"), keep=keep, ranges=ranges)
     design = Design.model_validate(
         block.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
     )

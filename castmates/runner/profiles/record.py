@@ -15,8 +15,10 @@ from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id
 from castmates.results.columns.operations import MEMORY, PROFILE_RECORD, PROFILED_STEPS
 from castmates.results.columns.parquet import write_rows
+from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
 from castmates.runner.outcome import Outcome
-from castmates.runner.profiles import tables
+from castmates.runner.processes.range_log import RangeLog
+from castmates.runner.profiles import ranges, tables
 from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
@@ -25,6 +27,7 @@ from castmates.traces.memory import Memory, read_memory
 from castmates.traces.operations import Trace, read_trace
 
 SUFFIX = "*.xplane.pb"
+OF_RANGES = ("profile_ranges", "operation_ranges")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ def _write(outcome: Outcome, folder: Path) -> None:
     about: list[dict[str, Any]] = []
     steps: list[dict[str, Any]] = []
     memory: list[dict[str, Any]] = []
+    near: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
+    log = ranges.log_of(outcome)
+    annotated = list(log.ranges()) if log else []
 
     def read() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
@@ -65,14 +72,28 @@ def _write(outcome: Outcome, folder: Path) -> None:
             if aligned is not None:
                 steps.extend(tables.steps(aligned))
                 memory.extend(tables.memory_rows(aligned, found.memory) if found.memory else ())
+                near.extend(ranges.near(aligned, annotated))
+                joined.extend(ranges.joined(aligned, annotated))
                 yield aligned
 
     replace(folder / "operations.parquet", partial(tables.write_operations, read()))
     replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
     replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
+    _write_ranges(folder, log, near, joined)
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
     _remove_others(folder / TRACES, about)
     replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
+
+
+def _write_ranges(folder: Path, log: RangeLog | None, near: list[dict[str, Any]], joined: list[dict[str, Any]]) -> None:
+    """Write what the lead annotated, where that is kept; nothing is left of another launch's."""
+    if log is None:
+        for name in OF_RANGES:
+            (folder / f"{name}.parquet").unlink(missing_ok=True)
+        return
+    rows = ranges.fitting(near, log)
+    replace(folder / "profile_ranges.parquet", partial(write_rows, rows, PROFILE_RANGES))
+    replace(folder / "operation_ranges.parquet", partial(write_rows, joined, OPERATION_RANGES))
 
 
 def _read(taken: Taken) -> Read:

@@ -97,6 +97,7 @@ def _taken(
     try:
         before = usual_beats(stage, lead.name, wanted, seconds)
         answer = answer_of(stage, page, lead.name, wanted, seconds)
+        stage.read_beats()  # or what was annotated at the end of the traced steps would be forgotten with them
         after = usual_beats(stage, lead.name, wanted, seconds)
         return _understood(replace(taken, before=before, after=after), answer, traces)
     except (NoAnswer, PageError) as problem:

@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
-from castmates.workloads.phases import PhasesError
-from castmates.workloads.phases import Writer as PhaseWriter
+from castmates.workloads.phases import PhasesError, open_writer
 from castmates.workloads.tfmodels import jobs, phases, profiling, runtime, sparing, wish
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
@@ -50,7 +49,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
     if wanted.device == "gpu" and not tf.config.list_physical_devices("GPU"):
         return _fail(beats, "TensorFlow sees no GPU here: look at the driver, or use --device cpu.")
     try:
-        written = phases.StepPhases(wanted.mode, PhaseWriter.from_environment()) if wanted.phases else None
+        written = phases.StepPhases(wanted.mode, open_writer()) if wanted.phases else None
     except PhasesError as error:
         return _fail(beats, str(error))
     clock.append(time.monotonic())
