@@ -257,7 +257,7 @@ class Study(Written):
     )
     variants: dict[Name, list[VariantKeys]] = Field(
         default_factory=dict,
-        description="by lead: further leads that are the same program in other settings, each beside everything that the lead "
+        description="by lead: further leads, the same program in other settings, each beside everything that the lead "
         "is beside (docs/variants.md)",
     )
 

@@ -68,8 +68,8 @@ def _made(lead: str, variant: VariantKeys, workloads: Mapping[str, Workload], st
     for option in SIZES:
         if option in variant.options and variant.options[option] != base.options.get(option) and variant.work is None:
             raise CastmatesError(
-                f"{study_file}: the variant '{variant.name}' of '{lead}' has another '{option}', so one of its steps is "
-                "another amount of work; add 'work', how many of the lead's steps it is worth, such as 4."
+                f"{study_file}: the variant '{variant.name}' of '{lead}' has another '{option}', so its step is "
+                "another amount of work; add 'work', how many of the lead's steps one of its own is worth, such as 4."
             )
     made = base.model_copy(
         update={

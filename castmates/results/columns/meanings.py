@@ -11,7 +11,18 @@ from types import ModuleType
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.results.columns import block, mixes, nodes, operations, partitions, placing, prediction, services, study
+from castmates.results.columns import (
+    block,
+    mixes,
+    nodes,
+    operations,
+    partitions,
+    placing,
+    prediction,
+    services,
+    study,
+    variants,
+)
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
     **dict.fromkeys(partitions.PARTITION_TABLES, partitions),
@@ -21,6 +32,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(("services", "loads"), services),
     "predictions": prediction,
     "profiles": prediction,
+    "variant_effects": variants,
     **dict.fromkeys(placing.PLACING_TABLES, placing),
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
