@@ -23,6 +23,7 @@ MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equival
 PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
 AGREES, DIFFERS, NOT_HERE, NEW_HERE = "agrees", "differs", "not measured here", "not published"
 DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
+LARGER, SMALLER = "larger in B", "smaller in B"
 MORE_SENSITIVE, LESS_SENSITIVE = "more sensitive", "less sensitive"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
@@ -104,6 +105,13 @@ def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
         },
         otherwise=UNCLEAR,
     )
+
+
+def detail_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+    """Whether what changes of a counter, a phase, an operation or a quantile is larger in B."""
+    sides = {f"blocks_{side}": estimates[f"launches_{side}"] for side in "ab"}
+    words = {MORE: LARGER, LESS: SMALLER}
+    return [words.get(word, word) for word in comparison_verdicts(estimates.assign(**sides), margin)]
 
 
 def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
