@@ -9,7 +9,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from castmates.analysis.comparison.changes import operation_changes
-from castmates.analysis.comparison.details import CHANGES, Changes, Kind, compare_changes
+from castmates.analysis.comparison.details import Changes, Kind, compare_changes
 from castmates.analysis.comparison.operations import effects_together
 from castmates.analysis.operations.groups import OTHERS
 from castmates.analysis.statistics.intervals import holm
@@ -37,7 +37,7 @@ def changes(values, scale="ratio"):
     table = pd.DataFrame({name: back(values.mean(axis=1) + end) for name, end in ends.items()})
     about = {"mix": "lead+other", "member": "lead", "baseline": "solo", "scale": scale, "partition": "unmanaged"}
     table = table.assign(item=[f"i{row}" for row in range(len(values))], platform="measured", launches=many, **about)
-    return Changes(PLAN, table[CHANGES])
+    return Changes(PLAN, table[list(Changes.COLUMNS)])
 
 
 @pytest.mark.parametrize("scale", ["ratio", "points"])

@@ -1,6 +1,7 @@
 """Variants of leads: the leads that a study gets, what it refuses, and whether one is more or less sensitive."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ from castmates import project
 from castmates.analysis.comparison.variants import variant_effects
 from castmates.analysis.statistics.intervals import holm
 from castmates.errors import CastmatesError
+from castmates.report.results import read_results
 from castmates.report.text.variants import sentences
 from castmates.study.confirmation import confirming
 from castmates.study.spec import Partition, Share, Variant
 from castmates.study.study_text import study_text
 from tests.unit.printed_intervals import assert_told
+from tests.unit.results_maker import make
 from tests.unit.windows_maker import company, mix, plan, written
 
 ROOT = Path(__file__).parents[2]
@@ -179,12 +182,20 @@ def test_the_intervals_of_variants_hold_the_truth():
     assert_told("variant_effects", "speed_low", shares["speed"], shares["speed_beside"])
 
 
-def test_sentences_say_what_is_proven(monkeypatch):
+def results(folder, blocks):
+    """A study whose lead has a variant that loses less, in up to six launches."""
     table = variant_effects(
         BOTH, measured({"net": BASE_LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": FAST}), 0.02
     )
-    results = type("Results", (), {"variant_effects": table, "margin": 0.02})()
-    (said, how) = sentences(results)
+    own = table.assign(blocks=blocks, base_blocks=blocks)
+    return replace(read_results(make(folder, blocks=blocks)), variant_effects=own)
+
+
+def test_sentences_say_what_is_proven(tmp_path):
+    table = variant_effects(
+        BOTH, measured({"net": BASE_LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": FAST}), 0.02
+    )
+    (said, how) = sentences(replace(read_results(make(tmp_path / "study", blocks=3)), variant_effects=table))
     assert said.startswith(
         "net as int8 (precision int8): less sensitive beside stream, where it loses 10.9 % and the lead"
     )

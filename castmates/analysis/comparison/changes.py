@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from castmates.analysis.comparison.details import CHANGES, POINTS, RATIO
+from castmates.analysis.comparison.details import POINTS, RATIO, Changes
 from castmates.analysis.comparison.launches import plain_members
 from castmates.analysis.explanations.resources import MEMBER
 from castmates.study.spec import Plan
@@ -37,7 +37,7 @@ def quantile_changes(plan: Plan, latency: pd.DataFrame) -> pd.DataFrame:
 def operation_changes(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     """How many times as long each group of operations takes of a lead's step beside others."""
     if effects.empty:
-        return pd.DataFrame(columns=CHANGES)
+        return pd.DataFrame(columns=list(Changes.COLUMNS))
     ends = {f"change{end}": effects[f"ratio{end}"] for end in ("", "_low", "_high")}
     return _changes(plan, effects.assign(item=effects["group"], scale=RATIO, baseline="solo", **ends))
 
@@ -46,6 +46,6 @@ def _changes(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     """With members by their plain names, each question once: of several processors that of most launches."""
     names = plain_members(plan)
     member = [names.get((mix, name), name) for mix, name in zip(rows["mix"], rows["member"], strict=True)]
-    table = rows.assign(member=member)[CHANGES].sort_values("launches", ascending=False, kind="stable")
+    table = rows.assign(member=member)[list(Changes.COLUMNS)].sort_values("launches", ascending=False, kind="stable")
     once = table.drop_duplicates(["mix", "member", "baseline", "item", "partition", "platform"])
     return once.sort_index().reset_index(drop=True)

@@ -6,7 +6,7 @@ variance in it, so Welch's t over the launches of both follows from the two inte
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,6 @@ RATIO, POINTS = "ratio", "points"
 PROVEN = (LARGER, SMALLER)
 PER_CENT = 100.0
 KEY = ["mix", "member", "baseline", "item", "scale"]
-# Of a study, a row per change: KEY, what its partition is called, and what the launches show.
-CHANGES = [*KEY, "partition", "platform", "change", "change_low", "change_high", "launches"]
 _ENDS = ("", "_low", "_high")
 
 
@@ -46,10 +44,12 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Changes:
-    """One study: its plan, and its changes of one kind."""
+    """One study: its plan, and its changes of one kind, a row each."""
+
+    COLUMNS: ClassVar = (*KEY, "partition", "platform", "change", "change_low", "change_high", "launches")
 
     plan: Plan
-    table: pd.DataFrame  # CHANGES
+    table: pd.DataFrame
 
 
 def compare_changes(baseline: Changes, others: Mapping[str, Changes], kind: Kind, margin: float) -> pd.DataFrame:
