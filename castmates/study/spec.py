@@ -32,6 +32,7 @@ LATER_IN_PLANS = (
     "prediction",
     "later",
     "profiles",
+    "variants",
 )
 LATER_IN_DESIGNS = ("decided", "adaptive", "profiling")
 # Fields of Share that did.
@@ -319,6 +320,16 @@ class MixSet(Frozen):
     pool: tuple[str, ...] = ()
 
 
+class Variant(Frozen):
+    """A lead in other settings, which is one more lead."""
+
+    lead: str  # the workload as it is
+    name: str  # of the variant
+    workload: str  # the lead that it is: LEAD.NAME
+    work: float = 1.0  # how many steps of the lead one of its steps is worth
+    words: str = ""  # what it changes
+
+
 class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
@@ -341,6 +352,7 @@ class Plan(Frozen):
     prediction: Prediction | None = None
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
     profiles: tuple[Block, ...] = ()  # launches in which leads are traced; they are no blocks, and measure no rates
+    variants: tuple[Variant, ...] = ()
 
     @property
     def machine(self) -> str:

@@ -17,6 +17,7 @@ from tests.unit import test_prediction as prediction
 from tests.unit import test_services_figure as services
 from tests.unit import test_steptimes as steptimes
 from tests.unit import test_system_mixes_figure as mixes
+from tests.unit import test_variants as variants
 from tests.unit.partition_maker import atoms
 from tests.unit.phases import test_figures_by_phase as by_phase
 from tests.unit.phases.test_phase_figures import results as with_phases
@@ -68,6 +69,7 @@ MADE = {
     "services": lambda _, blocks: services.results(blocks),
     **dict.fromkeys(("operations", "waterfall"), operations_maker.results),
     "predicted_losses": lambda _, blocks: prediction.results(blocks),
+    "variants": variants.results,
 }
 
 

@@ -38,6 +38,7 @@ Need = Literal[
     "services",
     "prediction",
     "traces",
+    "variants",
 ]
 
 
@@ -79,6 +80,7 @@ FIGURES = {
     for row in (
         Figure("mitigations", "What helps, and what it costs", "losses", needs="mitigations"),
         Figure("distances", "Number and nearness of neighbours", "losses", needs="distances"),
+        Figure("variants", "Leads in other settings", "losses", needs="variants"),
         Figure("heatmap", "Loss of each pair", "losses"),
         Figure("system_mixes", "Combined throughput of many mixes", "losses", needs="sets"),
         Figure("steptimes", "How long steps take", "losses"),
@@ -123,6 +125,7 @@ def figure_names(
         "mitigations": study is not None and bool(study.mitigations),
         "distances": study is not None and any(rule.is_arranged for rule in study.listed_mixes),
         "sets": study is not None and study.makes_mixes,
+        "variants": study is not None and bool(study.variants),
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,

@@ -44,6 +44,7 @@ from castmates.report.text import (
     services,
     slices,
     system,
+    variants,
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
@@ -212,6 +213,8 @@ def _context(
         "slices_used": slices.used(results),
         "over_mixes": over_mixes.rows(results),
         "over_mixes_words": over_mixes.sentences(results),
+        "variants": variants.rows(results),
+        "variants_words": variants.sentences(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
         "system_headings": system.headings(results),

@@ -22,6 +22,7 @@ from castmates.results.columns import (
     ranges,
     services,
     study,
+    variants,
 )
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
@@ -32,6 +33,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(("services", "loads"), services),
     "predictions": prediction,
     "profiles": prediction,
+    "variant_effects": variants,
     **dict.fromkeys(placing.PLACING_TABLES, placing),
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
