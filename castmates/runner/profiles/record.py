@@ -21,10 +21,9 @@ from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import identity_of
-from castmates.traces.memory import Memory, read_memory
-from castmates.traces.operations import Trace, read_trace
-
-SUFFIX = "*.xplane.pb"
+from castmates.traces.memory import Memory
+from castmates.traces.operations import Trace
+from castmates.traces.reading import FILES, read
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     steps: list[dict[str, Any]] = []
     memory: list[dict[str, Any]] = []
 
-    def read() -> Iterator[tables.Aligned]:
+    def aligned_traces() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
         for taken in outcome.taken:
             found = _read(taken)
@@ -67,7 +66,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
                 memory.extend(tables.memory_rows(aligned, found.memory) if found.memory else ())
                 yield aligned
 
-    replace(folder / "operations.parquet", partial(tables.write_operations, read()))
+    replace(folder / "operations.parquet", partial(tables.write_operations, aligned_traces()))
     replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
     replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
@@ -78,15 +77,15 @@ def _write(outcome: Outcome, folder: Path) -> None:
 def _read(taken: Taken) -> Read:
     if taken.folder is None:
         return Read(taken, reason=taken.reason)
-    files = sorted(taken.folder.rglob(SUFFIX))
+    files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern))
     if not files:
         return Read(taken, reason="the profiler left no trace")
     size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
     try:
-        trace = read_trace(files[-1])
+        trace, memory = read(files[-1])
         if not trace.works:
             return Read(taken, reason="its steps show no operations, as where XLA has compiled them", bytes=size)
-        return Read(taken, trace, read_memory(files[-1], trace), bytes=size)
+        return Read(taken, trace, memory, bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
 

@@ -77,7 +77,7 @@ def _compiled(model: Callable[..., jax.Array]) -> tuple[Callable[..., Any], Call
     return jax.jit(train, donate_argnums=(0, 1)), jax.jit(infer)
 
 
-@jax.named_scope("adam")
+@jax.named_scope("optimizer")
 def _adam(weights: models.Weights, moments: list[Any], slopes: models.Weights, number: int) -> tuple[Any, list[Any]]:
     """The weights after a step, and their moments."""
     first, second = (

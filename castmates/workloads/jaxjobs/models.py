@@ -98,7 +98,7 @@ def _applied(dense: Weights, x: jax.Array) -> jax.Array:
     return x @ dense["matrix"] + dense["offset"]
 
 
-@jax.named_scope("norm")
+@jax.named_scope("layer_norm")
 def _normed(scale: jax.Array, x: jax.Array) -> jax.Array:
     centred = x - x.mean(-1, keepdims=True)
     return scale * centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5)

@@ -44,6 +44,7 @@ class Profiler:
 
     def __init__(self, page: Page, tracer: Tracer, traces: Path) -> None:
         self._page, self._tracer, self._traces = page, tracer, traces
+        self._failures: tuple[type[Exception], ...] = (OSError, *tracer.failures)
         self._done = page.asked
         self._steps = 0  # heartbeats so far
         self._first_step = 0  # of the trace that is being made
@@ -78,7 +79,7 @@ class Profiler:
             self._folder.mkdir(parents=True)
             self._clocks = [clock_pair()]
             self._tracer.start(self._folder)
-        except (OSError, *self._tracer.failures) as error:
+        except self._failures as error:
             self._failed(error)
             return
         self._left = max(self._page.steps, 1)
@@ -102,7 +103,7 @@ class Profiler:
         begin = time.monotonic()
         try:
             self._tracer.stop()
-        except (OSError, *self._tracer.failures) as error:
+        except self._failures as error:
             self._failed(error)
             return
         self._answer(
