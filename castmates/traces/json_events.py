@@ -17,6 +17,7 @@ from castmates.errors import CastmatesError
 AT_ONCE = 4 << 20  # bytes that are parsed together
 EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 BETWEEN = re.compile(rb"\}\s*(,)\s*(?=\{)")  # perhaps the end of an event
+NEAR = 1 << 16  # bytes before the end of a piece in which an event is sure to end
 HEADER = 1 << 20  # bytes before the events, at most
 WHAT = "no trace of PyTorch's profiler"
 UNREADABLE = (OSError, EOFError, zlib.error)
@@ -58,7 +59,7 @@ class Events:
 
     def _piece(self, content: bytes) -> tuple[list[Event], bytes]:
         """The events that are whole, and what is left."""
-        for comma in reversed([found.start(1) for found in BETWEEN.finditer(content)][-100:]):
+        for comma in reversed([found.start(1) for found in BETWEEN.finditer(content, max(0, len(content) - NEAR))]):
             try:
                 return _list(json.loads(b"[" + content[:comma] + b"]")), content[comma + 1 :]
             except ValueError:
