@@ -74,7 +74,6 @@ class Profiler:
 
     def _begin(self) -> None:
         self._done = self._page.asked
-        self._first_step = self._steps
         try:
             self._folder.mkdir(parents=True)
             self._clocks = [clock_pair()]
@@ -82,13 +81,15 @@ class Profiler:
         except self._failures as error:
             self._failed(error)
             return
-        self._left = max(self._page.steps, 1)
-        self._open()
+        self._left = max(self._page.steps, 1)  # and one before, which pays for the profiler's start
 
     def _next(self) -> None:
-        assert self._mark is not None
-        self._mark.__exit__(None, None, None)
-        self._left -= 1
+        if self._mark is None:
+            self._first_step = self._steps
+        else:
+            self._mark.__exit__(None, None, None)
+            self._mark = None
+            self._left -= 1
         if self._left:
             self._open()
         else:
