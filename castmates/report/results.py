@@ -150,7 +150,7 @@ class Results:
     """How busy the threads of each pool are."""
     not_compared: StudyTable = StudyTable("not_compared", operations.NOT_COMPARED, later=True)
     memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
-    """What TensorFlow's allocators give out in a step, and for which operations."""
+    """What allocators give out in a step, and for which operations."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 

@@ -24,7 +24,8 @@ NAMED = re.compile(r"(.*)\((\d+)\)")  # its module's name and number
 CONTAINERS = frozenset({"while", "call", "conditional"})  # only call others
 NOT_RUN = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
 PRIMITIVES = {"dot": "dot_general", "convolution": "conv_general_dilated"}  # HLO's opcodes, and JAX's names
-GRADIENT = "transpose"  # what JAX calls the transformation that makes gradients
+TRANSPOSED = "transpose"  # what JAX calls the transformation that makes gradients …
+GRADIENT = "transpose(jvp)"  # … and the scope that they get here
 _WRAPPED = re.compile(r"(\w+)\((.*)\)")
 _NUMBER = re.compile(r"\.\d+$")
 _SCOPE = re.compile(r"[A-Za-z_][\w.-]*")
@@ -93,7 +94,7 @@ def path_of(name: str) -> Path:
     *around, primitive = _split(name)
     for number, part in enumerate(around):
         while found := _WRAPPED.fullmatch(part):
-            backward |= found[1] == GRADIENT
+            backward |= found[1] == TRANSPOSED
             part = found[2]
             if found[1] in ("jit", "pjit"):
                 functions += [part] * (number > 0)  # the first one is the whole program

@@ -71,7 +71,7 @@ def test_a_recorded_trace_of_jax_has_scopes_gradients_and_what_lies_between(tmp_
     assert trace.steps == 2
     assert adds_up(trace)
     assert found["layer0/dot_general (ynn_fusion.2)", "dot_general"] == (2, "layer0", "matmul", "forward")
-    gradient = found["transpose/layer1/dot_general (dot.1)", "dot_general"]
+    gradient = found["transpose(jvp)/layer1/dot_general (dot.1)", "dot_general"]
     assert gradient == (2, "layer1", "matmul", "backward")
     assert found["layer0/max (broadcast_maximum_fusion)", "max"] == (2, "layer0", "activation", "forward")
     assert found["optimizer/sub (multiply_subtract_fusion)", "sub"] == (2, "optimizer", "optimizer", "optimizer")

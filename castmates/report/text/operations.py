@@ -21,6 +21,7 @@ MOST_MEMORY = 5  # operations of a scene in the table of memory
 LISTED = 40  # rows of a table on the page; the CSV has all
 Row = Mapping[str, Any]
 _HOW = re.compile(r"_?(Mkl)?(Native)?_?")
+_GRADIENTS = ("gradient_tape/", "transpose(jvp)/")  # before the names of gradients: TensorFlow's and JAX's
 _WRITTEN = {"unattributed": "outside of operations"}
 
 
@@ -32,8 +33,10 @@ def operation_words(group: str) -> str:
         return f"small operations ({', '.join(filter(None, kinds))})"
     if not colon:
         return _WRITTEN.get(group, group)
-    backward = name.startswith("gradient_tape/")
-    scope, _, last = name.removeprefix("gradient_tape/").rpartition("/")
+    backward = name.startswith(_GRADIENTS)
+    for prefix in _GRADIENTS:
+        name = name.removeprefix(prefix)
+    scope, _, last = name.rpartition("/")
     what = _HOW.sub("", type_, count=1)
     scope = scope.removesuffix(what).rstrip("/")
     what = last if last.startswith(what) else what  # gradients by input and by weights differ in a number
