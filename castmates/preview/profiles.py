@@ -6,7 +6,7 @@ from castmates.english import counted, duration, listed
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles
 from castmates.study.model import Study
-from castmates.study.profile_launches import cannot_be_profiled, traces_of
+from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, traces_of
 from castmates.study.spec import Block, Plan
 
 LAUNCH = 12.0  # seconds that the start of a launch takes: a guess; its traces come on top
@@ -25,7 +25,7 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
         many = counted(len(plan.profiles), "launch")
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
     if cannot := cannot_be_profiled(study, plan):
-        parts.append(f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can (docs/operations.md).")
+        parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (docs/operations.md).")
     return " ".join(parts)
 
 

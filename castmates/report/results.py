@@ -137,7 +137,7 @@ class Results:
     """How busy the threads of each pool are."""
     not_compared: StudyTable = StudyTable("not_compared", operations.NOT_COMPARED, later=True)
     memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
-    """What TensorFlow's allocators give out in a step, and for which operations."""
+    """What allocators give out in a step, and for which operations."""
     variant_effects: StudyTable = StudyTable("variant_effects", variants.VARIANT_EFFECTS, later=True)
     """Whether a lead in other settings loses more or less than the lead as it is."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study

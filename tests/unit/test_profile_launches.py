@@ -5,7 +5,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.study.model import Study, Workload
 from castmates.study.plan_text import launch_of, plan_of, text_of
-from castmates.study.profile_launches import identity_of
+from castmates.study.profile_launches import cannot_be_profiled, identity_of, traced_by
 from castmates.study.reading import read
 from castmates.study.spec import Block
 from tests.unit.makers import plan, study, workloads
@@ -80,3 +80,18 @@ def test_what_cannot_be_traced_is_refused_in_a_sentence(keys, sentence):
     with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
         read(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
     assert sentence in str(caught.value)
+
+
+def test_jobs_of_three_frameworks_are_traced_and_others_are_not():
+    programs = workloads("plain", "stream", "compute", job=JOB) | {
+        name: JOB.model_copy(update={"command": f"python -m castmates.workloads.{name} --model dlrm"})
+        for name in ("torchjobs", "jaxjobs")
+    }
+    wanted = study(["job", "plain", "torchjobs", "jaxjobs"], ["stream"], profile={"launches": 1})
+    found = plan(wanted, programs=programs)
+    assert {each.company.lead.workload for each in found.profiles} == {"job", "torchjobs", "jaxjobs"}
+    assert cannot_be_profiled(wanted, found) == ["plain"]
+    how = {each.company.lead.workload: traced_by(each.company) for each in found.profiles}
+    assert how["job"].leaves_out
+    assert not how["torchjobs"].leaves_out
+    assert how["job"].steps_before > how["jaxjobs"].steps_before

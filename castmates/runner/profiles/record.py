@@ -23,10 +23,10 @@ from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import identity_of
-from castmates.traces.memory import Memory, read_memory
-from castmates.traces.operations import Trace, read_trace
+from castmates.traces.memory import Memory
+from castmates.traces.operations import Trace
+from castmates.traces.reading import FILES, read
 
-SUFFIX = "*.xplane.pb"
 OF_RANGES = ("profile_ranges", "operation_ranges")
 
 
@@ -63,7 +63,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     log = ranges.log_of(outcome)
     annotated = list(log.ranges()) if log else []
 
-    def read() -> Iterator[tables.Aligned]:
+    def aligned_traces() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
         for taken in outcome.taken:
             found = _read(taken)
@@ -76,7 +76,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
                 joined.extend(ranges.joined(aligned, annotated))
                 yield aligned
 
-    replace(folder / "operations.parquet", partial(tables.write_operations, read()))
+    replace(folder / "operations.parquet", partial(tables.write_operations, aligned_traces()))
     replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
     replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
     _write_ranges(folder, log, near, joined)
@@ -99,15 +99,15 @@ def _write_ranges(folder: Path, log: RangeLog | None, near: list[dict[str, Any]]
 def _read(taken: Taken) -> Read:
     if taken.folder is None:
         return Read(taken, reason=taken.reason)
-    files = sorted(taken.folder.rglob(SUFFIX))
+    files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern))
     if not files:
         return Read(taken, reason="the profiler left no trace")
     size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
     try:
-        trace = read_trace(files[-1])
+        trace, memory = read(files[-1])
         if not trace.works:
             return Read(taken, reason="its steps show no operations, as where XLA has compiled them", bytes=size)
-        return Read(taken, trace, read_memory(files[-1], trace), bytes=size)
+        return Read(taken, trace, memory, bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from castmates.workloads.jobs.clocks import clock_pair
 from castmates.workloads.tfmodels import xspace
 from castmates.workloads.tfmodels.profile_page import FOLDER, Page
 
@@ -108,19 +109,6 @@ class Profiler:
         self._folder = ""
         with suppress(OSError):  # the job goes on without its profile; the runner reports that nothing came
             self._page.answer(self._done, content)
-
-
-def clock_pair() -> tuple[int, int, int]:
-    """The steady and the real clock at one moment, and how far apart they may have been read: all in nanoseconds.
-
-    Of a few tries the closest one; the first may have been interrupted.
-    """
-    tries = []
-    for _ in range(5):
-        before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        tries.append((after - before, (before + after) // 2, real))
-    bracket, steady, real = min(tries)
-    return steady, real, bracket
 
 
 def _error(error: Exception) -> dict[str, Any]:
