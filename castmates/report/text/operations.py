@@ -52,6 +52,7 @@ def context(results: Results) -> dict[str, Any]:
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
         "iterations": [_iteration(row) for row in records(results.iterations)],
         "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "stages": [{**row, "who": scene_words(row)} for row in records(results.input_stages)],
         "memory": [{**row, "who": scene_words(row)} for row in records(_memory(results.memory_use))],
         "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
     }

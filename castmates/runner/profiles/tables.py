@@ -15,6 +15,7 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.taken import Taken
 from castmates.traces.memory import Memory
 from castmates.traces.operations import OUTSIDE, Ints, Trace
+from castmates.traces.stages import Stage
 
 AT_ONCE = 500_000  # rows that are in memory as a table
 NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -71,6 +72,20 @@ def memory_rows(aligned: Aligned, memory: Memory) -> Iterator[dict[str, Any]]:
             "peak": peak,
             "allocator": allocator,
             "operation": operation,
+        }
+
+
+def stage_rows(aligned: Aligned, stages: Sequence[Stage]) -> Iterator[dict[str, Any]]:
+    """Rows of `traced_stages`."""
+    for stage in stages:
+        yield aligned.common | {
+            "depth": len(stage.path),
+            "stage": "/".join(stage.path),
+            "calls": stage.calls,
+            "own_ns": stage.own_ps // 1000,
+            "function_ns": stage.function_ps // 1000,
+            "waits": stage.waits,
+            "threads": len(stage.threads),
         }
 
 
