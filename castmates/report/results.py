@@ -22,6 +22,7 @@ from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
+from castmates.report.study_table import records as records
 from castmates.results import block_tables
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
@@ -387,11 +388,6 @@ def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
     if plan is NO_PLAN:
         return folder.record_files()
     return sorted(file for file in map(folder.record_file, plan.blocks) if file.is_file())
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table."""
-    return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
 
 
 def _text(file: Path) -> str:

@@ -137,9 +137,9 @@ def _calls(plane: Plane, line: Line, trace: Trace) -> list[_Call]:
             number = numbers.get(place)
             name = names[int(events.kinds[place])]
             rows.append((name, begin, begin + int(events.duration_ps[place]), number))
-    begin, end = (np.array([row[side] for row in rows], np.int64) for side in (1, 2))
-    order = in_order(begin, end)
-    parents, _ = nested(begin[order], end[order])
+    begins, ends = (np.array([row[side] for row in rows], np.int64) for side in (1, 2))
+    order = in_order(begins, ends)
+    parents, _ = nested(begins[order], ends[order])
     found: list[_Call] = []
     for place, parent in zip(order.tolist(), parents.tolist(), strict=True):
         name, first, last, number = rows[place]
