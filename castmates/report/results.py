@@ -153,7 +153,8 @@ class Results:
     memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
     """What TensorFlow's allocators give out in a step, and for which operations."""
     input_stages: StudyTable = StudyTable("input_stages", operations.INPUT_STAGES, later=True)
-    """What each stage of an input pipeline does for a step."""
+    """What each stage of an input pipeline does for a step; below, what operations have a GPU run."""
+    kernels: StudyTable = StudyTable("kernels", operations.KERNELS, later=True)
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 

@@ -93,6 +93,7 @@ class Profile:
     steps: "pd.DataFrame"
     memory: "pd.DataFrame"
     stages: "pd.DataFrame"
+    device_calls: "pd.DataFrame"
 
 
 def read_profile(place: Path) -> Profile:

@@ -100,13 +100,40 @@ TRACED_STAGES: Columns = {
     "platform": "str",
 }
 
+# profiles/<company>/<n>/device_calls.parquet: a row per kernel, copy or piece of memory on a stream of a GPU.
+DEVICE_CALLS: Columns = {
+    "study": "str",
+    "company": "str",
+    "launch": "int64",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "repetition": "int64",
+    "step": "int64",  # in which it began on the GPU, from 0; -1 outside of steps
+    "device": "str",  # GPU:0
+    "stream": "str",  # of the device
+    "activity": "str",  # kernel, copy, set, memory, other
+    "kernel": "str",  # its name; MemcpyH2D of a copy
+    "operation": "str",  # that it is of, with its scopes; "" where that is not known
+    "type": "str",  # of the operation
+    "begin_ns": "int64",  # CLOCK_MONOTONIC
+    "duration_ns": "int64",
+    "bytes": "int64",  # that a copy moves, or memory has
+    "tensor_cores": "bool",  # its name is one of kernels that use them
+    "correlation": "int64",  # the number that CUDA gives a launch; 0 for none
+    "platform": "str",
+}
+
 PROFILE_TABLES: Mapping[str, Columns] = {
     "operations": OPERATIONS,
     "profiled_steps": PROFILED_STEPS,
     "memory": MEMORY,
     "traced_stages": TRACED_STAGES,
+    "device_calls": DEVICE_CALLS,
 }
-LATER_PROFILE_TABLES = ("traced_stages",)  # launches of earlier versions lack them
+LATER_PROFILE_TABLES = ("traced_stages", "device_calls")  # launches of earlier versions lack them
 
 # tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.
 OPERATION_EFFECTS: Columns = {
@@ -263,6 +290,25 @@ INPUT_STAGES: Columns = {
     "share": "float64",  # of the work of all stages
 }
 
+# tables/kernels.csv: a row per scene and kernel, or copy, that an operation has a GPU run.
+KERNELS: Columns = {
+    **_SCENE,
+    "device": "str",  # GPU:0
+    "stream": "str",  # of the device
+    "activity": "str",  # kernel, copy, set, memory, other
+    "kernel": "str",  # its name; MemcpyH2D of a copy
+    "operation": "str",  # that it is of, with its scopes; "" where that is not known
+    "type": "str",  # of the operation
+    "calls": "float64",  # in a step
+    "ms": "float64",  # in a step
+    "shortest_ms": "float64",  # the shortest call
+    "longest_ms": "float64",  # the longest one
+    "mb": "float64",  # that copies move in a step
+    "tensor_cores": "bool",  # its name is one of kernels that use them
+    "launches": "int64",
+    "share": "float64",  # of the time of all that ran on the device
+}
+
 OPERATION_TABLES: Mapping[str, Columns] = {
     "operation_effects": OPERATION_EFFECTS,
     "operation_summary": OPERATION_SUMMARY,
@@ -274,4 +320,5 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "memory_use": MEMORY_USE,
     "not_compared": NOT_COMPARED,
     "input_stages": INPUT_STAGES,
+    "kernels": KERNELS,
 }

@@ -13,7 +13,7 @@ from typing import Any
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id
-from castmates.results.columns.operations import MEMORY, PROFILE_RECORD, PROFILED_STEPS, TRACED_STAGES
+from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, PROFILE_RECORD, PROFILED_STEPS, TRACED_STAGES
 from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles import tables
@@ -21,6 +21,7 @@ from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import identity_of
+from castmates.traces.devices import DeviceCall, read_devices
 from castmates.traces.memory import Memory, read_memory
 from castmates.traces.operations import Trace, read_trace
 from castmates.traces.stages import Stage, read_stages
@@ -36,6 +37,7 @@ class Read:
     trace: Trace | None = None  # None where there is none, or none that can be read
     memory: Memory | None = None
     stages: Sequence[Stage] = ()
+    devices: Sequence[DeviceCall] = ()
     reason: str = ""
     bytes: int = 0
 
@@ -58,6 +60,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
     steps: list[dict[str, Any]] = []
     memory: list[dict[str, Any]] = []
     stages: list[dict[str, Any]] = []
+    devices: list[dict[str, Any]] = []
 
     def read() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
@@ -69,12 +72,14 @@ def _write(outcome: Outcome, folder: Path) -> None:
                 steps.extend(tables.steps(aligned))
                 memory.extend(tables.memory_rows(aligned, found.memory) if found.memory else ())
                 stages.extend(tables.stage_rows(aligned, found.stages))
+                devices.extend(tables.device_rows(aligned, found.devices))
                 yield aligned
 
     replace(folder / "operations.parquet", partial(tables.write_operations, read()))
     replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
     replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
     replace(folder / "traced_stages.parquet", partial(write_rows, stages, TRACED_STAGES))
+    replace(folder / "device_calls.parquet", partial(write_rows, devices, DEVICE_CALLS))
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
     _remove_others(folder / TRACES, about)
     replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
@@ -91,7 +96,8 @@ def _read(taken: Taken) -> Read:
         trace = read_trace(files[-1])
         if not trace.works:
             return Read(taken, reason="its steps show no operations, as where XLA has compiled them", bytes=size)
-        return Read(taken, trace, read_memory(files[-1], trace), read_stages(files[-1], trace), bytes=size)
+        memory, stages = read_memory(files[-1], trace), read_stages(files[-1], trace)
+        return Read(taken, trace, memory, stages, read_devices(files[-1], trace), bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
 
