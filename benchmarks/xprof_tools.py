@@ -1,10 +1,14 @@
-"""XProf's own converter, whose numbers TensorBoard's profile plug-in shows, in an environment apart from ours."""
+"""XProf's own converter, whose numbers TensorBoard's profile plug-in shows, in an environment apart from ours.
+
+`python -m benchmarks.xprof_tools TRACE` prints what it shows of a trace: tests/data/xspace/tiny.xprof.json is of the
+recorded one.
+"""
 
 import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +92,7 @@ def _run(command: Sequence[str]) -> str:
         why = done.stderr.strip().splitlines()[-1:] or ["it gave no reason"]
         raise CastmatesError(f"{' '.join(command[:4])} failed: {why[0]}")
     return done.stdout
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(shown([Path(sys.argv[1])])[0]), indent=1, sort_keys=True))
