@@ -10,9 +10,11 @@ import pandas as pd
 from castmates.analysis.effects.verdicts import effect_level
 from castmates.analysis.operations.effects import estimate_operation_effects, not_compared
 from castmates.analysis.operations.iterations import iterations
+from castmates.analysis.operations.kernels import kernels
 from castmates.analysis.operations.memory import memory_use
 from castmates.analysis.operations.per_trace import Traces, per_trace
 from castmates.analysis.operations.pools import thread_pools
+from castmates.analysis.operations.stages import input_stages
 from castmates.analysis.operations.summary import by_layer, by_type, summarise
 from castmates.analysis.operations.waiting import input_pipeline
 from castmates.files import make_folder
@@ -27,12 +29,14 @@ from castmates.study.spec import Plan
 
 def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -> None:
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
-    steps, traces, memory = [], [], []
+    steps, traces, memory, stages, devices = [], [], [], [], []
     paths, _ = analysed_profiles(plan, folder)
     for profile in _profiles(paths, folder):
         traces.append(per_trace(profile.calls, profile.steps))
         steps.append(profile.steps)
         memory.append(profile.memory)
+        stages.append(profile.stages)
+        devices.append(profile.device_calls)
     level = _level(paths, folder, output)
     tables: dict[str, Callable[[], pd.DataFrame]] = {}
     if traces:
@@ -47,6 +51,8 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
             "thread_pools": lambda: thread_pools(every),
             "not_compared": lambda: not_compared(every),
             "memory_use": lambda: memory_use(pd.concat(memory, ignore_index=True), all_steps),
+            "kernels": lambda: kernels(pd.concat(devices, ignore_index=True), all_steps),
+            "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps),
         }
     make_folder(output)
     made = output / ".new-operations"  # all of them, or none

@@ -22,6 +22,7 @@ from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
+from castmates.report.study_table import records as records
 from castmates.results import block_tables
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
@@ -140,6 +141,9 @@ class Results:
     """What allocators give out in a step, and for which operations."""
     variant_effects: StudyTable = StudyTable("variant_effects", variants.VARIANT_EFFECTS, later=True)
     """Whether a lead in other settings loses more or less than the lead as it is."""
+    input_stages: StudyTable = StudyTable("input_stages", operations.INPUT_STAGES, later=True)
+    """What each stage of an input pipeline does for a step; below, what operations have a GPU run."""
+    kernels: StudyTable = StudyTable("kernels", operations.KERNELS, later=True)
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
@@ -374,11 +378,6 @@ def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
     if plan is NO_PLAN:
         return folder.record_files()
     return sorted(file for file in map(folder.record_file, plan.blocks) if file.is_file())
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table."""
-    return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
 
 
 def _text(file: Path) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import reason
-from castmates.results.columns.operations import PROFILE_RECORD, PROFILE_TABLES
+from castmates.results.columns.operations import LATER_PROFILE_TABLES, PROFILE_RECORD, PROFILE_TABLES
+from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 from castmates.results.records import read_json
@@ -91,11 +92,18 @@ class Profile:
     calls: "pd.DataFrame"
     steps: "pd.DataFrame"
     memory: "pd.DataFrame"
+    stages: "pd.DataFrame"
+    device_calls: "pd.DataFrame"
 
 
 def read_profile(place: Path) -> Profile:
-    """Read them."""
-    return Profile(*(_read(place / f"{name}.parquet", list(columns)) for name, columns in PROFILE_TABLES.items()))
+    """Read them; those that an earlier version did not write are empty."""
+    found = []
+    for name, columns in PROFILE_TABLES.items():
+        file = place / f"{name}.parquet"
+        lacks = name in LATER_PROFILE_TABLES and not file.exists()
+        found.append(frame([], columns) if lacks else _read(file, list(columns)))
+    return Profile(*found)
 
 
 def _read(file: Path, columns: Sequence[str]) -> "pd.DataFrame":

@@ -55,6 +55,8 @@ def context(results: Results) -> dict[str, Any]:
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
         "iterations": [_iteration(row) for row in records(results.iterations)],
         "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "stages": [{**row, "who": scene_words(row)} for row in records(results.input_stages)],
+        "kernels": [{**row, "who": scene_words(row)} for row in records(_longest(results.kernels))],
         "memory": [{**row, "who": scene_words(row)} for row in records(_memory(results.memory_use))],
         "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
     }
@@ -181,6 +183,11 @@ def _largest(table: pd.DataFrame) -> dict[str, Any]:
         "rows": [{**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows)],
         "more": len(alone) - len(rows),
     }
+
+
+def _longest(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The longest kernels of each scene."""
+    return kernels.groupby(["scene", "member", "platform", "device"], sort=False).head(LISTED)
 
 
 def _memory(table: pd.DataFrame) -> pd.DataFrame:

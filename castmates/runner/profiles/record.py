@@ -13,7 +13,7 @@ from typing import Any
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
 from castmates.linux.owner import boot_id
-from castmates.results.columns.operations import MEMORY, PROFILE_RECORD, PROFILED_STEPS
+from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, PROFILE_RECORD, PROFILED_STEPS, TRACED_STAGES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
 from castmates.runner.outcome import Outcome
@@ -23,9 +23,7 @@ from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.study.profile_launches import identity_of
-from castmates.traces.memory import Memory
-from castmates.traces.operations import Trace
-from castmates.traces.reading import FILES, read
+from castmates.traces.reading import FILES, Found, read
 
 OF_RANGES = ("profile_ranges", "operation_ranges")
 
@@ -35,8 +33,7 @@ class Read:
     """A trace and what is known of it."""
 
     taken: Taken
-    trace: Trace | None = None  # None where there is none, or none that can be read
-    memory: Memory | None = None
+    found: Found | None = None  # None where there is none, or none that can be read
     reason: str = ""
     bytes: int = 0
 
@@ -62,24 +59,31 @@ def _write(outcome: Outcome, folder: Path) -> None:
     joined: list[dict[str, Any]] = []
     log = ranges.log_of(outcome)
     annotated = list(log.ranges()) if log else []
+    stages: list[dict[str, Any]] = []
+    devices: list[dict[str, Any]] = []
 
     def aligned_traces() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
         for taken in outcome.taken:
-            found = _read(taken)
-            aligned = tables.Aligned.of(outcome, found.taken, found.trace) if found.trace else None
-            about.append(_about(found, aligned))
-            if aligned is not None:
+            one = _read(taken)
+            found = one.found
+            aligned = tables.Aligned.of(outcome, taken, found.trace) if found else None
+            about.append(_about(one, aligned))
+            if found is not None and aligned is not None:
                 steps.extend(tables.steps(aligned))
-                memory.extend(tables.memory_rows(aligned, found.memory) if found.memory else ())
+                memory.extend(tables.memory_rows(aligned, found.memory))
                 near.extend(ranges.near(aligned, annotated))
                 joined.extend(ranges.joined(aligned, annotated))
+                stages.extend(tables.stage_rows(aligned, found.stages))
+                devices.extend(tables.device_rows(aligned, found.devices))
                 yield aligned
 
     replace(folder / "operations.parquet", partial(tables.write_operations, aligned_traces()))
     replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
     replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
     _write_ranges(folder, log, near, joined)
+    replace(folder / "traced_stages.parquet", partial(write_rows, stages, TRACED_STAGES))
+    replace(folder / "device_calls.parquet", partial(write_rows, devices, DEVICE_CALLS))
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
     _remove_others(folder / TRACES, about)
     replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
@@ -104,10 +108,10 @@ def _read(taken: Taken) -> Read:
         return Read(taken, reason="the profiler left no trace")
     size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
     try:
-        trace, memory = read(files[-1])
-        if not trace.works:
+        found = read(files[-1])
+        if not found.trace.works:
             return Read(taken, reason="its steps show no operations, as where XLA has compiled them", bytes=size)
-        return Read(taken, trace, memory, bytes=size)
+        return Read(taken, found, bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
 
