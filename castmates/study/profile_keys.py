@@ -33,6 +33,11 @@ class ProfileKeys(Written):
         default=["solo", "corun"],
         description="kinds of scenes that are traced: the lead alone, and beside its antagonists",
     )
+    primitives: bool = Field(
+        default=False,
+        description="as many further launches, in which oneDNN logs each primitive that it executes: which "
+        "implementation, with which instructions, on which shapes. The other launches stay as they are",
+    )
 
 
 def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:

@@ -10,6 +10,8 @@ from castmates.study.spec import Block, Company, Counting, Design, Plan, Profili
 from castmates.study.written import bytes_of
 
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
+# Launches under oneDNN's log are numbered from here on: those without it, 100 at most, keep their numbers and seeds.
+LOGGED_FROM = 101
 
 
 def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Block, ...]:
@@ -17,12 +19,15 @@ def profile_launches(study: Study, companies: Iterable[Company], usual: Design) 
     keys = study.profile
     if keys is None:
         return ()
-    design = _design(keys, usual)
+    kinds = [(1, _design(keys, usual))]
+    if keys.primitives:
+        kinds.append((LOGGED_FROM, _design(keys, usual, primitives=True)))
     return tuple(
         Block(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
         for company in sorted(companies, key=lambda each: each.id)
         if can_be_profiled(company)
-        for number in range(1, keys.launches + 1)
+        for first, design in kinds
+        for number in range(first, first + keys.launches)
     )
 
 
@@ -33,6 +38,7 @@ def identity_of(launch: Block) -> str:
     traced, profiling = "", launch.design.profiling
     if profiling is not None:
         traced = f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
+        traced += " primitives" if profiling.primitives else ""
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
@@ -54,9 +60,20 @@ def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
     return sorted({company.lead.workload for company in wanted if not can_be_profiled(company)})
 
 
-def _design(keys: ProfileKeys, usual: Design) -> Design:
+def is_logged(launch: Block) -> bool:
+    """Whether oneDNN logs what it executes in this launch."""
+    return launch.design.profiling is not None and launch.design.profiling.primitives
+
+
+def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False) -> Design:
     """That of blocks, with traces in the place of rounds and counters."""
-    profiling = Profiling(steps=keys.steps, times=keys.times, scenes=tuple(keys.scenes), keep=bytes_of(keys.keep))
+    profiling = Profiling(
+        steps=keys.steps,
+        times=keys.times,
+        scenes=tuple(keys.scenes),
+        keep=bytes_of(keys.keep),
+        primitives=primitives,
+    )
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 0.0, "slice": None, "counters": NOTHING}
     return usual.model_copy(update={**changes, "profiling": profiling})
 

@@ -34,6 +34,7 @@ LATER_IN_PLANS = (
     "profiles",
 )
 LATER_IN_DESIGNS = ("decided", "adaptive", "profiling")
+LATER_IN_PROFILING = ("primitives",)
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -197,6 +198,12 @@ class Profiling(Frozen):
     times: int  # traces of each scene
     scenes: tuple[SceneKind, ...]  # kinds of scenes
     keep: int  # bytes of traces that are kept
+    primitives: bool = False  # oneDNN logs what it executes
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: launches from before stay what they are."""
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PROFILING or value}
 
 
 class Design(Frozen):
