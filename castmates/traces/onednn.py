@@ -1,8 +1,9 @@
 """Reads oneDNN's log of the primitives that it executed (ONEDNN_VERBOSE=profile_exec, with time stamps).
 
-A line has, separated by commas: the mark, a version of the format (from 3.5 on), the time stamp, `primitive` (from 3.1
-on), `exec`, the engine, and nine fields less the engine. Time stamps are milliseconds of CLOCK_REALTIME when the
-primitive began, in steps of about 0.25 µs. Whatever else stands in the log is counted, and not read.
+A line has, separated by commas: the mark, the format's version and `primitive` (from oneDNN 3 on), the time stamp,
+`exec`, the engine, the primitive, its implementation, propagation, operands, attributes, algorithm, shapes, and how
+long it took. Time stamps are milliseconds of CLOCK_REALTIME when the primitive began, in steps of about 0.25 µs.
+Whatever else stands in the log is counted, and not read.
 """
 
 import math
@@ -16,8 +17,9 @@ from castmates.errors import CastmatesError
 from castmates.files import reason
 
 MARKS = ("onednn_verbose", "dnnl_verbose", "mkldnn_verbose")
-FIELDS = 8  # after the engine: primitive, implementation, propagation, operands, attributes, algorithm, shapes, time
-FOREIGN, CUT, TIMELESS, ELSEWHERE, UNKNOWN = "not oneDNN's", "cut", "without a time stamp", "not on a CPU", "unknown form"
+FIELDS = 8  # after the engine, the time at the end
+FOREIGN, CUT, UNKNOWN = "not oneDNN's", "cut", "unknown form"  # why a line is no execution
+TIMELESS, ELSEWHERE = "without a time stamp", "not on a CPU"
 _VERSION = re.compile(r"v\d+")
 _STAMP = re.compile(r"\d+\.\d+")
 _INFORMATION = re.compile(r"info,(?:oneDNN|DNNL|MKL-DNN) (v[\d.]+)|info,cpu,isa:(.*)")

@@ -1,4 +1,4 @@
-"""Extensions of the instruction set: which processors have them, which operations could use them, what shows that one did.
+"""Extensions of the instruction set: who has them, which operations could use them, and what shows that one did.
 
 Only evidence counts as use: the name of a primitive's implementation, which names the instructions that its code was
 generated for. Kernels of Eigen, and primitives whose implementation names none, are unknown.
@@ -22,13 +22,21 @@ class Extension:
 
     name: str
     flags: tuple[str, ...]  # in /proc/cpuinfo: a processor with all of one of these (joined by a space) has it
-    named_by: str  # what in an instruction set that oneDNN names shows that the code was generated for it
+    named_by: str  # pattern: what in an instruction set that oneDNN names shows that the code was generated for it
     types: frozenset[str]  # data types of a product's operands for which it is there; empty: it serves every primitive
     reason: str  # why operations are eligible
+    wider: str = ""  # pattern: instruction sets that take its place
 
 
 EXTENSIONS = (
-    Extension("AVX2", ("avx2",), r"avx2", frozenset(), "vectors of 256 bits serve every operation on arrays"),
+    Extension(
+        "AVX2",
+        ("avx2",),
+        r"avx2",
+        frozenset(),
+        "vectors of 256 bits serve every operation on arrays",
+        wider=r"avx512|avx10",
+    ),
     Extension(
         "AVX-512",
         ("avx512f avx512bw avx512vl avx512dq",),
@@ -42,6 +50,7 @@ EXTENSIONS = (
         r"avx2_vnni|avx512_core_(vnni|bf16|fp16)|avx10",
         INTEGERS,
         "sums of products of 8-bit integers: matrix products and convolutions of such numbers",
+        wider=r"amx",
     ),
     Extension(
         "AVX-512 BF16",
@@ -49,6 +58,7 @@ EXTENSIONS = (
         r"avx512_core_(bf16|fp16)|avx10",
         frozenset({"bf16"}),
         "sums of products of bfloat16: matrix products and convolutions of such numbers",
+        wider=r"amx",
     ),
     Extension(
         "AMX",
@@ -62,6 +72,7 @@ EXTENSIONS = (
 FLAGS = frozenset(flag for each in EXTENSIONS for flags in each.flags for flag in flags.split())
 _INSTRUCTIONS = re.compile(r"(?:sse41|avx\d|avx(?=$)|sve|asimd|neon)\w*")
 
+USED, WIDER, UNUSED, UNKNOWN = "used", "wider", "unused", "unknown"
 HAS, LACKS, NOT_KNOWN = "has it", "lacks it", "not known"
 
 
@@ -81,11 +92,15 @@ def instructions_of(implementation: str) -> str:
     return "+".join(dict.fromkeys(name for name in found if _INSTRUCTIONS.fullmatch(name)))
 
 
-def shows(extension: Extension, primitive: str, isa: str, types: Mapping[str, str]) -> bool | None:
-    """Whether an implementation shows that it used the extension; None where it names no instructions."""
+def use_of(extension: Extension, primitive: str, isa: str, types: Mapping[str, str]) -> str:
+    """What an implementation that names these instructions shows of its use; "" where the extension does not serve."""
+    if not could(extension, primitive, types):
+        return ""
     if not isa:
-        return None
-    return could(extension, primitive, types) and re.search(extension.named_by, isa) is not None
+        return UNKNOWN
+    if extension.wider and re.search(extension.wider, isa):
+        return WIDER
+    return USED if re.search(extension.named_by, isa) else UNUSED
 
 
 def could(extension: Extension, primitive: str, types: Mapping[str, str]) -> bool:
@@ -104,7 +119,10 @@ ELIGIBLE: tuple[tuple[str, str], ...] = (
     (r"(Fused)?BatchNorm\w*|LayerNorm\w*|LRN\w*|InstanceNorm\w*", "normalisation, by oneDNN or Eigen"),
     (r"(Log)?Softmax|SparseSoftmaxCross\w*|SoftmaxCross\w*", "exponentials over rows, by oneDNN or Eigen"),
     (r"(Max|Avg|Quantized)\w*Pool\w*", "pooling, by oneDNN or Eigen"),
-    (r"(Relu6?|Elu|Selu|LeakyRelu|Gelu|Tanh|Sigmoid|Softplus|Swish|Erf|Mish)(Grad)?", "activations, element by element"),
+    (
+        r"(Relu6?|Elu|Selu|LeakyRelu|Gelu|Tanh|Sigmoid|Softplus|Swish|Erf|Mish)(Grad)?",
+        "activations, element by element",
+    ),
     (
         r"Add(V2|N)?|Sub|Mul(NoNan)?|RealDiv|Div(NoNan)?|Neg|Square|Sqrt|Rsqrt|Exp|Log|Log1p|Pow|Maximum|Minimum|Abs"
         r"|SquaredDifference|Reciprocal|Inv|Sign|Greater(Equal)?|Less(Equal)?|Select(V2)?|Cast|BiasAdd(Grad)?|RsqrtGrad"
@@ -115,7 +133,7 @@ ELIGIBLE: tuple[tuple[str, str], ...] = (
     (r"Resource(Sparse)?Apply\w*|Assign(Add|Sub)VariableOp", "updates of weights, element by element, by Eigen"),
     (r"Reorder|ToTf|InputConversion", "changes of layout, by oneDNN"),
 )
-_HOW = re.compile(r"^_?(Mkl)?(Native)?_?(Fused(?=MatMul|Conv))?")
+_HOW = re.compile(r"^_?(Mkl)?(Native)?_?(Fused(?=(Batch)?MatMul|Conv))?")
 
 
 def eligible(type_: str) -> str:

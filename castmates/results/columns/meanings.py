@@ -11,7 +11,18 @@ from types import ModuleType
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.results.columns import block, mixes, nodes, operations, partitions, placing, prediction, services, study
+from castmates.results.columns import (
+    block,
+    mixes,
+    nodes,
+    operations,
+    partitions,
+    placing,
+    prediction,
+    primitives,
+    services,
+    study,
+)
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
     **dict.fromkeys(partitions.PARTITION_TABLES, partitions),
@@ -24,6 +35,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(placing.PLACING_TABLES, placing),
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
+    **dict.fromkeys(("primitives", *primitives.PRIMITIVE_TABLES), primitives),
     **dict.fromkeys(block.BLOCK_TABLES, block),
 }
 # What is the same in all tables, and so stands beside none of them.
