@@ -28,7 +28,7 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns import operations
+from castmates.results.columns import operations, primitives
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
@@ -151,6 +151,12 @@ class Results:
     not_compared: StudyTable = StudyTable("not_compared", operations.NOT_COMPARED, later=True)
     memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
     """What TensorFlow's allocators give out in a step, and for which operations."""
+    primitive_summary: StudyTable = StudyTable("primitive_summary", primitives.PRIMITIVE_SUMMARY, later=True)
+    """What oneDNN executes in a step: primitive, implementation, instructions, shapes."""
+    isa_use: StudyTable = StudyTable("isa_use", primitives.ISA_USE, later=True)
+    """How much of a step could use an extension of the instruction set, and how much of that does."""
+    roofline: StudyTable = StudyTable("roofline", primitives.ROOFLINE, later=True)
+    """What operations reach of what the lead's CPUs can do at most."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
