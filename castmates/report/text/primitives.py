@@ -65,9 +65,10 @@ def quality_words(results: Results) -> Iterator[str]:
             other += sum(log.get("other_lines", {}).values())
     if whole := joined.total():
         open_ = joined["none"] + joined["several"]
+        rest = f"; {counted(open_, 'execution')} could not be" if open_ else ""
         yield (
             f"Of {counted(whole, 'execution')} of primitives in traced steps, {percent_of(1 - open_ / whole)} were "
-            f"joined to an operation by time{f'; {counted(open_, 'execution')} could not be' if open_ else ''}."
+            f"joined to an operation by time{rest}."
         )
     if other:
         yield f"{counted(other, 'line')} of oneDNN's log were no executions, and are not used."
