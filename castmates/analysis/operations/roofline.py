@@ -24,7 +24,7 @@ MEMORY, EITHER = "memory", "compute or memory"
 
 @dataclass(frozen=True)
 class Roofs:
-    """What the lead's CPUs were measured to do, as means over launches; NaN where it was not."""
+    """What the lead's CPUs were measured to do at most, in any launch; NaN where it was not."""
 
     memory_gbs: float = math.nan
     compute_gflops_f64: float = math.nan
@@ -32,16 +32,15 @@ class Roofs:
     @classmethod
     def of(cls, measured: Sequence[dict[str, object]]) -> "Roofs":
         """Those of several launches."""
-        return cls(*(_mean(measured, name) for name in ("memory_gbs", "compute_gflops_f64")))
+        return cls(*(_most(measured, name) for name in ("memory_gbs", "compute_gflops_f64")))
 
     def compute(self, data_type: str) -> float:
         """The roof of arithmetic for numbers of a type."""
         return self.compute_gflops_f64 * AS_DOUBLES.get(data_type, math.nan)
 
 
-def _mean(measured: Sequence[dict[str, object]], name: str) -> float:
-    known = [float(value) for one in measured if isinstance(value := one.get(name), int | float)]
-    return float(np.mean(known)) if known else math.nan
+def _most(measured: Sequence[dict[str, object]], name: str) -> float:
+    return max((float(value) for one in measured if isinstance(value := one.get(name), int | float)), default=math.nan)
 
 
 def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Roofs) -> pd.DataFrame:

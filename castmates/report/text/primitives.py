@@ -18,6 +18,7 @@ from castmates.results.profiles import is_under_log
 from castmates.study.profile_launches import is_logged
 from castmates.study.spec import UNMANAGED
 
+ABOVE = 1.05  # times a roof: what reaches more shows that the roof was measured too low
 Row = Mapping[str, Any]
 
 
@@ -39,6 +40,7 @@ def use_words(results: Results) -> Iterator[str]:
     alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED) & (table["type"] == ALL)]
     for member, rows in alone.groupby("member", sort=False):
         known = [row for row in records(rows) if row["processor"] == HAS and row["eligible_ms"] > 0]
+        known = [row for row in known if not row["wider_share"] > row["used_share"]]
         parts = [
             f"{row['extension']} in {percent_of(row['used_share'])} of the time that could "
             f"(in {percent_of(row['unknown_share'])} nothing shows it)"
@@ -72,6 +74,12 @@ def quality_words(results: Results) -> Iterator[str]:
         )
     if other:
         yield f"{counted(other, 'line')} of oneDNN's log were no executions, and are not used."
+    table = results.roofline
+    if above := int((table["gflops_low"] > ABOVE * table["compute_gflops"]).sum()):
+        yield (
+            f"{counted(above, 'operation')} reached more than the roof of arithmetic: something else ran while that "
+            "was measured, and it is no roof here."
+        )
     for why in dict.fromkeys((record.get("roofs") or {}).get("why_not") for record in logged):
         if why:
             yield f"Not every roof was measured: {why}."

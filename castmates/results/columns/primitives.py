@@ -106,8 +106,8 @@ ROOFLINE: Columns = {
     "gflops": "float64",  # 10^9 operations in a second; geometric mean over launches
     "gflops_low": "float64",  # 95 % between launches
     "gflops_high": "float64",
-    "memory_gbs": "float64",  # measured on the lead's CPUs: 10^9 bytes in a second; NaN where it was not
-    "compute_gflops": "float64",  # measured, for numbers of this type; NaN where it was not
+    "memory_gbs": "float64",  # of the lead's CPUs, the best launch: 10^9 bytes in a second; NaN if not measured
+    "compute_gflops": "float64",  # measured with doubles, doubled for 32 bits; NaN where it was not
     "attainable_gflops": "float64",  # under both roofs, at this intensity: an upper bound
     "roof": "str",  # memory; compute or memory, where more bytes than the bound would decide
     "roof_share": "float64",  # of what is attainable

@@ -18,7 +18,7 @@ from castmates.study.spec import Member
 
 MEMORY, COMPUTE = "roof:memory", "roof:compute"  # no workload may have a colon in its name
 TIMES = 4  # the last-level cache, that is streamed through
-SETTLE, SECONDS = 0.3, 1.0
+SETTLE, SECONDS, TRIES = 0.3, 0.2, 6  # the best of so many stretches counts: others only ever take some away
 MIB = 1 << 20
 CHAINS = 12  # of the kernel `avx`: a unit is a step of each, a multiplication and an addition in every place
 _WIDTH = re.compile(r"(\d+)-bit vectors")
@@ -81,13 +81,16 @@ def measure(stage: Stage, roofs: Roofs) -> dict[str, Any]:
 
 
 def _rate(stage: Stage, name: str) -> float | None:
-    """Units in a second of one that runs alone."""
+    """The most units in a second of one that runs alone."""
     stage.switch([name])
     stage.sleep_until(stage.now_ns() + int(SETTLE * 1e9))
-    stage.forget_beats()
-    stage.sleep_until(stage.now_ns() + int(SECONDS * 1e9))
-    records = stage.cast[name].records
+    best = None
+    for _ in range(TRIES):
+        stage.forget_beats()
+        stage.sleep_until(stage.now_ns() + int(SECONDS * 1e9))
+        records = stage.cast[name].records
+        if len(records) > 1 and records[-1][0] > records[0][0]:
+            rate = (records[-1][1] - records[0][1]) / (records[-1][0] - records[0][0]) * 1e9
+            best = rate if best is None else max(best, rate)
     stage.switch([])
-    if len(records) < 2 or records[-1][0] == records[0][0]:
-        return None
-    return (records[-1][1] - records[0][1]) / (records[-1][0] - records[0][0]) * 1e9
+    return best
