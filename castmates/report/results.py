@@ -22,6 +22,7 @@ from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
+from castmates.report.study_text import text_of_study
 from castmates.results import block_tables
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
@@ -152,11 +153,9 @@ class Results:
     memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
     """What TensorFlow's allocators give out in a step, and for which operations."""
     primitive_summary: StudyTable = StudyTable("primitive_summary", primitives.PRIMITIVE_SUMMARY, later=True)
-    """What oneDNN executes in a step: primitive, implementation, instructions, shapes."""
+    """What oneDNN executes in a step; below the instructions that are used, and what operations reach of the roofs."""
     isa_use: StudyTable = StudyTable("isa_use", primitives.ISA_USE, later=True)
-    """How much of a step could use an extension of the instruction set, and how much of that does."""
     roofline: StudyTable = StudyTable("roofline", primitives.ROOFLINE, later=True)
-    """What operations reach of what the lead's CPUs can do at most."""
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
@@ -366,7 +365,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
             f"{Tables(here, study_file).make}."
         )
     plan = analysed(read_plan(here.plan_file), here) if here.plan_file.exists() else NO_PLAN
-    text = _text(study_file) if study_file else ""
+    text = text_of_study(study_file) if study_file else ""
     return Results(
         name=plan.study or here.path.resolve().name,
         machine=MachineFacts.model_validate(read_json(here.machine_file)),
@@ -396,10 +395,3 @@ def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table."""
     return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CastmatesError(f"{file}: the study file cannot be read: {problem}.") from None

@@ -32,8 +32,8 @@ def execute(real_ns):
     # As oneDNN does where its log is switched on: straight to file descriptor 1.
     if all(os.environ.get(name) == value for name, value in SETTINGS.items()):
         stamp = f"{real_ns // 10**6}.{real_ns % 10**6:06}"
-        os.write(1, f"onednn_verbose,v1,{stamp},{PRIMITIVE}\n".encode())
-os.write(1, b"onednn_verbose,v1,info,oneDNN v3.7.3 (commit N/A)\n")
+        os.write(1, f"onednn_verbose,v1,{stamp},{PRIMITIVE}\\n".encode())
+os.write(1, b"onednn_verbose,v1,info,oneDNN v3.7.3 (commit N/A)\\n")
 beat.ready()
 done, beats, how = 0, 0, sys.argv[1]
 while True:

@@ -233,5 +233,4 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "thread_pools": THREAD_POOLS,
     "memory_use": MEMORY_USE,
     "not_compared": NOT_COMPARED,
-    **PRIMITIVE_TABLES,
-}
+} | PRIMITIVE_TABLES
