@@ -23,13 +23,14 @@ from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
 from castmates.report.study_table import records as records
+from castmates.report.study_text import text_of_study
 from castmates.results import block_tables
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns import operations, variants
+from castmates.results.columns import operations, primitives, variants
 from castmates.results.columns import study as of_study
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
@@ -144,6 +145,10 @@ class Results:
     input_stages: StudyTable = StudyTable("input_stages", operations.INPUT_STAGES, later=True)
     """What each stage of an input pipeline does for a step; below, what operations have a GPU run."""
     kernels: StudyTable = StudyTable("kernels", operations.KERNELS, later=True)
+    primitive_summary: StudyTable = StudyTable("primitive_summary", primitives.PRIMITIVE_SUMMARY, later=True)
+    """What oneDNN executes in a step; below the instructions that are used, and what operations reach of the roofs."""
+    isa_use: StudyTable = StudyTable("isa_use", primitives.ISA_USE, later=True)
+    roofline: StudyTable = StudyTable("roofline", primitives.ROOFLINE, later=True)
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
@@ -353,7 +358,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
             f"{Tables(here, study_file).make}."
         )
     plan = analysed(read_plan(here.plan_file), here) if here.plan_file.exists() else NO_PLAN
-    text = _text(study_file) if study_file else ""
+    text = text_of_study(study_file) if study_file else ""
     return Results(
         name=plan.study or here.path.resolve().name,
         machine=MachineFacts.model_validate(read_json(here.machine_file)),
@@ -378,10 +383,3 @@ def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
     if plan is NO_PLAN:
         return folder.record_files()
     return sorted(file for file in map(folder.record_file, plan.blocks) if file.is_file())
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CastmatesError(f"{file}: the study file cannot be read: {problem}.") from None

@@ -35,6 +35,7 @@ LATER_IN_PLANS = (
     "variants",
 )
 LATER_IN_DESIGNS = ("decided", "adaptive", "profiling")
+LATER_IN_PROFILING = ("primitives", "ranges")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -205,11 +206,12 @@ class Profiling(Frozen):
     scenes: tuple[SceneKind, ...]  # kinds of scenes
     keep: int  # bytes of traces that are kept
     ranges: int = 0  # rows at most that the lead's annotations have; 0 for none
+    primitives: bool = False  # oneDNN logs what it executes
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: launches from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "ranges" or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PROFILING or value}
 
 
 class Design(Frozen):

@@ -8,7 +8,7 @@ import pytest
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
-from tests.unit import operations_maker, topdown_maker
+from tests.unit import operations_maker, primitives_maker, topdown_maker
 from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_distances as distances
@@ -68,6 +68,7 @@ MADE = {
     "system_mixes": lambda _, blocks: mixes.results(blocks),
     "services": lambda _, blocks: services.results(blocks),
     **dict.fromkeys(("operations", "waterfall"), operations_maker.results),
+    "roofline": primitives_maker.results,
     "predicted_losses": lambda _, blocks: prediction.results(blocks),
     "variants": variants.results,
 }

@@ -39,6 +39,7 @@ Need = Literal[
     "prediction",
     "traces",
     "variants",
+    "primitives",
 ]
 
 
@@ -89,6 +90,7 @@ FIGURES = {
         Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
         Figure("operations", "Which operations lose", "operations", needs="traces"),
         Figure("waterfall", "Where the loss of a step comes from", "operations", needs="traces"),
+        Figure("roofline", "What operations reach of what is attainable", "operations", needs="primitives"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
@@ -137,6 +139,7 @@ def figure_names(
         "services": services,
         "profile": programs is not None and bool(programs.counters.profile),
         "traces": programs is not None and programs.profile is not None,
+        "primitives": programs is not None and programs.profile is not None and programs.profile.primitives,
     }
     return [name for name, row in all_figures().items() if there[row.needs]]
 

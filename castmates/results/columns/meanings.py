@@ -19,6 +19,7 @@ from castmates.results.columns import (
     partitions,
     placing,
     prediction,
+    primitives,
     ranges,
     services,
     study,
@@ -37,6 +38,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(placing.PLACING_TABLES, placing),
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
+    **dict.fromkeys(("primitives", *primitives.PRIMITIVE_TABLES), primitives),
     **dict.fromkeys(block.BLOCK_TABLES, block),
     **dict.fromkeys(ranges.RANGE_TABLES, ranges),
 }
