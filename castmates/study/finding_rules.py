@@ -23,6 +23,7 @@ def _column(value: object) -> str:
 
 Column = Annotated[str, BeforeValidator(_column)]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+PLACE = re.compile(r"\{([^{}]*)\}")  # in a sentence or a command: what is put there
 About = Literal["lead", "mix", "study"]
 Take = Literal["any", "all", "sum", "count"]
 Shown = Literal["share", "percent", "ms", "mb", "times", "number"]
@@ -196,7 +197,7 @@ class Rule(Written):
         default="lead", description="whom a finding is about: a lead, a mix (a lead beside its antagonists), the study"
     )
     when: list[Condition] = Field(min_length=1, description="all of these hold, of the same lead or mix")
-    says: Text = Field(
+    sentence: Text = Field(
         description="the sentence, with {lead}, {beside}, {number} (and {number2} of the second condition), "
         "{threshold}, and columns of the row of the first condition"
     )

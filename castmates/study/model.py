@@ -18,6 +18,7 @@ from pydantic import (
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.counter_keys import CounterKeys
+from castmates.study.findings_key import RuleFiles
 from castmates.study.machine_keys import OneClass, refusal
 from castmates.study.mix_keys import ArrangedMix, Mitigated
 from castmates.study.mix_keys import MixRule as MixRule
@@ -337,6 +338,7 @@ class Study(Written):
         default=None,
         description="a grid of pairs of which a part is measured, and the rest predicted (docs/prediction.md)",
     )
+    findings: RuleFiles = ()
 
     @field_validator("attribution")
     @classmethod

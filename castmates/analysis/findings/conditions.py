@@ -13,7 +13,7 @@ import pandas as pd
 
 from castmates.analysis.findings.rows import LEAD, MIX, PLATFORM, chosen
 from castmates.analysis.statistics.intervals import Floats
-from castmates.study.finding_rules import Condition
+from castmates.study.finding_rules import Compared, Condition
 
 PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN = "proven", "seen", "suspected", "not shown", "not known"
 STATES = (PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN)  # a finding is as sure as its least sure condition
@@ -75,13 +75,23 @@ def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) ->
     if condition.take in ("sum", "count"):
         return _together(condition, rows)
     if rows.empty:
-        return nothing(condition, f"no row of {condition.table} is like that", NOT_SHOWN)
+        return nothing(condition, f"no such row of {condition.table} has {_asked(condition)}", NOT_SHOWN)
     return _strongest(condition, rows)
 
 
 def nothing(condition: Condition, why: str, state: str = NOT_KNOWN) -> Evidence:
     """No number to show, and why."""
     return Evidence(condition.table, {}, condition.number, NAN, NAN, NAN, *_threshold(condition), state, why)
+
+
+def _asked(condition: Condition) -> str:
+    """What `where` asks of a row, in words."""
+    return " and ".join(
+        f"{name} {f'above {cell.above:g}' if cell.above is not None else f'below {cell.below:g}'}"
+        if isinstance(cell, Compared)
+        else f"{name} {' or '.join(map(str, cell[:2]))}{' …' if len(cell) > 2 else ''}"
+        for name, cell in condition.where.items()
+    )
 
 
 def _threshold(condition: Condition) -> tuple[float, bool, str]:

@@ -1,15 +1,13 @@
 """Whether a rule fits the tables that there are: names of tables and columns, and the words of its sentence."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from castmates.results.columns.block import Columns
-from castmates.study.finding_rules import Condition, Rule
+from castmates.study.finding_rules import PLACE, Condition, Rule
 from castmates.study.reading import did_you_mean
 
 NUMERIC = ("float64", "int64", "Int64", "bool")
 WORDS = ("study", "lead", "beside", "mix", "antagonists", "threshold")
-PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 def problem(rule: Rule, columns_of: Mapping[str, Columns]) -> tuple[str, str] | None:
@@ -26,14 +24,14 @@ def problem(rule: Rule, columns_of: Mapping[str, Columns]) -> tuple[str, str] | 
     numbers = ["number", *(f"number{place}" for place in range(2, len(rule.when) + 1))]
     known = None if first is None else [*WORDS, *numbers, *first]
     command = rule.trial.command if rule.trial else None
-    for key, text in (("says", rule.says), ("try.command", command or "")):
+    for key, text in (("sentence", rule.sentence), ("try.command", command or "")):
         for word in PLACE.findall(text):
             if known is not None and word not in known:
                 return key, f"has {{{word}}}, but the row has no such column{did_you_mean(word, known)}"
     return None
 
 
-def unknown_table(rule: Rule, tables: Mapping[str, Columns]) -> tuple[str, str] | None:
+def unknown_table(rule: Rule, tables: Collection[str]) -> tuple[str, str] | None:
     """The key of the first table that no version knows, and the remark on it."""
     for number, condition in enumerate(rule.when, start=1):
         if condition.table not in tables:
