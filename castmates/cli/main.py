@@ -34,6 +34,7 @@ from castmates.cli.show import show_result
 from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
+from castmates.cli.try_advice import try_advice
 from castmates.cli.workloads import workloads
 from castmates.errors import CastmatesError
 
@@ -66,6 +67,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             ("castmates predict study.yaml", "castmates predict study.yaml --lead chase --beside stream,gather"),
         ),
         ("findings", findings, ("castmates findings study.yaml", "castmates findings study.yaml --all")),
+        ("try", try_advice, ("castmates try study.yaml input-bound/dlrm-train",)),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
         ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
         ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),

@@ -22,7 +22,7 @@ from castmates.english import printable
 from castmates.files import cache_folder
 from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
-from castmates.results import bundle_names, confirming
+from castmates.results import bundle_names, confirming, trials
 from castmates.results.columns.block import RECORD
 from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES

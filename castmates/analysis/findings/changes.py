@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from castmates.study.finding_rules import Change, Compared, Trial
+from castmates.study.trying import option_of
 
 
 def change_for(trial: Trial, command: Sequence[str]) -> Change | None:
@@ -18,11 +19,3 @@ def fits(change: Change, command: Sequence[str]) -> bool:
         isinstance(cell, Compared) or option_of(command, name) in {str(word) for word in cell}
         for name, cell in change.unless.items()
     )
-
-
-def option_of(command: Sequence[str], name: str) -> str | None:
-    """What a command line has for `--name`: the word behind it; None where it is not there."""
-    words = list(command)
-    flag = f"--{name}"
-    at = words.index(flag) + 1 if flag in words else 0
-    return words[at] if 0 < at < len(words) else None

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from castmates.analysis.findings.changes import change_for
@@ -13,7 +13,9 @@ from castmates.english import counted, listed
 from castmates.report.findings import findings_of
 from castmates.report.results import Results
 from castmates.report.text.operations import operation_words
+from castmates.report.text.trials import sentences
 from castmates.report.text.words import interval, number, plain
+from castmates.report.trials import tried as trials
 from castmates.results.named import study_argument
 from castmates.study.class_names import without_class
 from castmates.study.finding_rules import PLACE
@@ -169,6 +171,8 @@ def context(results: Results) -> dict[str, Any]:
     """What the part of the page is made of."""
     every = findings_of(results)
     found = [in_words(results, each) for each in every if each.found]
+    known = {tried.trial.finding: tuple(sentences(tried)) for tried in trials(results.folder)}
+    found = [replace(each, tried=known.get(each.id, ())) for each in found]
     return {
         "found": found,
         "others": others(each for each in every if not each.found) if found else "",
