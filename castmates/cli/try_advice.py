@@ -86,10 +86,8 @@ def _chosen(found: "Sequence[Finding]", named: str) -> "Finding":
         raise CastmatesError(f"nothing is known of {named}: {why}.")
     from castmates.study.reading import did_you_mean
 
-    known = [each.id for each in found]
-    raise CastmatesError(
-        f"there is no finding '{named}'{did_you_mean(named, known)}; `castmates findings --all` lists all."
-    )
+    meant = did_you_mean(named, [each.id for each in found])
+    raise CastmatesError(f"there is no finding '{named}'{meant}; `castmates findings --all` lists what there is.")
 
 
 def _options(given: Sequence[str]) -> "dict[str, Word]":

@@ -15,7 +15,7 @@ from castmates.results.trials import WORKLOADS, TrialRecord, write_trial
 from castmates.study.class_names import without_class
 from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
 from castmates.study.finding_rules import Change, Trial, Word
-from castmates.study.model import Workload
+from castmates.study.model import Study, Workload
 from castmates.study.spec import Plan
 from castmates.study.study_text import study_text
 from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying

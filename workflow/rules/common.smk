@@ -134,6 +134,15 @@ def profile_files():
     return [str(FOLDER.profile(path) / PROFILE_RECORD) for path in TERMS.profiles]
 
 
+def own_rules():
+    """The study's own files of rules on findings, which the page follows; a job on another node needs none of them."""
+    if IS_JOB:
+        return []
+    from castmates.results.finding_rules import own_files
+
+    return list(map(str, own_files(SWEEP.project.study, SWEEP.project.study_file)))
+
+
 def operation_tables():
     """What is made of them; nothing where none is traced."""
     return rules.estimate_operations.output if TERMS.profiles else []
