@@ -13,6 +13,7 @@ from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.operations.groups import groups
 from castmates.analysis.operations.per_trace import OPERATION, TRACE, Traces
 from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.analysis.statistics.ratio_of_means import ratio_of_means
 from castmates.study.spec import UNMANAGED
 
 SAME = ["study", "company", "launch", "member", "platform", "repetition"]
@@ -29,7 +30,7 @@ def estimate_operation_effects(traces: Traces, margin: float, level: float) -> p
     every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
     if every.empty:
         return every
-    table = pd.concat([_logs(every), _differences(every)], axis=1).reset_index()
+    table = pd.concat([_logs(every), _differences(every), _shares_of_loss(every)], axis=1).reset_index()
     step = table["group"] == STEP
     table["p_holm"] = np.nan
     for own in (step, ~step):  # whole steps are adjusted apart
@@ -120,6 +121,16 @@ def _differences(pairs: pd.DataFrame) -> pd.DataFrame:
     return found[list(named)].rename(columns=named).join(per_launch.groupby(ROW).mean())
 
 
+def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
+    """What of the step's difference is each group's: both are means over the same launches."""
+    launch = [*ROW, "company", "launch"]
+    found = pairs.assign(above=pairs["ms"] - pairs["solo_ms"]).groupby(launch, as_index=False)["above"].mean()
+    step = found[found["group"] == STEP].drop(columns="group").rename(columns={"above": "below"})
+    both = found.merge(step, on=[name for name in launch if name != "group"])
+    named = {"ratio": "share_of_loss", "low": "share_of_loss_low", "high": "share_of_loss_high"}
+    return ratio_of_means(both, ROW).rename(columns=named)
+
+
 def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.rename(columns={"launch": "block", "repetition": "round"})
 
@@ -127,13 +138,12 @@ def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
 def _finished(table: pd.DataFrame) -> pd.DataFrame:
     """Back from logarithms, and what of a step, and of its loss, each group has."""
     key = [name for name in ROW if name != "group"]
-    step = table[table["group"] == STEP].set_index(key)[["solo_ms", "difference_ms", "verdict"]]
-    step.columns = pd.Index(["step_solo_ms", "step_difference_ms", "step_verdict"])
+    step = table[table["group"] == STEP].set_index(key)[["solo_ms", "verdict"]]
+    step.columns = pd.Index(["step_solo_ms", "step_verdict"])
     table = table.join(step, on=key)
     for name, log in {"": "log", "_low": "log_low", "_high": "log_high"}.items():
         table[f"ratio{name}"] = np.exp(table[log])
         table[f"degradation{name or '_pct'}"] = -100 * np.expm1(-table[log])
-    return table.assign(
-        share=table["solo_ms"] / table["step_solo_ms"],
-        share_of_loss=(table["difference_ms"] / table["step_difference_ms"]).where(table["step_verdict"] == "slower"),
-    )
+    for name in ("share_of_loss", "share_of_loss_low", "share_of_loss_high"):
+        table[name] = table[name].where(table["step_verdict"] == "slower")
+    return table.assign(share=table["solo_ms"] / table["step_solo_ms"])

@@ -67,8 +67,7 @@ def loss_words(results: Results) -> Iterator[str]:
         own = table[longer & _same(table, step) & (table["group"] != STEP)]
         own = own.sort_values("difference_ms", ascending=False).head(NAMED)
         parts = [
-            f"{number(row['difference_ms'], 2)} ms of it ({number(100 * row['share_of_loss'], 0)} %) in "
-            f"{operation_words(row['group'])}"
+            f"{number(row['difference_ms'], 2)} ms of it ({share_words(row)}) in {operation_words(row['group'])}"
             for row in records(own)
         ]
         yield (
@@ -76,6 +75,13 @@ def loss_words(results: Results) -> Iterator[str]:
             f"{interval(step['difference_low'], step['difference_high'], 2)} longer {beside_words(step)}: "
             f"{listed(parts) if parts else 'no operation is proven to be the one'}."
         )
+
+
+def share_words(row: Row) -> str:
+    """What of a step's loss an operation has, in per cent, with its interval where there is one."""
+    words = f"{number(100 * row['share_of_loss'], 0)} %"
+    low, high = row["share_of_loss_low"], row["share_of_loss_high"]
+    return words if math.isnan(low) else f"{words} {interval(100 * low, 100 * high, 0)}"
 
 
 def quality_words(results: Results) -> Iterator[str]:
@@ -152,6 +158,7 @@ def _effect(row: Row) -> Row:
         "difference": ""
         if math.isnan(row["difference_low"])
         else interval(row["difference_low"], row["difference_high"], 2),
+        "of_loss": "" if math.isnan(row["share_of_loss"]) else share_words(row),
         "whole": row["group"] == STEP,
     }
 

@@ -107,6 +107,8 @@ OPERATION_EFFECTS: Columns = {
     "share": "float64",  # of the step of the lead alone
     "share_of_loss": "float64",  # of the step's difference; NaN where the step is not proven to lose
     "platform": "str",
+    "share_of_loss_low": "float64",  # 95 % between launches, by Fieller; NaN where the difference in ms may be none
+    "share_of_loss_high": "float64",
 }
 
 _SCENE: Columns = {
