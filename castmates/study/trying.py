@@ -107,17 +107,17 @@ def mixes_of(plan: Plan, lead: str, mix: str) -> list[Mix]:
 
 def trying(study: Study, name: str, mixes: Sequence[Mix], leads: Sequence[str], blocks: int, title: str) -> Study:
     """The study that measures these leads beside the antagonists of these mixes."""
-    rules = [
-        ArrangedMix(
-            lead=lead,
-            antagonists=[without_class(_workload(member)) for member in mix.antagonists],
-            distance=[place] if (place := place_of(mix.name)) in DISTANCES else [],
-            share=CpuShare(cpus="lead") if overcommits(mix.name) else CpuShare(),
-        )
-        for mix in mixes
-        for lead in leads
-    ]
+    rules = [_beside(lead, mix) for mix in mixes for lead in leads]
     return _fresh(study, name, mixes, blocks, title).model_copy(update={"mixes": rules})
+
+
+def _beside(lead: str, mix: Mix) -> ArrangedMix:
+    """This lead in place of the mix's own."""
+    place = next(([each] for each in DISTANCES if each == place_of(mix.name)), None)
+    where: dict[str, object] = {"distance": place} if place else {}
+    where |= {"share": CpuShare(cpus="lead")} if overcommits(mix.name) else {}
+    others = [without_class(_workload(member)) for member in mix.antagonists]
+    return ArrangedMix.model_validate({"lead": lead, "antagonists": others, **where})
 
 
 def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], blocks: int, title: str) -> Study:

@@ -1,16 +1,11 @@
 """Findings: what rules find in tables, how sure they are, whose rules hold, and rules that cannot be."""
 
-import json
 import math
-from pathlib import Path
 
-import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, SUSPECTED
 from castmates.analysis.findings.findings import findings
-from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.results.columns.study import frame
 from castmates.results.finding_rules import contract, rules_of
@@ -29,8 +24,8 @@ LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "ver
 
 
 def loses(group, share):
-    return LOSING | {"group": group, "share_of_loss": share, "difference_ms": 10 * share,
-                     "difference_low": 9 * share, "difference_high": 11 * share}  # fmt: skip
+    return LOSING | {"group": group, "share_of_loss": share, "share_of_loss_low": 0.9 * share,
+                     "share_of_loss_high": 1.1 * share}  # fmt: skip
 
 
 def waits(scene, share):
@@ -168,16 +163,19 @@ def test_the_interval_decides_and_never_the_point(share, low, high, state):
 
 
 def test_an_interval_in_another_unit_is_scaled():
-    rule = rules_of(None, None, ())["one-operation"]
-    (found,) = findings({"x": rule}, made({"operation_effects": [loses("a/MatMul:MatMul", 0.6)]}))
-    evidence = found.evidence[0]
-    assert (evidence.value, evidence.low, evidence.high) == pytest.approx((0.6, 0.54, 0.66))
+    rule = rules_of(None, None, ())["small-operations"]
+    (found,) = findings({"x": rule}, made({"operation_types": [taken("runtime", 0.3)]}))
+    evidence = found.evidence[0]  # of 2.4 [2.37, 2.43] ms
+    assert (evidence.value, evidence.low, evidence.high) == pytest.approx((0.3, 0.29625, 0.30375))
 
 
 def test_each_lead_and_each_platform_is_judged_by_its_own_rows():
     rows = [waits(ALONE, 0.3), waits(ALONE | {"member": "fast@0"}, 0.01), waits(ALONE | {"platform": "emulated"}, 0.02)]
     rules = {"input-bound": rules_of(None, None, ())["input-bound"]}
-    found = {(each.subject.lead, each.subject.platform): each.state for each in findings(rules, made({"input_pipeline": rows}))}
+    found = {
+        (each.subject.lead, each.subject.platform): each.state
+        for each in findings(rules, made({"input_pipeline": rows}))
+    }
     assert found == {("job", "measured"): PROVEN, ("fast", "measured"): NOT_SHOWN, ("job", "emulated"): NOT_SHOWN}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.statistics.intervals import BLOCK, holm
 from castmates.analysis.statistics.welch import welch
@@ -26,6 +27,7 @@ def gains(
 
     `work` is how many times the work of a step that the changed lead does in one of its own.
     """
+    windows = windows.reset_index(drop=True)  # of several blocks, each with its own
     own, other = (_launches(windows, name, beside) for name in (lead, changed))
     shared = own.index.intersection(other.index)
     if shared.empty:
@@ -56,7 +58,7 @@ def gains(
 
 def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd.DataFrame:
     """Of each scene: mean and variance over launches of the logarithm of the rate, and how many launches there are."""
-    is_lead = windows["member"].str.rpartition("@")[0] == name
+    is_lead = workloads_of(windows["member"]) == name
     scenes = windows["kind"].map({"solo": ""}).astype("object")
     scenes = scenes.where(windows["kind"] != "corun", windows["mix"].map(dict(beside)))
     kept = windows[windows["valid"] & is_lead & (windows["rate"] > 0) & scenes.notna()]

@@ -11,7 +11,18 @@ from types import ModuleType
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.results.columns import block, mixes, nodes, operations, partitions, placing, prediction, services, study
+from castmates.results.columns import (
+    block,
+    findings,
+    mixes,
+    nodes,
+    operations,
+    partitions,
+    placing,
+    prediction,
+    services,
+    study,
+)
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
     **dict.fromkeys(partitions.PARTITION_TABLES, partitions),
@@ -25,6 +36,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
     **dict.fromkeys(block.BLOCK_TABLES, block),
+    **dict.fromkeys(findings.TRIAL_TABLES, findings),
 }
 # What is the same in all tables, and so stands beside none of them.
 EVERYWHERE = {
