@@ -1,5 +1,6 @@
 """The command `castmates findings`: what is worth knowing of a study, and what to try."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,8 +41,8 @@ def findings(
         where.print("Nothing is found.", markup=False)
     rest = [each for each in found if not each.found and not (everything and each.suspected)]
     if everything:
-        for one in rest:
-            where.print(f"{one.id}: {_why(one)}", markup=False, soft_wrap=True, highlight=False)
+        for line in _rest(rest):
+            where.print(line, markup=False, soft_wrap=True, highlight=False)
     elif rest:
         where.print(f"{others(rest)}; --all lists them.", markup=False, soft_wrap=True, highlight=False)
 
@@ -56,6 +57,17 @@ def _show(each: "InWords") -> None:
     for line in filter(None, lines):
         where.print(f"  {line}", markup=False, soft_wrap=True, highlight=False)
     where.print("", markup=False)
+
+
+def _rest(rest: "Sequence[Finding]") -> Iterator[str]:
+    """A line for each rule and state: of several leads or mixes the one that comes nearest, or the first."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for one in rest:
+        alike.setdefault((one.name, one.state), []).append(one)
+    for (name, _), ones in alike.items():
+        more = f", and of {len(ones) - 1} more" if len(ones) > 1 else ""
+        who = ones[0].id.removeprefix(name).lstrip("/")
+        yield f"{name}{f' ({who}{more})' if who else ''}: {_why(ones[0])}"
 
 
 def _why(finding: "Finding") -> str:

@@ -1,21 +1,33 @@
 """Findings: what rules find in tables, how sure they are, whose rules hold, and rules that cannot be."""
 
+import json
 import math
+from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
 from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, SUSPECTED
 from castmates.analysis.findings.findings import findings
+from castmates.cli.main import app
 from castmates.errors import CastmatesError
+from castmates.report.answer.answer import answer
+from castmates.report.answer.lines import answer_lines
+from castmates.report.figures.index import FIGURES
+from castmates.report.page.page import page
+from castmates.report.results import read_results
 from castmates.results.columns.study import frame
 from castmates.results.finding_rules import contract, rules_of
+from castmates.results.tables import write_table
 from castmates.study.finding_rules import FindingRules
 from castmates.study.model import Study
 from castmates.study.reading import read
+from tests.unit.results_maker import make
 
 NAN = math.nan
 ISA_USE = {"member": "str", "kind": "str", "platform": "str", "extension": "str", "eligible_share": "float64",
            "used_share": "float64", "on_machine": "bool"}  # fmt: skip
+RULES = rules_of(None, None, ())
 COLUMNS = {"isa_use": ISA_USE} | contract()
 ALONE = {"kind": "solo", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
 BESIDE = ALONE | {"kind": "corun", "mix": "job+stream"}
@@ -81,8 +93,8 @@ SHIPPED = {
                                  "baseline_low": 0.05, "baseline_high": 0.2}]},
     ),
     "one-operation": (PROVEN, {"operation_effects": [loses("a/MatMul:MatMul", 0.6), loses("step", 1.0)]},
-                      {"operation_effects": [loses("a/MatMul:MatMul", 0.3), loses("step", 1.0), loses("all others", 0.7),
-                                             loses("small: matmul forward", 0.6)]}),
+                      {"operation_effects": [loses("a/MatMul:MatMul", 0.3), loses("step", 1.0),
+                                             loses("all others", 0.7), loses("small: matmul forward", 0.6)]}),
     "memory-bound-operations": (
         SEEN,
         {"operation_effects": [loses("embed*/Gather:ResourceGather", 0.3), loses("small: optimizer optimizer", 0.3)]},
@@ -116,8 +128,8 @@ SHIPPED = {
     ),
     "mitigation-pays": (
         PROVEN,
-        {"mitigations": [EFFECT | {"mitigation": "quota", "partition": "quota-50", "verdict": "faster", "cost_pct": 40.0,
-                                   "gain_pct": 9.0, "gain_low": 6.0, "gain_high": 12.0}]},
+        {"mitigations": [EFFECT | {"mitigation": "quota", "partition": "quota-50", "verdict": "faster",
+                                   "cost_pct": 40.0, "gain_pct": 9.0, "gain_low": 6.0, "gain_high": 12.0}]},
         {"mitigations": [EFFECT | {"mitigation": "unmanaged", "verdict": "faster", "gain_pct": 9.0, "gain_low": 6.0,
                                    "gain_high": 12.0}]},
     ),
@@ -135,12 +147,12 @@ def _empty(kind):
 
 
 def states(name, tables):
-    return [each.state for each in findings({name: rules_of(None, None, ())[name]}, made(tables))]
+    return [each.state for each in findings({name: RULES[name]}, made(tables))]
 
 
 def test_every_shipped_rule_has_an_example():
-    assert list(rules_of(None, None, ())) == list(SHIPPED)
-    unknown = {condition.table for rule in rules_of(None, None, ()).values() for condition in rule.when} - {*contract()}
+    assert list(RULES) == list(SHIPPED)
+    unknown = {condition.table for rule in RULES.values() for condition in rule.when} - {*contract()}
     assert unknown <= {"isa_use"}
 
 
@@ -163,7 +175,7 @@ def test_the_interval_decides_and_never_the_point(share, low, high, state):
 
 
 def test_an_interval_in_another_unit_is_scaled():
-    rule = rules_of(None, None, ())["small-operations"]
+    rule = RULES["small-operations"]
     (found,) = findings({"x": rule}, made({"operation_types": [taken("runtime", 0.3)]}))
     evidence = found.evidence[0]  # of 2.4 [2.37, 2.43] ms
     assert (evidence.value, evidence.low, evidence.high) == pytest.approx((0.3, 0.29625, 0.30375))
@@ -171,7 +183,7 @@ def test_an_interval_in_another_unit_is_scaled():
 
 def test_each_lead_and_each_platform_is_judged_by_its_own_rows():
     rows = [waits(ALONE, 0.3), waits(ALONE | {"member": "fast@0"}, 0.01), waits(ALONE | {"platform": "emulated"}, 0.02)]
-    rules = {"input-bound": rules_of(None, None, ())["input-bound"]}
+    rules = {"input-bound": RULES["input-bound"]}
     found = {
         (each.subject.lead, each.subject.platform): each.state
         for each in findings(rules, made({"input_pipeline": rows}))
@@ -201,22 +213,23 @@ def test_users_rules_replace_add_and_switch_off(tmp_path):
     assert rules["small-operations"].title == "Steps are slow"
 
 
+KEY = "'findings.slow-steps"
 BAD = {
-    "number: median_ms": ("number: medain_ms", "line 6: 'findings.slow-steps.when.1.number' names the column 'medain_ms', "
-                          "which the table 'iterations' does not have, did you mean 'median_ms'?"),
-    "number: median_ms,": ("number: scene,", "'findings.slow-steps.when.1.number' names the column 'scene', which holds words"),
-    "{kind: solo}": ("{kin: solo}", "'findings.slow-steps.when.1.rows.kin' names the column 'kin'"),
-    "table: iterations": ("table: iteration", "'findings.slow-steps.when.1.table' is 'iteration', but no study has such a "
-                          "table, did you mean 'iterations'?"),
-    "above: 5": ("above: five", "'findings.slow-steps.when.1.above' is 'five', but expected a valid number"),
+    "number: median_ms": ("number: medain_ms", f"line 6: {KEY}.when.1.number' names the column 'medain_ms', which the "
+                          "table 'iterations' does not have, did you mean 'median_ms'?"),
+    "number: median_ms,": ("number: scene,", f"{KEY}.when.1.number' names the column 'scene', which holds words"),
+    "{kind: solo}": ("{kin: solo}", f"{KEY}.when.1.rows.kin' names the column 'kin'"),
+    "table: iterations": ("table: iteration", f"{KEY}.when.1.table' is 'iteration', but no study has such a table, did "
+                          "you mean 'iterations'?"),
+    "above: 5": ("above: five", f"{KEY}.when.1.above' is 'five', but expected a valid number"),
     ", above: 5": ("", "expected one of 'above' and 'below'"),
-    "no_interval: it is a median, ": ("", "expected one of 'interval' (two columns) and 'no_interval' (why there is none)"),
-    "{number}": ("{numbr}", "'findings.slow-steps.sentence' has {numbr}, but the row has no such column, did you mean 'number'?"),
-    "    advice: Hurry.\n": ("", "the key 'findings.slow-steps.advice' is missing"),
+    "no_interval: it is a median, ": ("", "expected one of 'interval' (two columns) and 'no_interval' (why"),
+    "{number}": ("{numbr}", f"{KEY}.sentence' has {{numbr}}, but the row has no such column, did you mean 'number'?"),
+    "    advice: Hurry.\n": ("", f"the key {KEY}.advice' is missing"),
     "advice: Hurry.": ("advice: Hurry.\n    try: {mitigate: [quota], shows: x}", "'about: mix' beside 'try.mitigate'"),
-    "because: Because.": ("why: x", "unknown key 'findings.slow-steps.why'"),
-    "  slow-steps:": ("  unheard-of: null\n  slow-steps:", "'findings.unheard-of' is null, which switches a rule off, but "
-                      "no earlier file has it"),
+    "because: Because.": ("why: x", f"unknown key {KEY}.why'"),
+    "  slow-steps:": ("  unheard-of: null\n  slow-steps:", "'findings.unheard-of' is null, which switches a rule off, "
+                      "but no earlier file has it"),
 }  # fmt: skip
 
 
@@ -240,5 +253,58 @@ def test_a_rule_is_data_and_runs_nothing():
 
 
 def test_a_missing_file_of_rules_is_a_sentence(tmp_path):
-    with pytest.raises(CastmatesError, match="absent.yaml: this file of rules cannot be read"):
+    with pytest.raises(CastmatesError, match=r"absent\.yaml: this file of rules cannot be read"):
         rules_of(Study(name="s", findings=[str(tmp_path / "absent.yaml")]), None, ())
+
+
+@pytest.fixture
+def waiting(tmp_path):
+    """A study whose lead waits for its input; its tables on the disk."""
+    folder = make(tmp_path / "results" / "made", leads=["job"], blocks=3, rounds=1)
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"profiles": plan["blocks"][:1]}))
+    for name, rows in {"input_pipeline": [waits(ALONE, 0.3)], "thread_pools": [pool(4, 0.5)]}.items():
+        write_table(
+            frame([{"study": "made", "launches": 3} | row for row in rows], contract()[name]), folder / "tables" / name
+        )
+    return folder
+
+
+def test_the_page_and_the_answer_show_what_is_proven_first(waiting):
+    results = read_results(waiting)
+    text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+    assert '<section id="to-try"' in text
+    assert '<a href="#to-try">What to try</a>' in text
+    assert text.index("Steps wait for their input") < text.index("More threads than CPUs")
+    assert "waiting_share is 30.0" in text
+    (line,) = [line for line in answer_lines(answer(results), 1000) if line.startswith("Steps wait")]
+    assert line.startswith(
+        "Steps wait for their input: job alone waits for its input for 30.0 % [28.0, 32.0] of a step"
+    )
+
+
+def test_what_is_seen_without_an_interval_is_not_in_the_answer(waiting):
+    results = replace(
+        read_results(waiting), input_pipeline=made({"input_pipeline": [waits(ALONE, 0.11)]})("input_pipeline")
+    )
+    assert answer(results).to_try == ""
+    assert "More threads than CPUs" in page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+
+
+def test_a_study_without_findings_has_no_such_part(tmp_path):
+    results = read_results(make(tmp_path / "plain", blocks=3, rounds=1))
+    assert 'id="to-try"' not in page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+
+
+def test_the_command_shows_them_for_people_and_for_scripts(waiting):
+    shown = CliRunner().invoke(app, ["findings", str(waiting)])
+    assert shown.exit_code == 0, shown.output
+    assert "input-bound/job" in shown.output
+    assert "Why it matters: Nothing of the model works in that time." in shown.output
+    assert "not known" in CliRunner().invoke(app, ["findings", str(waiting), "--all"]).output
+    data = json.loads(CliRunner().invoke(app, ["findings", str(waiting), "--json"]).output)["findings"]
+    first = data[0]
+    assert (first["id"], first["state"]) == ("input-bound/job", PROVEN)
+    assert first["evidence"][0]["value"] == pytest.approx(0.3)
+    assert first["evidence"][0]["threshold"] == 0.1
+    assert {each["state"] for each in data if each["rule"] == "wide-vectors-unused"} == {NOT_KNOWN}
