@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 
 from castmates.cli.arguments import Cores, StudyFile
 from castmates.errors import CastmatesError
@@ -92,6 +91,8 @@ def _chosen(found: "Sequence[Finding]", named: str) -> "Finding":
 
 def _options(given: Sequence[str]) -> "dict[str, Word]":
     """`batch=64` -> {batch: 64}."""
+    import yaml
+
     options: dict[str, Word] = {}
     for each in given:
         name, equals, text = each.partition("=")
