@@ -21,6 +21,7 @@ from castmates.study.study_text import study_text
 from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying
 from castmates.workloads.usual_options import usual_options
 
+BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
 HEAD = "Written by `castmates try {study} {finding}`: fresh launches that try its advice."
 
 
@@ -70,7 +71,8 @@ def _change(trial: Trial, workload: Workload, lead: str, options: Mapping[str, W
         raise CastmatesError(f"no change of this rule fits the program of {lead}; choose one, as in --set batch=64.")
     if change is not None and not options:
         return change
-    return Change(options=dict(options), work=change.work if change else None)
+    work = (change.work if change else None) or next((name for name in options if name == BATCH), None)
+    return Change(options=dict(options), work=work)
 
 
 def _usual(workload: Workload) -> Mapping[str, Word]:

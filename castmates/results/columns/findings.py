@@ -18,7 +18,7 @@ GAINS: Columns = {
     "gain_low": "float64",  # 95 % between launches; NaN below three launches of either
     "gain_high": "float64",
     "blocks": "int64",  # launches of the lead as it is
-    "changed_blocks": "int64",
+    "changed_blocks": "int64",  # launches of the changed one
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the rows of the trial
     "verdict": "str",  # faster, slower, equivalent, unclear, too few blocks
