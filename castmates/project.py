@@ -20,6 +20,7 @@ from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
+from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
 from castmates.results.measured import measured_blocks
 from castmates.results.named import default_study
@@ -248,6 +249,7 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     workloads = _gathered(_catalogues(study, path), study, str(path))
     study, workloads = with_variants(study, workloads, str(path))
     catalogue.check_names(study, workloads, str(path))
+    check_own(study, path)
     mixes = made(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
     study = with_made(study, mixes)
     limit = line_of(text, str(path), ("recommend", "latency")) if study.recommend.latency else 0

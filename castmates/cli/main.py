@@ -13,6 +13,7 @@ from castmates.cli.compare import compare
 from castmates.cli.confirm import confirm
 from castmates.cli.doctor import doctor
 from castmates.cli.export import export
+from castmates.cli.findings import findings
 from castmates.cli.grant import grant
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
@@ -34,6 +35,7 @@ from castmates.cli.show import show_result
 from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
+from castmates.cli.try_advice import try_advice
 from castmates.cli.workloads import workloads
 from castmates.errors import CastmatesError
 
@@ -65,6 +67,8 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             predict,
             ("castmates predict study.yaml", "castmates predict study.yaml --lead chase --beside stream,gather"),
         ),
+        ("findings", findings, ("castmates findings study.yaml", "castmates findings study.yaml --all")),
+        ("try", try_advice, ("castmates try study.yaml input-bound/dlrm-train",)),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
         ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
         ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),

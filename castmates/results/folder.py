@@ -176,6 +176,14 @@ class StudyFolder:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"
 
+    def trial(self, name: str) -> Path:
+        """What `castmates try` wrote of the trial of this name; `results.trials` reads it."""
+        return self.path / "try" / self._named(name)
+
+    def trial_study_file(self, name: str) -> Path:
+        """The study of a trial; its workloads lie beside it."""
+        return self.trial(name) / "study.yaml"
+
     @property
     def replay(self) -> Path:
         """What `castmates replay` wrote, in the folder of a replay: its study, and how it compares."""

@@ -14,6 +14,7 @@ from pydantic import (
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.counter_keys import CounterKeys
+from castmates.study.findings_key import RuleFiles
 from castmates.study.machine_keys import OneClass, refusal
 from castmates.study.mix_keys import ArrangedMix, Mitigated
 from castmates.study.mix_keys import MixRule as MixRule
@@ -260,6 +261,7 @@ class Study(Written):
         description="by lead: further leads, the same program in other settings, each beside everything that the lead "
         "is beside (docs/variants.md)",
     )
+    findings: RuleFiles = ()
 
     @field_validator("attribution")
     @classmethod

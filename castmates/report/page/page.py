@@ -31,6 +31,7 @@ from castmates.report.text import (
     attribution,
     costs,
     design,
+    findings,
     health,
     latency,
     machine,
@@ -157,6 +158,7 @@ def _context(
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
     given_back = attribution.sentences(results)
     parts = _parts(list(texts), names, explained=bool(given_back))
+    found_here = findings.context(results)
     return {
         "results": results,
         "lang": "en-GB",
@@ -195,7 +197,7 @@ def _context(
         },
         "not_available": not_available(texts),
         "figure_parts": parts,
-        "contents": contents(parts, lacking=len(names) < len(texts)),
+        "contents": contents(parts, lacking=len(names) < len(texts), found=bool(found_here["found"])),
         "attribution": attribution.rows(results),
         "told_apart": attribution.same_for_all(results),
         "given_back": given_back,
@@ -223,6 +225,7 @@ def _context(
         "predicted": prediction.context(results),
         "operations": operations.context(results),
         "primitives": primitives.context(results),
+        "findings": found_here,
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},

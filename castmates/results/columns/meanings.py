@@ -13,6 +13,7 @@ from typing import NamedTuple
 from castmates.errors import CastmatesError
 from castmates.results.columns import (
     block,
+    findings,
     mixes,
     nodes,
     operations,
@@ -41,6 +42,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(("primitives", *primitives.PRIMITIVE_TABLES), primitives),
     **dict.fromkeys(block.BLOCK_TABLES, block),
     **dict.fromkeys(ranges.RANGE_TABLES, ranges),
+    **dict.fromkeys(findings.TRIAL_TABLES, findings),
 }
 # What is the same in all tables, and so stands beside none of them.
 EVERYWHERE = {

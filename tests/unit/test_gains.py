@@ -1,0 +1,70 @@
+"""What a trial shows: how much more work a changed lead does, alone and beside its neighbours."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.analysis.findings.gains import gains
+from tests.unit.printed_intervals import assert_told
+
+LEADS = {"job": 100.0, "job-changed": 40.0}
+LAUNCHES, ROUNDS = 5, 3
+
+
+def windows(gain_beside, dice, mixes=1, launches=LAUNCHES, between=0.03):
+    """Launches of a lead and of a changed one, which does 1.1 times the work alone, and so much beside neighbours."""
+    parts = []
+    for lead, rate in LEADS.items():
+        is_changed = lead != "job"
+        launch = dice.normal(0, between * (1 + is_changed), (mixes, launches, 1))  # a launch is as good alone as beside
+        for kind, gain, loss in (("solo", 1.1, 1.0), ("corun", gain_beside, 0.8)):
+            level = np.log(rate * loss * (gain if is_changed else 1.0))
+            log = level + launch + dice.normal(0, 0.01, (mixes, launches, ROUNDS))
+            at = np.indices(log.shape).reshape(3, -1)
+            mix = [f"{lead}+n{number}" for number in at[0]]
+            parts.append(pd.DataFrame({
+                "kind": kind, "mix": mix if kind == "corun" else "", "member": f"{lead}@0", "workload": lead,
+                "company": [f"{lead}-{number}" for number in at[0]], "block": at[1] + 1, "unit": "step",
+                "valid": True, "rate": np.exp(log.ravel()), "platform": "measured", "study": "trial",
+            }))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def beside(mixes=1):
+    return {f"{lead}+n{number}": f"n{number}" for lead in LEADS for number in range(mixes)}
+
+
+def test_the_gain_is_of_work_and_not_of_steps_and_a_loss_has_its_sign():
+    dice = np.random.default_rng(1)
+    table = gains(windows(0.7, dice, between=0.002), "job", "job-changed", 2.5, beside(), margin=0.02).set_index(
+        "beside"
+    )
+    assert list(table.index) == ["", "n0"]  # alone first
+    assert list(table["verdict"]) == ["faster", "slower"]
+    assert table["gain_pct"].tolist() == pytest.approx([10.0, -30.0], abs=1.0)
+    assert table["changed_rate"].iloc[0] == pytest.approx(44.0, abs=1.0)
+    assert (table["blocks"] == LAUNCHES).all()
+    assert table["rate"].iloc[0] == pytest.approx(100.0, abs=2.0)
+
+
+def test_what_does_not_count_is_left_out_and_two_launches_prove_nothing():
+    dice = np.random.default_rng(2)
+    two = windows(2.0, dice, launches=2)
+    rejected = two.assign(valid=False, rate=two["rate"] * 100, block=1)
+    placebo = two.assign(kind="placebo", rate=1e6)
+    table = gains(pd.concat([two, rejected, placebo]), "job", "job-changed", 2.5, beside(), margin=0.02)
+    assert list(table["verdict"]) == ["too few blocks"] * 2
+    assert table["gain_low"].isna().all()
+    assert (table["gain_pct"] > 0).all()
+    assert gains(two.iloc[:0], "job", "job-changed", 1.0, beside(), margin=0.02).empty
+
+
+def test_the_intervals_of_gains_hold_the_truth():
+    studies, shares = 2000, []
+    for launches in (3, LAUNCHES):
+        made = windows(1.2, np.random.default_rng(3), studies, launches)
+        table = gains(made, "job", "job-changed", 2.5, beside(studies), margin=0.02)
+        held = table[table["beside"] != ""]
+        assert len(held) == studies
+        shares.append(float(((held["gain_low"] <= 20.0) & (held["gain_high"] >= 20.0)).mean()))
+    assert_told("gains", "gain_low", *shares)
