@@ -20,8 +20,8 @@ def cost_windows(design: Design) -> int:
 
 
 def can_be_profiled(company: Company) -> bool:
-    """Whether the lead is a program that traces its steps when it is asked to."""
-    return any(word.startswith(JOBS) for word in company.lead.command)
+    """Whether the lead is a program that traces its steps when it is asked to, or is made to do so from outside."""
+    return bool(company.lead.attach) or any(word.startswith(JOBS) for word in company.lead.command)
 
 
 def profiled_scenes(block: Block) -> int:
