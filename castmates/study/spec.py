@@ -20,8 +20,18 @@ Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
-LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "requests", "frozen_between_steps",
-    "attach", "step_function")
+LATER = (
+    "inputs",
+    "inputs_key",
+    "step_line",
+    "ready_line",
+    "package",
+    "phases",
+    "requests",
+    "frozen_between_steps",
+    "attach",
+    "step_function",
+)
 LATER_IN_PLANS = (
     "mitigations",
     "left_out",
