@@ -80,10 +80,8 @@ def _say(line: str) -> None:
 def _print_operations(file: Path) -> None:
     from castmates.cli.screen import console
     from castmates.report.answer.operation_lines import operation_lines
-    from castmates.report.results import read_results
-    from castmates.results.find import find
+    from castmates.report.results import load
 
-    folder, where = find(file)
     screen = console()
-    for line in operation_lines(read_results(folder.path, where), screen.width):
+    for line in operation_lines(load(file), screen.width):
         screen.print(line, markup=False, soft_wrap=True, highlight=False)

@@ -105,7 +105,7 @@ def _wish(traced: Traced) -> Wish:
     if traced.environment:
         place = environments.build(traced.environment, shipped.environments(), cache_folder())
         prefix = environments.environment_of(place)
-    return Wish(traced.command, traced.step_function, traced.cpus, traced.variables, prefix)
+    return Wish(traced.command, script_of(traced.command), traced.step_function, traced.cpus, traced.variables, prefix)
 
 
 def _traces(study: Study, traced: Traced) -> bool:

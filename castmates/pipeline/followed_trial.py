@@ -38,6 +38,7 @@ class Wish:
     """A program, and how its steps are followed."""
 
     command: Sequence[str]
+    name: str  # for people
     step_function: str = ""
     cpus: int = 1
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class _Seen:
         while process.poll() is None and not self._enough():
             time.sleep(LOOK)
             if time.monotonic() - self._begun > news:
-                self._say(f"trying {self._wish.command[0]}: {self._progress()} ({news:.0f} s)")
+                self._say(f"trying {self._wish.name}: {self._progress()} ({news:.0f} s)")
                 news += NEWS
         self._ended = process.poll() is not None
 
@@ -132,16 +133,17 @@ class _Seen:
         if self._ended and process.returncode:
             errors.seek(0)
             return _status(self._wish.command, process.returncode, last_line(errors.read()), path)
+        instead = f"`castmates measure -- {program}` measures what any command loses."
         if not facts:
             return (
                 f"{program}: no Python program is seen to begin, and only programs that train by TensorFlow can be "
-                f"traced (not with python -I, -E or -S); `castmates measure -- {program}` measures what any command loses."
+                f"traced (not with python -I, -E or -S); {instead}"
             )
         if "tensorflow" not in facts:
             how = "ended without importing" if self._ended else f"has not imported after {LONGEST:.0f} s"
             return (
-                f"{program} {how} TensorFlow (Python {facts['python']}), and only programs that train by TensorFlow can "
-                f"be traced so far; `castmates measure -- {program}` measures what any command loses."
+                f"{program} {how} TensorFlow (Python {facts['python']}), and only programs that train by TensorFlow "
+                f"can be traced so far; {instead}"
             )
         if self._reader.head > 1:
             return f"{program} trains by another framework than TensorFlow, which cannot be traced so far."

@@ -24,5 +24,5 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
         many = counted(len(plan.profiles), "launch")
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
     if cannot := cannot_be_profiled(study, plan):
-        parts.append(f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can (docs/operations.md).")
+        parts.append(f"{listed(cannot)} cannot be traced (docs/operations.md).")
     return " ".join(parts)

@@ -9,8 +9,9 @@ import pandas as pd
 from castmates.analysis.operations.effects import STEP
 from castmates.english import number
 from castmates.report.results import Results, records
-from castmates.report.text.operations import beside_words, operation_words, quality_words
+from castmates.report.text.operations import beside_words, operation_words, trouble_words
 from castmates.report.text.words import interval, plain
+from castmates.study.profile_keys import FEWEST_FOR_INTERVALS
 from castmates.study.spec import UNMANAGED
 
 SHOWN = 8  # operations of a step, and of a loss
@@ -25,7 +26,7 @@ def operation_lines(results: Results, width: int = WIDTH) -> Iterator[str]:
         yield "Nothing was traced."
     for member, rows in results.iterations.groupby("member", sort=False):
         yield from _of_lead(results, str(member), rows)
-    for sentence in quality_words(results):
+    for sentence in trouble_words(results):
         yield ""
         yield from textwrap.wrap(sentence, width)
 
@@ -65,7 +66,7 @@ def _nameless(row: Any) -> str:  # noqa: ANN401
 def _losses(own: pd.DataFrame) -> Iterator[str]:
     whole, groups = own[own["group"] == STEP], own[own["group"] != STEP]
     for row in records(whole):
-        yield f"{_sentence(beside_words(row))}, a step takes {_longer(row)}: {row['verdict']}."
+        yield f"{_sentence(beside_words(row))}, a step takes {_longer(row)}: {_verdict(row)}."
     slower = groups[groups["verdict"] == "slower"].sort_values("difference_ms", ascending=False)
     if slower.empty:
         yield "  No operation is proven to lose."
@@ -77,6 +78,13 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
         yield f"  {loss}  {ms}  {operation_words(row['group'])}"
     if len(slower) > SHOWN:
         yield f"  … and {len(slower) - SHOWN} more operations that lose, in the report"
+
+
+def _verdict(row: Any) -> str:  # noqa: ANN401
+    few = row["verdict"] == "too few blocks"
+    return (
+        f"an interval takes {FEWEST_FOR_INTERVALS} launches, and there are {row['launches']}" if few else row["verdict"]
+    )
 
 
 def _sentence(words: str) -> str:

@@ -99,6 +99,11 @@ def quality_words(results: Results) -> Iterator[str]:
             "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
             "or as outside of them."
         )
+    yield from trouble_words(results)
+
+
+def trouble_words(results: Results) -> Iterator[str]:
+    """What was not traced, not used or not compared, and why."""
     yield from analysed_profiles(results.plan, results.folder)[1]
     for (member, scene, reason), rows in results.not_compared.groupby(["member", "scene", "reason"]):
         yield (
@@ -106,7 +111,7 @@ def quality_words(results: Results) -> Iterator[str]:
             f"{reason}."
         )
     if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan)):
-        yield f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can."
+        yield f"{listed(cannot)} cannot be traced (docs/operations.md)."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
         yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
