@@ -71,6 +71,7 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "jaxjobs.__main__",
     "jaxjobs.job",
     "jaxjobs.models",
+    "attached.follow",
 ]
 
 
