@@ -47,8 +47,10 @@ def profile(
 ) -> None:
     """Trace a TensorFlow or Keras program that is not changed: which of its operations lose beside whom, and how much.
 
-    It runs until it has made some steps, then in launches of its own, alone and beside each neighbour; each is ended
-    in the middle of its training. The study that this writes into studies/ can be changed and swept like any other.
+    It is tried until it has made some steps, then launched several times, alone and beside each neighbour; each launch
+    ends it in the middle of its training. The study that this writes into studies/ can be changed and swept like any
+    other. The program starts without your environment variables; those that it needs go into the command, as in
+    `-- env TF_ENABLE_ONEDNN_OPTS=0 python train.py`.
     """
     from castmates.cli.show import print_result
     from castmates.pipeline import snakemake
