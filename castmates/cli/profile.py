@@ -47,10 +47,11 @@ def profile(
 ) -> None:
     """Trace a TensorFlow or Keras program that is not changed: which of its operations lose beside whom, and how much.
 
-    It is tried until it has made some steps, then launched several times, alone and beside each neighbour; each launch
-    ends it in the middle of its training. The study that this writes into studies/ can be changed and swept like any
-    other. The program starts without your environment variables; those that it needs go into the command, as in
-    `-- env TF_ENABLE_ONEDNN_OPTS=0 python train.py`.
+    It runs until it has made some steps, then in several launches, which end it in the middle of its training.
+
+    The study that this writes into studies/ can be changed, planned and swept like any other.
+
+    Of your environment variables, those that it needs go into the command: -- env NAME=VALUE python train.py
     """
     from castmates.cli.show import print_result
     from castmates.pipeline import snakemake
@@ -69,21 +70,26 @@ def profile(
     study = load(file, blocks).study
     tables = [str(StudyFolder.of(study.name).tables / "operation_effects.csv")] if no_blocks else []
     snakemake.sweep(file, cores, _say, blocks, tables, shows_result=False)
-    _print_operations(file)
+    traced_it = _print_operations(file)
     if not no_blocks:
+        typer.echo("")
         print_result(file)
     typer.echo(f"\nNext  castmates {'sweep' if no_blocks else 'open'} {file}")
+    if not traced_it:
+        raise typer.Exit(1)
 
 
 def _say(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _print_operations(file: Path) -> None:
+def _print_operations(file: Path) -> bool:
+    """Print what was traced; whether anything was."""
     from castmates.cli.screen import console
     from castmates.report.answer.operation_lines import operation_lines
     from castmates.report.results import load
 
-    screen = console()
-    for line in operation_lines(load(file), screen.width):
+    screen, results = console(), load(file)
+    for line in operation_lines(results, screen.width):
         screen.print(line, markup=False, soft_wrap=True, highlight=False)
+    return not results.iterations.empty

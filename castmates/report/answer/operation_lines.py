@@ -17,6 +17,11 @@ from castmates.study.spec import UNMANAGED
 SHOWN = 8  # operations of a step, and of a loss
 INTERVAL = 16  # letters
 WIDTH = 100
+SEEN = 0.2  # of a step: where operations have less, they are hidden
+COMPILED = (
+    "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
+    "doing so unless the program asks for it (docs/operations.md)."
+)
 
 
 def operation_lines(results: Results, width: int = WIDTH) -> Iterator[str]:
@@ -25,13 +30,13 @@ def operation_lines(results: Results, width: int = WIDTH) -> Iterator[str]:
     if results.iterations.empty:
         yield "Nothing was traced."
     for member, rows in results.iterations.groupby("member", sort=False):
-        yield from _of_lead(results, str(member), rows)
+        yield from _of_lead(results, str(member), rows, width)
     for sentence in trouble_words(results):
         yield ""
         yield from textwrap.wrap(sentence, width)
 
 
-def _of_lead(results: Results, member: str, iterations: pd.DataFrame) -> Iterator[str]:
+def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int) -> Iterator[str]:
     alone = iterations[(iterations["kind"] == "solo") & (iterations["partition"] == UNMANAGED)]
     for row in records(alone):
         yield (
@@ -40,16 +45,23 @@ def _of_lead(results: Results, member: str, iterations: pd.DataFrame) -> Iterato
         )
         yield ""
         yield "  of a step, alone          operation"
-        yield from _summary(results.operation_summary, row)
+        own = _of_scene(results.operation_summary, row)
+        yield from _summary(own)
+        if own.loc[own["operation"] != "", "share"].sum() < SEEN:
+            yield ""
+            yield from textwrap.wrap(COMPILED, width)
     effects = results.operation_effects[results.operation_effects["member"] == member]
     for _, own in effects.groupby(["mix", "partition"], sort=False):
         yield ""
         yield from _losses(own)
 
 
-def _summary(table: pd.DataFrame, scene: Any) -> Iterator[str]:  # noqa: ANN401
+def _of_scene(table: pd.DataFrame, scene: Any) -> pd.DataFrame:  # noqa: ANN401
     own = table[(table["scene"] == scene["scene"]) & (table["member"] == scene["member"])]
-    own = own[own["partition"] == scene["partition"]].sort_values("shared_ms", ascending=False)
+    return pd.DataFrame(own[own["partition"] == scene["partition"]]).sort_values("shared_ms", ascending=False)
+
+
+def _summary(own: pd.DataFrame) -> Iterator[str]:
     for row in records(own.head(SHOWN)):
         name = operation_words(f"{row['operation']}:{row['type']}") if row["operation"] else _nameless(row)
         yield f"  {number(100 * row['share'], 0):>4} %  {number(row['shared_ms'], 3):>9} ms       {name}"
