@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ LOOPS = 60.0  # … a training step would have come beside functions that are ca
 LONGEST = 600.0  # … or a first step at all
 NEWS = 15.0  # seconds between two lines of progress
 LOOK = 0.1
+SHOWN = 200  # letters of a command
 MANY_CALLS = 30  # of a function of TensorFlow that may be the step
 
 
@@ -127,7 +129,7 @@ class _Seen:
 
     def failure(self, process: "subprocess.Popen[bytes]", errors: IO[bytes], path: str) -> str:
         """Why nothing can be traced, in a sentence; "" where it can."""
-        facts, program, wanted = self.facts, shlex.join(self._wish.command), self._wish.step_function
+        facts, program, wanted = self.facts, _shown(self._wish.command), self._wish.step_function
         if self._reader.head > 1 and facts.get("traceable"):
             return ""
         if self._ended and process.returncode:
@@ -164,6 +166,11 @@ class _Seen:
             f"{program} {how}, and no function of TensorFlow that is called again and again: put its step into a "
             "tf.function and name it by --step-function, or have it report its steps (docs/add-a-workload.md)."
         )
+
+
+def _shown(command: Sequence[str]) -> str:
+    """A command in a sentence: on one line, and not too long."""
+    return textwrap.shorten(shlex.join(command), SHOWN, placeholder=" …")
 
 
 def _candidates(facts: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from castmates.errors import CastmatesError
+from castmates.pipeline.followed_trial import Wish, try_steps
 from castmates.workloads import attaching, heartbeat
 from castmates.workloads.heartbeat import State
 from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page
@@ -166,3 +168,37 @@ def test_the_machine_s_own_sitecustomize_runs_too_and_nothing_happens_without_a_
     unheard = environment(there) | {heartbeat.VARIABLE: ""}
     done = subprocess.run([sys.executable, "-c", script], env=unheard, capture_output=True, text=True)
     assert done.stdout == f"{expected}False\n"
+
+
+LOOP = "import tensorflow as tf\n@tf.function\ndef train_step(): return 1\nfor _ in range(50): train_step()"
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["no-such-program"], r"no-such-program cannot be started: No such file or directory\."),
+        (["true"], r"true: no Python program is seen to begin, .*`castmates measure -- true` measures"),
+        ([sys.executable, "-c", "print()"], r"ended without importing TensorFlow \(Python 3\..*can be traced so far"),
+        ([sys.executable, "-c", "import torch_of_no_kind"], r"ended with status 1: it wrote \"ModuleNotFoundError"),
+        ([sys.executable, "-c", "import tensorflow"], r"ended after 0 training steps of Keras .* put its step into"),
+        ([sys.executable, "-c", LOOP], r"calls functions of TensorFlow: train_step \(50 times\)\. Name the one"),
+        (
+            [sys.executable, "-c", f"{LOOP.replace('50', '4')}\nimport keras\nkeras.Model().train_on_batch(1)"],
+            "after 1 tr",
+        ),
+    ],
+)
+def test_a_program_that_cannot_be_traced_is_one_sentence(there, command, sentence):
+    wish = Wish(command, "it", variables={"PYTHONPATH": str(there)})
+    with pytest.raises(CastmatesError, match=sentence) as caught:
+        try_steps(wish, there / "cache", lambda _: None)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_that_trains_is_tried_until_it_has_made_some_steps(there):
+    script = "import tensorflow, keras, time\nkeras.Model().fit(iter(lambda: time.sleep(0.002), 1))"
+    wish = Wish([sys.executable, "-c", script], "it", variables={"PYTHONPATH": str(there)})
+    found = try_steps(wish, there / "cache", lambda _: None)
+    assert found.seconds >= 0.002
+    assert found.bytes > 5_000_000
+    assert found.versions == {"python": sys.version.split()[0], "tensorflow": "2.fake", "keras": "3.fake"}
