@@ -25,7 +25,7 @@ def begin() -> None:
 
     def tensorflow_is_here(tf: ModuleType) -> None:
         status.note(tensorflow=str(getattr(tf, "__version__", "")))
-        atexit.register(_last_words, pulse, wanted)
+        atexit.register(_last_words, pulse, status, wanted)
         if wanted or status.wanted:
             functions.patch(tf, wanted, pulse, status)
 
@@ -46,9 +46,10 @@ def _safely(action: Callable[[ModuleType], None]) -> Callable[[ModuleType], None
     return safe
 
 
-def _last_words(pulse: Pulse, wanted: str) -> None:
+def _last_words(pulse: Pulse, status: Status, wanted: str) -> None:
     """A program that ends while it is measured has made all its steps: what to do about it."""
     if not pulse.own or (not pulse.steps and writer_of(os.environ[heartbeat.VARIABLE])):
         return  # a helper of the process whose steps are counted
+    status.note()
     what = f"calls of {wanted}" if wanted else "training steps of Keras"
     say(f"the program has ended after {pulse.steps} {what}; a launch needs one that goes on, as with more epochs.")
