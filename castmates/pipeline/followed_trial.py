@@ -132,9 +132,12 @@ class _Seen:
         facts, program, wanted = self.facts, _shown(self._wish.command), self._wish.step_function
         if self._reader.head > 1 and facts.get("traceable"):
             return ""
+        errors.seek(0)
+        words = errors.read()
         if self._ended and process.returncode:
-            errors.seek(0)
-            return _status(self._wish.command, process.returncode, last_line(errors.read()), path)
+            return _status(self._wish.command, process.returncode, last_line(words), path)
+        if ours := next((line for line in words.splitlines() if line.startswith(b"castmates: steps ")), b""):
+            return f"{program}: {ours.decode(errors='replace').removeprefix('castmates: ')}"
         instead = f"`castmates measure -- {program}` measures what any command loses."
         if not facts:
             return (
