@@ -43,7 +43,7 @@ from castmates.study.spec import Block, NodeClass, Plan, Prepared
 from castmates.study.variants import variants_of, with_variants
 from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
-from castmates.workloads import environments, inputs
+from castmates.workloads import attaching, environments, inputs
 from castmates.workloads.native import build as native
 
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
@@ -232,7 +232,8 @@ class Project:
         name = workload.environment
         key = self._keys[name] if name else None
         inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
-        content = environments.content(name, key, workload.words, workload.progress, inputs_key)
+        words = [*workload.words, attaching.MODULE] if workload.attach else workload.words
+        content = environments.content(name, key, words, workload.progress, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 

@@ -25,6 +25,7 @@ from castmates.cli.pilot import pilot
 from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.predict import predict
+from castmates.cli.profile import profile
 from castmates.cli.recommend import recommend
 from castmates.cli.replay import replay
 from castmates.cli.restore import restore
@@ -52,6 +53,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("plan", plan, ("castmates plan study.yaml", "castmates plan study.yaml --scenes")),
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
         ("measure", measure, ("castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",)),
+        ("profile", profile, ("castmates profile --beside stream,chase -- python train.py",)),
         ("pilot", pilot, ("castmates pilot study.yaml",)),
         ("grant", grant, ("sudo castmates grant", "sudo castmates grant --undo")),
     ),

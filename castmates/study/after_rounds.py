@@ -8,6 +8,7 @@ from castmates.study.spec import Block, Company, Design
 LONGEST_COST_WINDOW = 0.3  # seconds
 PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
 JOBS = "castmates.workloads.tfmodels"  # whose leads can be profiled
+LITE = ("--engine", "lite")  # words of a command: TensorFlow Lite has no such profiler
 PROFILED_KINDS = ("solo", "corun")  # of scenes
 
 
@@ -21,9 +22,10 @@ def cost_windows(design: Design) -> int:
 
 
 def can_be_profiled(company: Company) -> bool:
-    """Whether the lead is a program that traces its steps when it is asked to."""
+    """Whether the lead is a program that traces its steps when it is asked to, or is made to do so from outside."""
     command = company.lead.command
-    return any(word.startswith(JOBS) for word in command) and ("--engine", "lite") not in pairwise(command)
+    ours = any(word.startswith(JOBS) for word in command) and LITE not in pairwise(command)
+    return ours or bool(company.lead.attach)
 
 
 def profiled_scenes(block: Block) -> int:

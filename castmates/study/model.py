@@ -107,6 +107,16 @@ class Workload(Written):
         default_factory=list,
         description="words by which a study names all workloads that have them, such as kernels (mixes.random.from)",
     )
+    attach: Literal["tensorflow"] | None = Field(
+        default=None,
+        description="'tensorflow': a Python program that is not changed for Castmates; its training steps are followed "
+        "from outside, and traced where the study asks for that (docs/operations.md)",
+    )
+    step_function: str = Field(
+        default="",
+        description="with 'attach': the function of TensorFlow (tf.function) of which each call is a step; if left "
+        "out, a step is a call of Keras' train function",
+    )
 
     @field_validator("command")
     @classmethod

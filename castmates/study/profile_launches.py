@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
+from castmates.study.after_rounds import LITE
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
 from castmates.study.spec import Block, Company, Counting, Design, Plan, Profiling
@@ -26,7 +28,8 @@ TRACED = {
     "castmates.workloads.torchjobs": Traced(8),
     "castmates.workloads.jaxjobs": Traced(8),
 }
-WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can"
+FOLLOWED = Traced(120, leaves_out=True)  # a program of TensorFlow that is not ours
+WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can, and Python programs with 'attach: tensorflow'"
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
 # Launches under oneDNN's log are numbered from here on: those without it, 100 at most, keep their numbers and seeds.
 LOGGED_FROM = 101
@@ -51,8 +54,12 @@ def profile_launches(study: Study, companies: Iterable[Company], usual: Design) 
 
 
 def traced_by(company: Company) -> Traced | None:
-    """How the lead's steps are traced; None where it is no program that traces them when it is asked to."""
+    """How the lead's steps are traced; None where it neither traces them when it is asked to, nor is made to do so."""
+    if company.lead.attach:
+        return FOLLOWED
     words = company.lead.command
+    if LITE in pairwise(words):
+        return None
     return next((how for job, how in TRACED.items() if any(word.startswith(job) for word in words)), None)
 
 

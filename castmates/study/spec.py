@@ -20,7 +20,18 @@ Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
-LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "requests", "frozen_between_steps")
+LATER = (
+    "inputs",
+    "inputs_key",
+    "step_line",
+    "ready_line",
+    "package",
+    "phases",
+    "requests",
+    "frozen_between_steps",
+    "attach",
+    "step_function",
+)
 LATER_IN_PLANS = (
     "mitigations",
     "left_out",
@@ -74,6 +85,8 @@ class Member(Frozen):
     phases: bool = False  # it reports the phases of its steps
     requests: bool = False  # it is an open-loop service, and records its requests
     frozen_between_steps: bool = False  # it queues work on a device, and stands between two steps when it is asked to
+    attach: str = ""  # the framework whose steps are followed from outside
+    step_function: str = ""  # whose calls are these steps; Keras' train function where it is ""
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

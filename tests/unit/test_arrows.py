@@ -76,6 +76,7 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "phase_handle",
     "range_writer",
     "tfmodels.graph_ranges",
+    "attached.follow",
 ]
 
 

@@ -110,6 +110,11 @@ def quality_words(results: Results) -> Iterator[str]:
             "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
             "or as outside of them."
         )
+    yield from trouble_words(results)
+
+
+def trouble_words(results: Results) -> Iterator[str]:
+    """What was not traced, not used or not compared, and why."""
     yield from analysed_profiles(results.plan, results.folder)[1]
     for (member, scene, reason), rows in results.not_compared.groupby(["member", "scene", "reason"]):
         yield (

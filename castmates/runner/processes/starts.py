@@ -11,7 +11,7 @@ from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Start, clean_environment
 from castmates.study.patterns import posix
 from castmates.study.spec import Company, Member
-from castmates.workloads import environments, inputs
+from castmates.workloads import attaching, environments, inputs
 
 HELPER_READY_WITHIN = 20.0
 
@@ -67,12 +67,15 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         prefix = environments.environment_of(_built(member.environment, member.environment_key, cache))
     command, variables, ours = placeholders.filled(member, scratch, cache)
     keeper = _keeper(member, native)
+    environment = clean_environment(variables, member.cpus, scratch, ours | prefix)
+    if member.attach:
+        environment |= attaching.variables(environment, member.step_function, cache)
     return Start(
         name=member.name,
         cpus=member.cpus,
         nodes=member.nodes,
         command=[*keeper, *command],
-        environment=clean_environment(variables, member.cpus, scratch, ours | prefix),
+        environment=environment,
         ready_within=member.ready_within,
         kept=member.progress == "runs",
         kept_command=tuple(command) if keeper else (),
@@ -95,7 +98,10 @@ def _keeper(member: Member, native: Path) -> list[str]:
 
 
 def _awaited(member: Member) -> str:
-    """Return what makes a member ready, where that is a line of its output."""
+    """Return what makes a member ready, where it does not report that itself."""
+    if member.attach:
+        what = f"call of '{member.step_function}'" if member.step_function else "training step of Keras"
+        return f"no {what} was seen for long enough"
     if member.progress != "output":
         return ""
     key = "ready_line" if member.ready_line else "step_line"

@@ -181,6 +181,7 @@ def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]
         "environments": outcome.environments,
         "inputs": outcome.inputs,
         "versions": versions(),
+        "frameworks": next((taken.versions for taken in outcome.taken if taken.versions), {}),
         "members": {process.name: member_record(process) for process in outcome.cast},
     }
 

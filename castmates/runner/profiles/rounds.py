@@ -116,6 +116,7 @@ def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
         clocks = [(int(steady), int(real), int(bracket)) for steady, real, bracket in answer["clocks"]]
         intra, inter = map(int, answer["threads"])
         first, seconds = int(answer["first_step"]), float(answer["write_seconds"])
+        versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
         raise NoAnswer("its answer does not follow docs/operations.md") from None
     folder = traces / taken.scene.name / str(taken.repetition)
@@ -131,4 +132,5 @@ def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
         clocks=clocks,
         threads=(intra, inter),
         write_seconds=seconds,
+        versions=versions,
     )
