@@ -12,6 +12,7 @@ from castmates.cli.build_inputs import build_inputs
 from castmates.cli.compare import compare
 from castmates.cli.confirm import confirm
 from castmates.cli.doctor import doctor
+from castmates.cli.export import export
 from castmates.cli.grant import grant
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
@@ -67,6 +68,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
         ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
         ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),
+        (
+            "export",
+            export,
+            ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
+        ),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

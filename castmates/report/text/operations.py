@@ -55,6 +55,8 @@ def context(results: Results) -> dict[str, Any]:
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
         "iterations": [_iteration(row) for row in records(results.iterations)],
         "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "stages": [{**row, "who": scene_words(row)} for row in records(results.input_stages)],
+        "kernels": [{**row, "who": scene_words(row)} for row in records(_longest(results.kernels))],
         "memory": [{**row, "who": scene_words(row)} for row in records(_memory(results.memory_use))],
         "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
     }
@@ -70,8 +72,7 @@ def loss_words(results: Results) -> Iterator[str]:
         own = table[longer & _same(table, step) & (table["group"] != STEP)]
         own = own.sort_values("difference_ms", ascending=False).head(NAMED)
         parts = [
-            f"{number(row['difference_ms'], 2)} ms of it ({number(100 * row['share_of_loss'], 0)} %) in "
-            f"{operation_words(row['group'])}"
+            f"{number(row['difference_ms'], 2)} ms of it ({share_words(row)}) in {operation_words(row['group'])}"
             for row in records(own)
         ]
         yield (
@@ -79,6 +80,13 @@ def loss_words(results: Results) -> Iterator[str]:
             f"{interval(step['difference_low'], step['difference_high'], 2)} longer {beside_words(step)}: "
             f"{listed(parts) if parts else 'no operation is proven to be the one'}."
         )
+
+
+def share_words(row: Row) -> str:
+    """What of a step's loss an operation has, in per cent, with its interval where there is one."""
+    words = f"{number(100 * row['share_of_loss'], 0)} %"
+    low, high = row["share_of_loss_low"], row["share_of_loss_high"]
+    return words if math.isnan(low) else f"{words} {interval(100 * low, 100 * high, 0)}"
 
 
 def quality_words(results: Results) -> Iterator[str]:
@@ -161,6 +169,7 @@ def _effect(row: Row) -> Row:
         "difference": ""
         if math.isnan(row["difference_low"])
         else interval(row["difference_low"], row["difference_high"], 2),
+        "of_loss": "" if math.isnan(row["share_of_loss"]) else share_words(row),
         "whole": row["group"] == STEP,
     }
 
@@ -174,6 +183,11 @@ def _largest(table: pd.DataFrame) -> dict[str, Any]:
         "rows": [{**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows)],
         "more": len(alone) - len(rows),
     }
+
+
+def _longest(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The longest kernels of each scene."""
+    return kernels.groupby(["scene", "member", "platform", "device"], sort=False).head(LISTED)
 
 
 def _memory(table: pd.DataFrame) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.profiles.asking import LOOK, NoAnswer, answer_of, page_of, patience, usual_beats
+from castmates.runner.profiles.roofs import Roofs, measure
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.pace import Steps, first_settle
@@ -31,7 +32,7 @@ TRACES = "traces"  # the folder of a launch's traces
 UNREADABLE = (LookupError, TypeError, ValueError)
 
 
-def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say) -> None:
+def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs: Roofs | None = None) -> None:
     """Trace every scene of the kinds that are wanted, as often as is wanted; what fails is noted."""
     block, lead = outcome.block, outcome.block.company.lead.name
     shutil.rmtree(traces, ignore_errors=True)  # of a launch that was killed
@@ -40,6 +41,8 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say) -> No
     steps = warm_up(stage, block)
     how = traced_by(block.company)
     _first_steps(stage, lead, how.steps_before if how else 0)
+    if roofs is not None:
+        outcome.roofs = measure(stage, roofs)
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with page_of(stage, lead, say) as page:
         if page is None:
@@ -97,6 +100,7 @@ def _taken(
     try:
         before = usual_beats(stage, lead.name, wanted, seconds)
         answer = answer_of(stage, page, lead.name, wanted, seconds)
+        stage.read_beats()  # or what was annotated at the end of the traced steps would be forgotten with them
         after = usual_beats(stage, lead.name, wanted, seconds)
         return _understood(replace(taken, before=before, after=after), answer, traces)
     except (NoAnswer, PageError) as problem:
