@@ -39,6 +39,7 @@ from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
 from castmates.study.spec import Block, NodeClass, Plan, Prepared
+from castmates.study.variants import variants_of, with_variants
 from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
 from castmates.workloads import environments, inputs
@@ -84,7 +85,8 @@ class Project:
         """What the study consists of, measured blocks included."""
         plan, made = self._whole_plan(), self.made
         notes = (*made.notes, *plan.notes)
-        return plan.model_copy(update={"drawn": made.drawn, "sets": made.sets, "notes": notes})
+        changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
+        return plan.model_copy(update=changes)
 
     def _whole_plan(self) -> Plan:
         measured = list(measured_blocks(self.results))
@@ -244,6 +246,7 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     workloads = _gathered(_catalogues(study, path), study, str(path))
+    study, workloads = with_variants(study, workloads, str(path))
     catalogue.check_names(study, workloads, str(path))
     mixes = made(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
     study = with_made(study, mixes)

@@ -1,7 +1,7 @@
 """Reads what profile launches left."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.operations import LATER_PROFILE_TABLES, PROFILE_RECORD, PROFILE_TABLES
+from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
@@ -61,6 +62,16 @@ def missing_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
 def read_record(folder: StudyFolder, path: str) -> dict[str, Any]:
     """What a profile launch records of itself; nothing where it is not there."""
     return read_json(folder.profile(path) / PROFILE_RECORD)
+
+
+def is_under_log(record: Mapping[str, Any]) -> bool:
+    """Whether oneDNN logged its primitives in this launch: its times are compared with those of its like alone."""
+    return bool(record.get("primitives"))
+
+
+def read_primitives(place: Path) -> "pd.DataFrame":
+    """The primitives that a launch under oneDNN's log left."""
+    return _read(place / "primitives.parquet", list(PRIMITIVES))
 
 
 def profile_records(plan: Plan, folder: StudyFolder) -> list[dict[str, Any]]:

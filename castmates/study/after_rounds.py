@@ -1,6 +1,7 @@
 """What a block does after its rounds, known before anything runs: windows that show costs, and profiled steps."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from castmates.study.spec import Block, Company, Design
 
@@ -21,7 +22,8 @@ def cost_windows(design: Design) -> int:
 
 def can_be_profiled(company: Company) -> bool:
     """Whether the lead is a program that traces its steps when it is asked to."""
-    return any(word.startswith(JOBS) for word in company.lead.command)
+    command = company.lead.command
+    return any(word.startswith(JOBS) for word in command) and ("--engine", "lite") not in pairwise(command)
 
 
 def profiled_scenes(block: Block) -> int:

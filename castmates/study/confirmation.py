@@ -87,7 +87,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
-            **_without(study, "attribution", "place", "predict"),
+            **_without(study, "attribution", "place", "predict", "variants"),
         }
     )
 

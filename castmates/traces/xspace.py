@@ -99,6 +99,13 @@ class Plane:
         found = [_parsed(stat, self.data, each.content, each.end) for each in self._fields if each.number == STATS]
         return {self.stat_names.get(one.metadata_id, ""): _value(one, self.stat_names) for one in found}
 
+    def bytes_of_events(self, stat: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the names of events for which this statistic holds, and its bytes."""
+        for _, value in self._entries("EventEntry", EVENT_NAMES):
+            for one in value.stats:
+                if one.HasField("bytes_value") and self.stat_names.get(one.metadata_id) == stat:
+                    yield _decoded(value.name), one.bytes_value
+
     def lines(self) -> Iterator[Line]:
         """Yield its threads or streams."""
         for field in self._fields:

@@ -72,6 +72,10 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "jaxjobs.__main__",
     "jaxjobs.job",
     "jaxjobs.models",
+    "phase_layout",
+    "phase_handle",
+    "range_writer",
+    "tfmodels.graph_ranges",
 ]
 
 

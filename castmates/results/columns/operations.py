@@ -6,6 +6,7 @@ Add columns at the end, never rename or reorder.
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.primitives import PRIMITIVE_TABLES
 
 PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, written last
 
@@ -22,7 +23,7 @@ OPERATIONS: Columns = {
     "repetition": "int64",  # of the scene's trace in its launch, from 1
     "step": "int64",  # of the trace, from 0; -1 for a call that began before the first or between two
     "heartbeat": "Int64",  # that ends this step, counted from when the lead was ready; NA outside of steps
-    "operation": "str",  # with its scopes, without the functions around it; "" inside TensorFlow, between two
+    "operation": "str",  # with its scopes, without the functions around it; "" inside the framework, between two
     "type": "str",  # of the operation: MatMul; runtime between two
     "layer": "str",  # scope
     "layer_kind": "str",  # convolution, pooling, attention …
@@ -58,7 +59,7 @@ PROFILED_STEPS: Columns = {
     "platform": "str",
 }
 
-# profiles/<company>/<n>/memory.parquet: a row per piece of memory that TensorFlow gave out or took back.
+# profiles/<company>/<n>/memory.parquet: a row per piece of memory that an allocator gave out or took back.
 MEMORY: Columns = {
     "study": "str",
     "company": "str",
@@ -72,9 +73,9 @@ MEMORY: Columns = {
     "step": "int64",  # of the trace, from 0; -1 outside of steps
     "at_ns": "int64",  # CLOCK_MONOTONIC
     "change": "int64",  # bytes; negative where memory was given back
-    "in_use": "int64",  # bytes of its allocator, right after
-    "peak": "int64",  # the same at most, since the job's start
-    "allocator": "str",  # those that TensorFlow traces: on a CPU that of oneDNN
+    "in_use": "int64",  # bytes of its allocator, right after; PyTorch: since the trace began
+    "peak": "int64",  # the same at most, since the job's start; PyTorch: since the trace began
+    "allocator": "str",  # those that are traced: on a CPU oneDNN's (TensorFlow), all (PyTorch), none (JAX)
     "operation": "str",  # for which it was; "" where that is not known
     "platform": "str",
 }
@@ -161,6 +162,8 @@ OPERATION_EFFECTS: Columns = {
     "share": "float64",  # of the step of the lead alone
     "share_of_loss": "float64",  # of the step's difference; NaN where the step is not proven to lose
     "platform": "str",
+    "share_of_loss_low": "float64",  # 95 % between launches, by Fieller; NaN where the difference in ms may be none
+    "share_of_loss_high": "float64",
 }
 
 _SCENE: Columns = {
@@ -242,7 +245,7 @@ INPUT_PIPELINE: Columns = {
 # tables/thread_pools.csv: a row per scene and pool of threads.
 THREAD_POOLS: Columns = {
     **_SCENE,
-    "pool": "str",  # as TensorFlow names its threads
+    "pool": "str",  # as the framework names its threads
     "threads": "float64",  # that worked in a trace; mean over traces
     "busy_ms": "float64",  # in a step, all of its threads together
     "busy_share": "float64",  # of what they could have worked
@@ -272,7 +275,7 @@ MEMORY_USE: Columns = {
     "allocations": "float64",  # in a step
     "allocated_mb": "float64",  # in a step
     "in_use_mb": "float64",  # of the allocator, at most in a traced step
-    "peak_mb": "float64",  # of the allocator, at most since the job's start
+    "peak_mb": "float64",  # of the allocator, at most since the job's start; PyTorch: since the trace began
     "traces": "int64",
 }
 
@@ -321,4 +324,5 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "not_compared": NOT_COMPARED,
     "input_stages": INPUT_STAGES,
     "kernels": KERNELS,
+    **PRIMITIVE_TABLES,
 }

@@ -21,11 +21,16 @@ def starts(company: Company, scratch: Path, cache: Path, evictors: Sequence[Evic
 
     Last the evictors.
     """
-    native = _built(environments.NATIVE, company.native_key, cache) / "bin"
+    native = native_programs(company, cache)
     members = [member_start(member, native, scratch, cache) for member in company.members]
     cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
-    placebos = [_helper(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
+    placebos = [helper_start(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
     return [*members, *placebos, *(_evictor(each, native, scratch) for each in evictors)]
+
+
+def native_programs(company: Company, cache: Path) -> Path:
+    """Return the folder of our own programs."""
+    return _built(environments.NATIVE, company.native_key, cache) / "bin"
 
 
 def environments_used(company: Company, cache: Path) -> dict[str, object]:
@@ -99,11 +104,12 @@ def _awaited(member: Member) -> str:
 
 def _evictor(each: Evictor, native: Path, scratch: Path) -> Start:
     program, *options = each.command
-    start = _helper(each.name, each.cpu, [str(native / program), *options], scratch)
+    start = helper_start(each.name, each.cpu, [str(native / program), *options], scratch)
     return replace(start, nodes=(each.node,)) if each.bound and each.node is not None else start
 
 
-def _helper(name: str, cpu: int, command: list[str], scratch: Path) -> Start:
+def helper_start(name: str, cpu: int, command: list[str], scratch: Path) -> Start:
+    """Return how to start one of our own programs on a CPU."""
     return Start(
         name=name,
         cpus=(cpu,),
