@@ -130,7 +130,7 @@ def _calls(plane: Plane, line: Line, trace: Trace) -> list[_Call]:
     names = {number: name.name for number, name in plane.event_names.items() if _is_marked(name.name)}
     wanted = np.array(sorted(names), np.int64)
     start, rows = 1000 * (line.timestamp_ns - trace.first_ns), []
-    for events in line.events((NUMBER,)):
+    for events in line.events((NUMBER,), names):
         numbers = events.stats.get(NUMBER, {})
         for place in np.flatnonzero(np.isin(events.kinds, wanted)).tolist():
             begin = start + int(events.offset_ps[place])
