@@ -35,7 +35,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(placing.PLACING_TABLES, placing),
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
-    **dict.fromkeys(("primitives", *primitives.PRIMITIVE_TABLES), primitives),
+    **dict.fromkeys((*primitives.LOGGED_TABLES, *primitives.PRIMITIVE_TABLES), primitives),
     **dict.fromkeys(block.BLOCK_TABLES, block),
 }
 # What is the same in all tables, and so stands beside none of them.
