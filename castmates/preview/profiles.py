@@ -23,6 +23,15 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
         time = f", about {duration(seconds)} where steps are short" if left else ", all there"
         many = counted(len(plan.profiles), "launch")
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
+    if plan.profiles and study.profile.ranges:
+        parts.append(_ranges(study.profile.ranges, plan))
     if cannot := cannot_be_profiled(study, plan):
         parts.append(f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can (docs/operations.md).")
     return " ".join(parts)
+
+
+def _ranges(most: int, plan: Plan) -> str:
+    """A sentence on what leads annotate."""
+    if any(launch.company.lead.phases for launch in plan.profiles):
+        return f"Up to {most:,} annotations of each launch are kept and joined to operations."
+    return "'profile.ranges' keeps nothing: none of these leads has 'phases: true'."
