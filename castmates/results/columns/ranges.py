@@ -71,7 +71,7 @@ OPERATION_RANGES: Columns = {
     "member": "str",
     "repetition": "int64",
     "path": "str",  # of the range, with the phases that it lies in
-    "domain": "str",
+    "domain": "str",  # of the range; empty for the parts of a step
     "operation": "str",  # with its scopes
     "type": "str",
     "layer": "str",  # scope
