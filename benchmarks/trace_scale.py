@@ -118,7 +118,7 @@ def measured(file: Path) -> tuple[float, float]:
 def read(file: Path) -> None:
     """Read a trace, write its table, and print how long it took and how much memory."""
     begin = time.monotonic()
-    trace, _ = read_any(file)
+    trace = read_any(file).trace
     scene = Scene(name="solo", kind="solo", mix="", active=(), placebos=(), partition=UNMANAGED)
     common = dict.fromkeys(("study", "company", "scene", "kind", "mix", "partition", "member", "platform"), "x")
     aligned = tables.Aligned(trace, Taken(scene, 1), 0, 0, common | {"launch": 1, "repetition": 1})

@@ -115,7 +115,7 @@ def test_steps_are_traced_when_they_are_asked_for_and_lie_between_heartbeats(fra
         process.communicate()
     assert "error" not in answer
     (file,) = [file for pattern in FILES for file in (tmp_path / "traces" / "1").rglob(pattern)]
-    trace, _ = read(file)
+    trace = read(file).trace
     assert trace.steps == 2
     assert trace.works
     assert trace.calls.shared_ps.sum() > 0

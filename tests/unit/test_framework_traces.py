@@ -37,13 +37,18 @@ def places(trace) -> dict[tuple[str, str], tuple[int, str, str, str]]:
     }
 
 
+def both(file: Path):
+    found = read(file)
+    return found.trace, found.memory
+
+
 def adds_up(trace) -> bool:
     whole = (trace.step_end_ps - trace.step_begin_ps).sum()
     return trace.unattributed_ps >= 0 and trace.calls.shared_ps.sum() + trace.unattributed_ps == pytest.approx(whole)
 
 
 def test_a_recorded_trace_of_pytorch_has_modules_gradients_and_memory():
-    trace, memory = read(TORCH)
+    trace, memory = both(TORCH)
     found = places(trace)
     assert trace.steps == 2
     assert adds_up(trace)
@@ -66,7 +71,7 @@ def test_a_recorded_trace_of_pytorch_has_modules_gradients_and_memory():
 def test_a_recorded_trace_of_jax_has_scopes_gradients_and_what_lies_between(tmp_path):
     file = tmp_path / "jax.xplane.pb"
     file.write_bytes(gzip.decompress((RECORDED / "jax.xplane.pb.gz").read_bytes()))
-    trace, memory = read(file)
+    trace, memory = both(file)
     found = places(trace)
     assert trace.steps == 2
     assert adds_up(trace)
@@ -117,7 +122,7 @@ def test_any_trace_of_pytorch_is_divided_as_one_of_tensorflow_in_pieces_of_any_s
 ):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_events, "AT_ONCE", at_once)
-        trace, _ = read(written(tmp_path_factory.mktemp("trace"), torch_bytes(threads, indent)))
+        trace = read(written(tmp_path_factory.mktemp("trace"), torch_bytes(threads, indent))).trace
     named = {"python": [(*step, STEP) for step in STEPS]}
     named |= {str(n): [(begin, end, NAMES[name]) for begin, end, name in own] for n, own in enumerate(threads)}
     found = defaultdict(float)
@@ -138,7 +143,7 @@ def test_an_instruction_that_other_threads_finish_lasts_until_then(tmp_path):
     }
     file = tmp_path / "x.xplane.pb"
     file.write_bytes(jax_bytes(threads, programs, {}))
-    trace, _ = read(file)
+    trace = read(file).trace
     calls = {
         (trace.operations[operation].type, begin, end): (trace.threads[thread], own, parent, shared)
         for operation, thread, begin, end, own, parent, shared in zip(
@@ -163,7 +168,7 @@ def test_a_name_means_what_it_does_in_the_program_that_ran(tmp_path):
     threads = {"python": [(10, 50, STEP)], "a": [(12, 30, "while.1"), (12, 20, "fusion")], "b": [(25, 30, "fusion")]}
     file = tmp_path / "x.xplane.pb"
     file.write_bytes(jax_bytes(threads, programs, {"a": 1, "b": 2}))
-    assert places(read(file)[0]) == {
+    assert places(read(file).trace) == {
         ("a/mul (fusion)", "mul"): (1, "a", "elementwise", "forward"),
         ("b/exp (fusion)", "exp"): (1, "b", "elementwise", "forward"),
     }
