@@ -131,7 +131,7 @@ def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
 
 def _value(row: dict[str, Any]) -> str:
     """All of a cell in a line: who beside whom, loss, interval, verdict and launches."""
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == "too few blocks" and "within_low" in row  # traces have no interval within launches
     low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
     who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
     parts = [f"{number(row['degradation_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
