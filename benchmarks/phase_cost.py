@@ -1,4 +1,4 @@
-"""What one annotated phase costs in Python, against an empty loop taken in turns in the same run."""
+"""What one annotation costs, in Python and in C, against an empty loop taken in turns in the same run."""
 
 import argparse
 import json
@@ -8,11 +8,17 @@ from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
 
-from benchmarks.call_costs import CALLS, EMPTY, LAUNCHES, describe, in_turns, launched, time_calls, time_empty
+from benchmarks import verdicts
+from benchmarks.call_costs import CALLS, EMPTY, LAUNCHES, Costs, describe, in_turns, launched, time_calls, time_empty
 from benchmarks.common import Report, run, scratch
+from castmates import shipped
+from castmates.errors import CastmatesError
 from castmates.workloads import phase_file, phases
-from castmates.workloads.phase_file import VARIABLE, create
-from castmates.workloads.phases import mark, phase
+from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
+from castmates.workloads.phase_file import SECOND_VARIABLE, VARIABLE, create
+from castmates.workloads.phases import end, instant, mark, phase, start
+
+SUMMED, KEPT = "a phase", "a phase, ranges kept"
 
 
 def main() -> None:
@@ -26,8 +32,38 @@ def main() -> None:
         return
     report = Report("What a phase costs", "phase_cost")
     command = [sys.executable, "-m", "benchmarks.phase_cost", "--work"]
-    describe(report, {"Python": [launched([*command, str(number + 1)], {}) for number in range(LAUNCHES)]})
+    launches: dict[str, list[Costs]] = {"Python": [], "C": []}
+    with scratch(in_memory=True) as folder:
+        program = compiled(folder)
+        for number in range(LAUNCHES):
+            launches["Python"].append(launched([*command, str(number + 1)], {}))
+            launches["C"].append(in_c(program, folder / str(number), number + 1))
+    describe(report, launches)
+    for language, found in launches.items():
+        ratios = [one[KEPT] / one[SUMMED] for one in found]
+        report.found(
+            verdicts.ratio(f"{language}: a phase whose range is kept, of one that is summed", ratios, "launches")
+        )
     report.print()
+
+
+def compiled(folder: Path) -> Path:
+    """Compile the timing program."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise CastmatesError("There is no working C compiler: install one or set CC.")
+    flags = [*compile_flags(compiler), f"-I{shipped.include()}", "-pthread"]
+    compile_program(Path(__file__).with_suffix(".c"), folder / "phase_cost", compiler, flags)
+    return folder / "phase_cost"
+
+
+def in_c(program: Path, folder: Path, seed: int) -> Costs:
+    """The costs of one launch: of two processes, one right after the other, the second one with ranges kept."""
+    folder.mkdir()
+    summed, kept = file(folder, "summed", []), file(folder, "kept", [], version=2)
+    first = launched([str(program), str(seed)], {VARIABLE: str(summed), SECOND_VARIABLE: ""})
+    second = launched([str(program), str(seed)], {VARIABLE: "", SECOND_VARIABLE: str(kept)})
+    return dict(first) | {KEPT: second[SUMMED]}
 
 
 def ways(folder: Path) -> dict[str, Callable[[], float]]:
@@ -35,21 +71,27 @@ def ways(folder: Path) -> dict[str, Callable[[], float]]:
     return {
         EMPTY: time_empty,
         "nobody listens": lambda: listened(None, annotated),
-        "a phase": lambda: listened(file(folder, "plain", []), annotated),
+        SUMMED: lambda: listened(file(folder, "plain", []), annotated),
         "a mark": lambda: listened(file(folder, "mark", []), marked),
         "a phase and one counter": lambda: listened(file(folder, "counted", ["page-faults"]), annotated),
+        KEPT: lambda: listened(file(folder, "kept", [], version=2), annotated),
+        "a phase with a payload, kept": lambda: listened(file(folder, "payload", [], version=2), with_payload),
+        "a range by start and end": lambda: listened(file(folder, "range", [], version=2), ranged),
+        "an instant": lambda: listened(file(folder, "instant", [], version=2), lambda: instant("seen")),
     }
 
 
-def file(folder: Path, name: str, counters: list[str]) -> Path:
+def file(folder: Path, name: str, counters: list[str], version: int = 1) -> Path:
     """A phases file as a block makes it."""
-    create(folder / name, counters)
+    create(folder / name, counters, version=version)
     return folder / name
 
 
 def listened(listener: Path | None, calls: Callable[[], None]) -> float:
     """The ns of a call that is recorded, or not."""
-    os.environ[VARIABLE] = "" if listener is None else str(listener)
+    second = listener is not None and phase_file.Reader(listener).layout.version == 2
+    os.environ[SECOND_VARIABLE if second else VARIABLE] = "" if listener is None else str(listener)
+    os.environ[VARIABLE if second else SECOND_VARIABLE] = ""
     phases.reopen()
     for _ in repeat(None, 1000):
         calls()
@@ -69,6 +111,17 @@ def annotated() -> None:
 def marked() -> None:
     """One mark, which ends the one before."""
     mark("forward", 1)
+
+
+def with_payload() -> None:
+    """One phase with a text."""
+    with phase("forward", step=1, payload="shape=8x128"):
+        pass
+
+
+def ranged() -> None:
+    """One range."""
+    end(start("load", 1))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,11 @@ def schema(name: str) -> Path:
     return home() / "config" / "schemas" / f"{name}.schema.json"
 
 
+def include() -> Path:
+    """The folder of castmates_phases.h, for programs in C and C++."""
+    return PACKAGE / "include"
+
+
 def environments() -> Path:
     """The folder of the locks: the project's own `envs`, where it has one with locks in it, replaces ours."""
     own = Path("envs")

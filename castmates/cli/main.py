@@ -12,6 +12,7 @@ from castmates.cli.build_inputs import build_inputs
 from castmates.cli.compare import compare
 from castmates.cli.confirm import confirm
 from castmates.cli.doctor import doctor
+from castmates.cli.export import export
 from castmates.cli.findings import findings
 from castmates.cli.grant import grant
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
@@ -24,6 +25,7 @@ from castmates.cli.pilot import pilot
 from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.predict import predict
+from castmates.cli.profile import profile
 from castmates.cli.recommend import recommend
 from castmates.cli.replay import replay
 from castmates.cli.restore import restore
@@ -51,6 +53,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("plan", plan, ("castmates plan study.yaml", "castmates plan study.yaml --scenes")),
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
         ("measure", measure, ("castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",)),
+        ("profile", profile, ("castmates profile --beside stream,chase -- python train.py",)),
         ("pilot", pilot, ("castmates pilot study.yaml",)),
         ("grant", grant, ("sudo castmates grant", "sudo castmates grant --undo")),
     ),
@@ -71,6 +74,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
         ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
         ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),
+        (
+            "export",
+            export,
+            ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
+        ),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

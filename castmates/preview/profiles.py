@@ -6,7 +6,7 @@ from castmates.english import counted, duration, listed
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles
 from castmates.study.model import Study
-from castmates.study.profile_launches import cannot_be_profiled, traces_of
+from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, is_logged, traces_of
 from castmates.study.spec import Block, Plan
 
 LAUNCH = 12.0  # seconds that the start of a launch takes: a guess; its traces come on top
@@ -24,11 +24,22 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
         time = f", about {duration(tracing_seconds(left))} where steps are short" if left else ", all there"
         many = counted(len(plan.profiles), "launch")
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
+    if logged := sum(map(is_logged, plan.profiles)):
+        parts.append(f"In {logged} of them oneDNN logs its primitives; their times are compared with each other alone.")
+    if plan.profiles and study.profile.ranges:
+        parts.append(_ranges(study.profile.ranges, plan))
     if cannot := cannot_be_profiled(study, plan):
-        parts.append(f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can (docs/operations.md).")
+        parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (docs/operations.md).")
     return " ".join(parts)
 
 
 def tracing_seconds(launches: Iterable[Block]) -> float:
     """How long these launches take where steps are short: a guess until some were made."""
     return sum(LAUNCH + TRACE * traces_of(launch) for launch in launches)
+
+
+def _ranges(most: int, plan: Plan) -> str:
+    """A sentence on what leads annotate."""
+    if any(launch.company.lead.phases for launch in plan.profiles):
+        return f"Up to {most:,} annotations of each launch are kept and joined to operations."
+    return "'profile.ranges' keeps nothing: none of these leads has 'phases: true'."

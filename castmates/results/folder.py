@@ -1,6 +1,7 @@
 """Where everything lies in results/<study>; no other module spells these names."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -202,6 +203,15 @@ class StudyFolder:
     def replay_workloads_file(self) -> Path:
         """The published workloads, as the catalogue beside the study of a replay."""
         return self.replay / "workloads" / "published.yaml"
+
+    @property
+    def tensorboard(self) -> Path:
+        """The folder of event files that `castmates export` writes."""
+        return self.path / "tensorboard"
+
+    def tensorboard_run(self, names: Sequence[str]) -> Path:
+        """The folder of a run in it: a scene of a company."""
+        return self.tensorboard.joinpath(*map(self._named, names))
 
     def _named(self, name: str) -> str:
         """Check a name that results bring along: one with a slash would lead out of their folder."""

@@ -28,9 +28,10 @@ from castmates.results.columns.block import (
     table_file,
 )
 from castmates.results.columns.parquet import write_rows
+from castmates.results.columns.ranges import RANGE_TABLES, RANGES
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
-from castmates.runner.rounds import eviction, lead_in
+from castmates.runner.rounds import eviction, lead_in, ranges
 from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
@@ -40,7 +41,8 @@ from castmates.study.adaptive import scenes_measured
 from castmates.workloads import programs
 
 # As castmates.files names them.
-TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, [RECORD, *map(table_file, BLOCK_TABLES)]))})\.(\d+)(?:@(.*))?")
+FILES = [RECORD, *map(table_file, [*BLOCK_TABLES, *RANGE_TABLES])]
+TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, FILES))})\.(\d+)(?:@(.*))?")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -67,8 +69,18 @@ def _write(outcome: Outcome, folder: Path) -> None:
     _parquet(list(_counts(outcome, "event", phases)), COUNTERS, folder / table_file("counters"))
     _parquet(list(_counts(outcome, "metric", phases)), TOPDOWN, folder / table_file("topdown"))
     _parquet([_key(outcome) | layer for layer in outcome.layers], LAYERS, folder / table_file("layers"))
+    _write_ranges(outcome, folder / table_file("ranges"))
     text = json.dumps(_about(outcome), indent=1, sort_keys=True)
     replace_text(folder / RECORD, text + "\n")
+
+
+def _write_ranges(outcome: Outcome, file: Path) -> None:
+    """Write what members annotated, one by one, where that is kept; nothing is left of another launch's."""
+    if ranges.are_kept(outcome.cast):
+        rows = ranges.block_rows(outcome.cast, outcome.windows)
+        _parquet([_key(outcome) | row for row in rows], RANGES, file)
+    else:
+        file.unlink(missing_ok=True)
 
 
 def _remove_leftovers(folder: Path) -> None:

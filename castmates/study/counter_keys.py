@@ -13,6 +13,7 @@ from castmates.study.written import Name, Written
 
 FASTEST_SERIES = 100.0
 MOST_PROFILED = 10  # what the makers of the profiler advise
+MOST_RANGES = 500_000
 _EVENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]*(/[A-Za-z0-9_.,=:@-]+/[a-zA-Z]*)?")
 _OTHER_MODES = re.compile(r".+(?::(?=[ukhpPGHSDIWeb]+$)|/)[ukh]*[^ukh/:][^/:]*")
 _MODES = "no other letters behind an event than u, k and h (user mode, the kernel's part, the hypervisor's)"
@@ -72,6 +73,13 @@ class CounterKeys(Written):
         le=100,
         description="pairs of windows of each block, with and without each of the collectors, that show what it costs",
     )
+    ranges: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_RANGES,
+        description="annotations (phases, ranges, instants, epochs) that a block keeps one by one of each member with "
+        "'phases: true', at most; 0 keeps their sums alone",
+    )
 
     @model_validator(mode="after")
     def _known_and_clear(self) -> Self:
@@ -117,7 +125,8 @@ def described(keys: CounterKeys) -> str:
     ]
     if keys.topdown:
         parts.append(f"Top-Down level {keys.topdown}")
+    ranges = f"; up to {keys.ranges:,} annotations of each member with phases, one by one" if keys.ranges else ""
     if not parts:
-        return "no events"
+        return f"no events{ranges}"
     how = {"auto": "", "cgroup": ", by control group", "thread": ", by thread", "cpu": ", by CPU"}[keys.how]
-    return f"{'; '.join(parts)}{how}, as far as each machine can"
+    return f"{'; '.join(parts)}{how}, as far as each machine can{ranges}"

@@ -11,8 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, PlainValidator, StringConstraints, WithJsonSchema, model_validator
 
 from castmates.study.mix_keys import Kind
-from castmates.study.model import VariableName
-from castmates.study.written import Name, OptionName, Written
+from castmates.study.written import Name, OptionName, VariableName, Written
 
 
 def _column(value: object) -> str:

@@ -351,6 +351,7 @@ def _counting(study: Study, is_control: bool) -> Counting:
         series=keys.series,
         profile=0 if is_control else keys.profile,
         cost_pairs=0 if is_control else keys.cost_pairs,
+        ranges=0 if is_control else keys.ranges,
     )
 
 

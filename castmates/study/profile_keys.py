@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from castmates.study.counter_keys import CounterKeys
+from castmates.study.counter_keys import MOST_RANGES, CounterKeys
 from castmates.study.written import Amount, Written
 
 FEWEST_FOR_INTERVALS = 3  # launches
@@ -32,6 +32,18 @@ class ProfileKeys(Written):
     scenes: Annotated[list[Literal["solo", "corun"]], Field(min_length=1)] = Field(
         default=["solo", "corun"],
         description="kinds of scenes that are traced: the lead alone, and beside its antagonists",
+    )
+    ranges: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_RANGES,
+        description="annotations (phases, ranges, instants, epochs) near the traces that a launch keeps one by one of "
+        "a lead with 'phases: true', at most, and joins to operations; 0 for none",
+    )
+    primitives: bool = Field(
+        default=False,
+        description="as many further launches, in which oneDNN logs each primitive that it executes: which "
+        "implementation, with which instructions, on which shapes. The other launches stay as they are",
     )
 
 

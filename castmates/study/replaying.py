@@ -132,6 +132,7 @@ def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
         "mixes": [rule for each in asked for rule in _rules(each)],
         "mitigations": rules,
         "predict": None,  # another seed would have other pairs measured
+        "variants": {},  # their leads are named, and their workloads published
     }
     if part.company is not None:
         tried = [each.name for mix in part.company.mixes for each in mix.partitions if each.of_cache]

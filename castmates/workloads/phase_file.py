@@ -1,6 +1,6 @@
 """The phases file: a ring of records in shared memory (standard library only, Python 3.10 on).
 
-The layout and the rules are described, for any language, in docs/phases.md.
+Its layout is in phase_layout.py; docs/phases.md has it for any language, with the rules.
 """
 
 import mmap
@@ -11,27 +11,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-VARIABLE = "CASTMATES_PHASES"
+from castmates.workloads.phase_layout import (
+    CAPACITY,
+    COUNTER_BYTES,
+    COUNTER_SLOT,
+    COUNTER_TABLE,
+    CUT_AT,
+    DOMAIN_BYTES,
+    DOMAIN_SLOT,
+    DOMAIN_TABLE,
+    DOMAINS_AT,
+    DROPPED_AT,
+    FIRST,
+    HEAD_AT,
+    HEADER,
+    LAYOUTS,
+    MAGIC,
+    MOST_COUNTERS,
+    MOST_DOMAINS,
+    NAMES_AT,
+    NOTHING,
+    OPEN_AT,
+    SECOND,
+    STATUS_AT,
+    Layout,
+)
+
+VARIABLE = "CASTMATES_PHASES"  # a file of version 1
+SECOND_VARIABLE = "CASTMATES_PHASES_2"  # one of version 2, which who knows it prefers
 COUNTERS_VARIABLE = "CASTMATES_PHASE_COUNTERS"
 METHOD_VARIABLE = "CASTMATES_PHASE_COUNTER_METHOD"  # perf, which it is without the variable, or papi
-MAGIC = b"CASTPHAS"
-VERSION = 1
-CAPACITY = 65536
-MOST_COUNTERS = 8
-MOST_NAMES = 128
-NAME_BYTES = 63  # UTF-8
-COUNTER_BYTES = 55
-NOTHING = -1  # no step, no count
 OTHER_THREADS = "threads"  # what threads other than the first do lies in this phase
-
-HEADER = struct.Struct("8sIIIIQIIQ")  # magic, version, capacity, pid, counters, head, names, reserved, dropped
-PID_AT, NAMES_AT = 4, 8  # in 4-byte words
-HEAD_AT, DROPPED_AT = 3, 5  # in 8-byte words
-COUNTER_TABLE, COUNTER_SLOT = 64, 64
-STATUS_AT = COUNTER_BYTES + 1  # of a counter's slot; behind it the flags
-NAME_TABLE, NAME_SLOT = COUNTER_TABLE + MOST_COUNTERS * COUNTER_SLOT, 64
-RECORDS = NAME_TABLE + MOST_NAMES * NAME_SLOT
-PLAIN_RECORD = 32  # begin, end, step, name; after it one number for each counter
 
 # How a counter fares.
 NOT_TRIED, COUNTED, NOT_SUPPORTED, NOT_COUNTED = range(4)
@@ -65,13 +75,11 @@ class Chunk:
     lost: int
 
 
-def record_bytes(counters: int) -> int:
-    """The size of a record."""
-    return PLAIN_RECORD + 8 * counters
-
-
-def create(path: str | os.PathLike[str], counters: Sequence[str] = (), capacity: int = CAPACITY) -> None:
+def create(
+    path: str | os.PathLike[str], counters: Sequence[str] = (), capacity: int = CAPACITY, version: int = FIRST.version
+) -> None:
     """Make an empty phases file for one process, with these counters to be read at the edges of its phases."""
+    layout = LAYOUTS[version]
     if not _is_capacity(capacity):
         raise PhasesError(f"The capacity of a phases file must be a power of two from 2 on, but is {capacity}.")
     if len(counters) > MOST_COUNTERS:
@@ -79,11 +87,12 @@ def create(path: str | os.PathLike[str], counters: Sequence[str] = (), capacity:
     if len(set(counters)) < len(counters):
         raise PhasesError(f"Phases can have each counter once, but {', '.join(counters)} names one twice.")
     table = b"".join(_slot(name, COUNTER_BYTES, COUNTER_SLOT, "counter") for name in counters)
-    header = HEADER.pack(MAGIC, VERSION, capacity, 0, len(counters), 0, 0, 0, 0)
+    domains = int(layout is SECOND)  # the first of them has no name
+    header = HEADER.pack(MAGIC, version, capacity, 0, len(counters), 0, 0, domains, 0)
     try:
         with Path(path).open("xb") as file:
             file.write(header.ljust(COUNTER_TABLE, b"\0") + table)
-            file.truncate(RECORDS + record_bytes(len(counters)) * capacity)
+            file.truncate(layout.records + layout.record_bytes(len(counters)) * capacity)
     except OSError as error:
         raise PhasesError(f"Cannot create the phases file {path}: {error.strerror}.") from error
 
@@ -107,8 +116,9 @@ class Reader:
         self._memory = map_file(path, writable=False)
         self._words = memoryview(self._memory).cast("Q")
         header = HEADER.unpack_from(self._memory)
+        self.layout = LAYOUTS[header[1]]
         self._capacity, self._counters = header[2], header[4]
-        self._size = record_bytes(self._counters)
+        self.record_bytes = self.layout.record_bytes(self._counters)
         # Now, before anybody writes: what a job may spoil cannot change what the records are taken for.
         self._events = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
 
@@ -123,10 +133,36 @@ class Reader:
         return int(self._words[DROPPED_AT])
 
     @property
+    def opened(self) -> bool:
+        """Whether a process has opened the file to write."""
+        return bool(HEADER.unpack_from(self._memory)[3])
+
+    @property
     def names(self) -> list[str]:
-        """The phases that were named so far."""
-        count = min(HEADER.unpack_from(self._memory)[6], MOST_NAMES)
-        return [self._text(NAME_TABLE + NAME_SLOT * number, NAME_BYTES) for number in range(count)]
+        """The phases that were named so far; of version 2 also what else was, see `places`."""
+        layout = self.layout
+        return [self._text(at + layout.before_name, layout.name_bytes) for at in self._name_slots()]
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Of every name in a file of version 2 its domain, and what it is the name of."""
+        return [struct.unpack_from("HH", self._memory, at) for at in self._name_slots()]
+
+    @property
+    def domains(self) -> list[str]:
+        """The domains of a file of version 2; the first one has no name."""
+        count = min(self._half(DOMAINS_AT), MOST_DOMAINS)
+        return [self._text(DOMAIN_TABLE + DOMAIN_SLOT * number, DOMAIN_BYTES) for number in range(count)]
+
+    @property
+    def open(self) -> int:
+        """How many ranges and epochs have begun in a file of version 2 and not ended."""
+        return int(self._words[OPEN_AT])
+
+    @property
+    def cut(self) -> int:
+        """How many payloads were too long for a file of version 2."""
+        return int(self._words[CUT_AT])
 
     @property
     def counters(self) -> dict[str, Status]:
@@ -154,7 +190,7 @@ class Reader:
         data = self._copy(first, head)
         # The writer went on meanwhile: what it may have overwritten is dropped.
         safe = min(self._oldest_safe(first, self.head), head)
-        return Chunk(data[self._size * (safe - first) :], head, safe - since)
+        return Chunk(data[self.record_bytes * (safe - first) :], head, safe - since)
 
     def close(self) -> None:
         """Let go of the file; safe to call twice."""
@@ -174,9 +210,20 @@ class Reader:
         """Copy records first to head-1, which may wrap round the end of the file once."""
         start, count = first % self._capacity, head - first
         until_end = min(count, self._capacity - start)
-        begin = RECORDS + self._size * start
-        tail = self._memory[begin : begin + self._size * until_end]
-        return tail + self._memory[RECORDS : RECORDS + self._size * (count - until_end)]
+        size, records = self.record_bytes, self.layout.records
+        begin = records + size * start
+        tail = self._memory[begin : begin + size * until_end]
+        return tail + self._memory[records : records + size * (count - until_end)]
+
+    def _name_slots(self) -> Iterator[int]:
+        """Where the names lie that there are."""
+        layout = self.layout
+        for number in range(min(self._half(NAMES_AT), layout.most_names)):
+            yield layout.name_table + layout.name_slot * number
+
+    def _half(self, at: int) -> int:
+        """A number of the header, by its place in 4-byte words."""
+        return int(struct.unpack_from("I", self._memory, 4 * at)[0])
 
     def _text(self, at: int, size: int) -> str:
         return self._memory[at : at + size].split(b"\0", 1)[0].decode(errors="replace")
@@ -190,13 +237,15 @@ def phases_in(data: bytes, names: Sequence[str], counters: int) -> Iterator[Phas
             yield Phase(names[name], begin, end, None if step == NOTHING else step, known)
 
 
-def map_file(path: str | os.PathLike[str], *, writable: bool) -> mmap.mmap:
-    """Map a phases file into memory after checking that it is one."""
+def map_file(
+    path: str | os.PathLike[str], *, writable: bool, layouts: Sequence[Layout] = tuple(LAYOUTS.values())
+) -> mmap.mmap:
+    """Map a phases file into memory after checking that it is one, of a version that is known."""
     try:
         with Path(path).open("r+b" if writable else "rb") as file:
             head = file.read(HEADER.size)
             size = os.fstat(file.fileno()).st_size
-            _check(path, head, size)
+            _check(path, head, size, layouts)
             if writable:  # all pages now, so that no record meets a page fault
                 return mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE)
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
@@ -204,19 +253,21 @@ def map_file(path: str | os.PathLike[str], *, writable: bool) -> mmap.mmap:
         raise PhasesError(f"Cannot open the phases file {path}: {error.strerror}.") from error
 
 
-def _check(path: str | os.PathLike[str], header: bytes, size: int) -> None:
-    """Refuse anything that is not a whole phases file of this version."""
+def _check(path: str | os.PathLike[str], header: bytes, size: int, layouts: Sequence[Layout]) -> None:
+    """Refuse anything that is not a whole phases file of one of these versions."""
     if len(header) < HEADER.size or not header.startswith(MAGIC):
         raise PhasesError(
             f"{path} is not a Castmates phases file: set {VARIABLE} to one that the runner made, or unset it."
         )
     _, version, capacity, _, counters, *_ = HEADER.unpack(header)
-    if version != VERSION:
+    layout = next((one for one in layouts if one.version == version), None)
+    if layout is None:
+        known = " and ".join(str(one.version) for one in layouts)
         raise PhasesError(
-            f"The phases file {path} has version {version} and this module knows version {VERSION}: use the same "
+            f"The phases file {path} has version {version} and version {known} is expected here: use the same "
             "Castmates for the runner and the workload."
         )
-    fits = counters <= MOST_COUNTERS and size == RECORDS + record_bytes(counters) * capacity
+    fits = counters <= MOST_COUNTERS and size == layout.records + layout.record_bytes(counters) * capacity
     if not _is_capacity(capacity) or not fits:
         raise PhasesError(
             f"The phases file {path} is damaged: {size} bytes do not fit its capacity of {capacity} records."

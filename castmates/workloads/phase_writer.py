@@ -5,44 +5,44 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from time import monotonic_ns
 
-from castmates.workloads.phase_file import (
+from castmates.workloads.phase_file import OTHER_THREADS, map_file
+from castmates.workloads.phase_handle import Handle
+from castmates.workloads.phase_layout import (
     COUNTER_BYTES,
     COUNTER_SLOT,
     COUNTER_TABLE,
     DROPPED_AT,
+    FIRST,
     HEAD_AT,
     HEADER,
-    MOST_NAMES,
-    NAME_BYTES,
-    NAME_SLOT,
-    NAME_TABLE,
     NAMES_AT,
     NOTHING,
-    OTHER_THREADS,
     PID_AT,
-    PLAIN_RECORD,
-    RECORDS,
     STATUS_AT,
-    VARIABLE,
-    map_file,
-    record_bytes,
+    Layout,
 )
 
-_FIRST, _OTHERS, _NAMELESS = -1, -2, -3  # where a phase may lie that lies in no phase of the table
+AT_TOP, IN_OTHERS, NAMELESS = -1, -2, -3  # where a phase may lie that lies in no phase of the table
 _RECORD, _COUNT = struct.Struct("4q"), struct.Struct("q")
 
-# A phase that has not ended: the number of its name, its step, its begin, the counts there, whether it was marked.
-_Frame = tuple[int, int, int, Sequence[int | None], bool]
+# A phase that has not ended: the number of its name, its step, its begin, the counts there, whether it was marked;
+# and in version 2 its payload, None for one that is too long, and its epoch.
+Frame = tuple[int, int, int, Sequence[int | None], bool, bytes | None, int]
 
 
 class Writer:
-    """The workload's end of a phases file; every call does nothing without a listener."""
+    """The workload's end of a phases file; every call does nothing without a listener.
+
+    This one is for version 1, which keeps phases of no domain: what range_writer.py keeps beyond them is passed over.
+    """
+
+    layout: Layout = FIRST
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._memory = None if path is None else map_file(path, writable=True)
+        self._memory = None if path is None else map_file(path, writable=True, layouts=(self.layout,))
         if self._memory is None:
             return
         _, _, capacity, owner, self._counters, self._head, names, *_ = HEADER.unpack_from(self._memory)
@@ -53,29 +53,37 @@ class Writer:
         self._words = memoryview(self._memory).cast("q")
         self._halves = memoryview(self._memory).cast("I")
         self._halves[PID_AT] = os.getpid()
-        self._last_slot, self._size = capacity - 1, record_bytes(self._counters)
-        self._names: list[str] = [self._text(NAME_TABLE + NAME_SLOT * one, NAME_BYTES) for one in range(names)]
-        self._ids = {(self._outer_of(path), path.rpartition("/")[2]): one for one, path in enumerate(self._names)}
+        self._last_slot, self._size = capacity - 1, self.layout.record_bytes(self._counters)
+        self._records = self.layout.records
+        self._names: list[str] = [self._name_at(self._slot_of(number)) for number in range(names)]
+        self._ids: dict[Hashable, int] = self._known()
         self._lock = threading.Lock()
         self._threads = threading.local()
         self._first_thread: int | None = None
-        self._complained = False
+        self._complained: set[str] = set()
         wanted = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
         self._read = self._counting(wanted) if wanted else None
-
-    @classmethod
-    def from_environment(cls) -> "Writer":
-        """Open the file that the runner named, or a writer that does nothing."""
-        return cls(os.environ.get(VARIABLE) or None)
 
     @property
     def listened_to(self) -> bool:
         """Whether anybody reads what is written."""
         return self._memory is not None
 
-    def begin(self, name: str, step: int | None = None, marked: bool = False) -> None:
-        """Begin a phase inside the one that this thread is in."""
-        if self._memory is None:
+    @property
+    def keeps_ranges(self) -> bool:
+        """Whether what is no phase is kept too."""
+        return False
+
+    def begin(
+        self,
+        name: str,
+        step: int | None = None,
+        marked: bool = False,
+        domain: str = "",
+        payload: object = None,  # noqa: ARG002
+    ) -> None:
+        """Begin a phase inside the one that this thread is in; version 1 keeps no payload."""
+        if self._memory is None or domain:
             return
         stack = self._stack()
         outer = stack[-1][0] if stack else self._threads.outer
@@ -85,15 +93,15 @@ class Writer:
         if step is None:
             number = stack[-1][1] if stack else NOTHING
         else:
-            number = step if type(step) is int and 0 <= step < 2**63 else _step(step)
-        stack.append((known, number, monotonic_ns(), self._read() if self._read else (), marked))
+            number = step if type(step) is int and 0 <= step < 2**63 else whole_number(step)
+        stack.append((known, number, monotonic_ns(), self._read() if self._read else (), marked, b"", NOTHING))
 
-    def end(self) -> None:
-        """End the phase that was begun last in this thread, and marked ones inside it."""
+    def end(self, domain: str = "") -> None:
+        """End the phase that was begun last in this domain and thread, and marked ones inside it."""
         if self._memory is None:
             return
         counts, now = self._read() if self._read else (), monotonic_ns()
-        stack = self._stack()
+        stack = self._stack_of(domain) if domain else self._stack()
         while stack:
             frame = stack.pop()
             self._write(frame, now, counts)
@@ -120,7 +128,24 @@ class Writer:
         known = self._ids.get((outer, name))
         if known is None:
             known = self._named(outer, name)
-        self._write((known, NOTHING if step is None else _step(step), begin_ns, (), False), end_ns, ())
+        self._write(
+            (known, NOTHING if step is None else whole_number(step), begin_ns, (), False, b"", NOTHING), end_ns, ()
+        )
+
+    def start(self, name: str, step: int | None = None, domain: str = "", payload: object = None) -> Handle | None:
+        """Begin a range that any thread may end: version 1 keeps none."""
+
+    def finish(self, handle: Handle | None) -> None:
+        """End it."""
+
+    def instant(self, name: str, step: int | None = None, domain: str = "", payload: object = None) -> None:
+        """Note that something happens at this moment: version 1 keeps no instants."""
+
+    def epoch(self, number: int) -> Handle | None:
+        """Begin an epoch: version 1 keeps none."""
+
+    def range(self, name: str, begin_ns: int, end_ns: int, step: int | None = None, domain: str = "") -> None:
+        """Write a range of which the times are known already: version 1 keeps none."""
 
     def miss(self, phases: int) -> None:
         """Report that so many phases could not be recorded."""
@@ -128,7 +153,7 @@ class Writer:
             with self._lock:
                 self._words[DROPPED_AT] += phases
 
-    def _stack(self) -> list[_Frame]:
+    def _stack(self) -> list[Frame]:
         """What this thread has begun and not ended."""
         try:
             return self._threads.stack  # type: ignore[no-any-return]
@@ -136,22 +161,26 @@ class Writer:
             with self._lock:
                 if self._first_thread is None:
                     self._first_thread = threading.get_ident()
-            self._threads.outer = _FIRST if self._first_thread == threading.get_ident() else _OTHERS
-            stack: list[_Frame] = []
+            self._threads.outer = AT_TOP if self._first_thread == threading.get_ident() else IN_OTHERS
+            stack: list[Frame] = []
             self._threads.stack = stack
             return stack
 
-    def _write(self, frame: _Frame, end_ns: int, counts: Sequence[int | None]) -> None:
-        name, step, begin_ns, before, _ = frame
+    def _stack_of(self, domain: str) -> list[Frame]:  # noqa: ARG002 (version 1 knows none)
+        """What this thread has begun in a domain that has a name, and not ended."""
+        return []
+
+    def _write(self, frame: Frame, end_ns: int, counts: Sequence[int | None]) -> None:
+        name, step, begin_ns, before, _, _, _ = frame
         with self._lock:
             if name < 0:
                 self._words[DROPPED_AT] += 1
                 return
             head = self._head
-            at = RECORDS + self._size * (head & self._last_slot)
+            at = self._records + self._size * (head & self._last_slot)
             _RECORD.pack_into(self._memory, at, begin_ns, end_ns, step, name)  # type: ignore[arg-type]
             if self._counters:
-                self._write_counts(at + PLAIN_RECORD, before, counts)
+                self._write_counts(at + FIRST.plain_record, before, counts)
             # Assigning to a memoryview stores all eight bytes at once; pack_into zeroes them first.
             self._head = self._words[HEAD_AT] = head + 1
 
@@ -164,43 +193,66 @@ class Writer:
     def _named(self, outer: int, name: str) -> int:
         """The number of a phase in the table of names, where it is put if it can be."""
         with self._lock:
-            if outer == _NAMELESS or (known := self._ids.get((outer, name))) is not None:
-                return _NAMELESS if outer == _NAMELESS else known  # type: ignore[return-value]
+            if outer == NAMELESS or (known := self._ids.get((outer, name))) is not None:
+                return NAMELESS if outer == NAMELESS else known  # type: ignore[return-value]
             if complaint := self._complaint(outer, name):
-                if not self._complained:
-                    self._complained = True
-                    print(f"{complaint}; it is not recorded (docs/phases.md).", file=sys.stderr)
-                number = _NAMELESS
+                self._complain("name", f"{complaint}; it is not recorded")
+                number = NAMELESS
             else:
-                path, number = self._path(outer, name), len(self._names)
-                at = NAME_TABLE + NAME_SLOT * number
-                self._memory[at : at + NAME_SLOT] = path.encode().ljust(NAME_SLOT, b"\0")  # type: ignore[index]
-                self._names.append(path)
-                self._halves[NAMES_AT] = number + 1
+                number = self._add_name(self._path(outer, name), self._place(outer))
             self._ids[outer, name] = number
             return number
 
-    def _complaint(self, outer: int, name: str) -> str:
+    def _place(self, outer: int) -> bytes:  # noqa: ARG002 (the later version has something there)
+        """What is before the name of a phase."""
+        return b""
+
+    def _add_name(self, path: str, place: bytes) -> int:
+        """Put a name into the table, and return its number."""
+        number, slot = len(self._names), self.layout.name_slot
+        at = self._slot_of(number)
+        self._memory[at : at + slot] = (place + path.encode()).ljust(slot, b"\0")  # type: ignore[index]
+        self._names.append(path)
+        self._halves[NAMES_AT] = number + 1
+        return number
+
+    def _complain(self, what: str, sentence: str) -> None:
+        """Print a sentence, once for each kind of trouble."""
+        if what not in self._complained:
+            self._complained.add(what)
+            print(f"{sentence} (docs/phases.md).", file=sys.stderr)
+
+    def _complaint(self, outer: int, name: str, of_a_phase: bool = True) -> str:
         if not isinstance(name, str) or not name or "/" in name or "\0" in name or not name.isprintable():
             return f"A phase needs a name, printable and without a slash, and {name!r} is none"
-        if outer == _FIRST and name == OTHER_THREADS:
+        if of_a_phase and outer == AT_TOP and name == OTHER_THREADS:
             return f"'{OTHER_THREADS}' is kept for the phases of other threads and is no name of a phase"
-        if len(self._path(outer, name).encode()) > NAME_BYTES:
-            return f"The phase '{self._path(outer, name)}' has a name of more than {NAME_BYTES} bytes"
-        if len(self._names) >= MOST_NAMES:
-            return f"There are {MOST_NAMES} phases already, and '{self._path(outer, name)}' is one more"
+        if len(self._path(outer, name).encode()) > self.layout.name_bytes:
+            return f"The phase '{self._path(outer, name)}' has a name of more than {self.layout.name_bytes} bytes"
+        if len(self._names) >= self.layout.most_names:
+            return f"There are {self.layout.most_names} phases already, and '{self._path(outer, name)}' is one more"
         return ""
 
+    def _known(self) -> dict[Hashable, int]:
+        """The names that another process has put into the table, by where they lie."""
+        return {(self._outer_of(path), path.rpartition("/")[2]): one for one, path in enumerate(self._names)}
+
+    def _slot_of(self, number: int) -> int:
+        return self.layout.name_table + self.layout.name_slot * number
+
+    def _name_at(self, slot: int) -> str:
+        return self._text(slot + self.layout.before_name, self.layout.name_bytes)
+
     def _path(self, outer: int, name: str) -> str:
-        around = OTHER_THREADS if outer == _OTHERS else "" if outer == _FIRST else self._names[outer]
+        around = OTHER_THREADS if outer == IN_OTHERS else "" if outer < 0 else self._names[outer]
         return f"{around}/{name}" if around else name
 
     def _outer_of(self, path: str) -> int:
         """Where a phase lies that another process has named."""
         around = path.rpartition("/")[0]
         if around in ("", OTHER_THREADS):
-            return _OTHERS if around else _FIRST
-        return self._names.index(around) if around in self._names else _NAMELESS
+            return IN_OTHERS if around else AT_TOP
+        return self._names.index(around) if around in self._names else NAMELESS
 
     def _counting(self, events: list[str]) -> Callable[[], Sequence[int | None]]:
         """Open the counters and return what reads them all; how each fares stands in the file."""
@@ -217,10 +269,10 @@ class Writer:
         return self._memory[at : at + size].split(b"\0", 1)[0].decode(errors="replace")  # type: ignore[index]
 
 
-def _step(step: int) -> int:
-    """A step as the file takes it."""
+def whole_number(step: int | None) -> int:
+    """A step, or an epoch, as the file takes it."""
     try:
-        number = operator.index(step)
+        number = NOTHING if step is None else operator.index(step)
     except TypeError:
         return NOTHING
     return number if 0 <= number < 2**63 else NOTHING

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.study.budget_keys import Budget, Limits
 from castmates.study.cache_keys import CacheKeys, Sweep
-from castmates.study.model import Attribution, Catalogue, Machine, Placement, Prepare, Study, Workload
+from castmates.study.model import Attribution, Machine, Placement, Prepare, Study, Workload
 from castmates.study.reading import read
 from castmates.study.schema import SCHEMAS, text_of
 

@@ -22,11 +22,18 @@ UNMATCHED = 0.05  # of a step in operations that only one of two traces has: abo
 STEP = "step"  # the row of a whole step
 
 
-def estimate_operation_effects(traces: Traces, margin: float, level: float) -> pd.DataFrame:
-    """A row per mix, partition and group of operations, and one for the whole step; Holm over a study's groups."""
+def estimate_operation_effects(
+    traces: Traces, margin: float, level: float, known: Mapping[str, pd.DataFrame] | None = None
+) -> pd.DataFrame:
+    """A row per mix, partition and group of operations, and one for the whole step; Holm over a study's groups.
+
+    `known` has the groups of each lead's operations, where they are not those of this study alone.
+    """
     both = _scenes(traces)
     compared = both[_comparable(both)]
-    pairs = [_pairs(traces, compared[compared["member"] == member], member) for member in compared["member"].unique()]
+    pairs = [
+        _pairs(traces, compared[compared["member"] == member], member, known) for member in compared["member"].unique()
+    ]
     every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
     if every.empty:
         return every
@@ -47,11 +54,13 @@ def not_compared(traces: Traces) -> pd.DataFrame:
     return both.assign(reason=reason)
 
 
-def _pairs(traces: Traces, compared: pd.DataFrame, member: str) -> pd.DataFrame:
+def _pairs(
+    traces: Traces, compared: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None
+) -> pd.DataFrame:
     """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, repetition and group."""
     operations = traces.operations[traces.operations["member"] == member]
     by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
-    named = operations.merge(groups(operations, by_itself), on=OPERATION)
+    named = operations.merge(groups(operations, by_itself) if known is None else known[member], on=OPERATION)
     by = [*SAME, "scene", "kind", "mix", "partition"]
     sums = pd.DataFrame(named.groupby([*by, "group"], as_index=False)["shared_ms"].sum())
     whole = pd.DataFrame(traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]])

@@ -117,6 +117,7 @@ def _lines(rows: pd.DataFrame) -> tuple[list[tuple[str, float, dict[str, Row]]],
     for row in records(rows):
         table.setdefault(row["group"], {})[row["mix"]] = row | {
             "lead": row["member"], "antagonists": row["mix"].partition("+")[2], "blocks": row["launches"],
+            "within_low": math.nan, "within_high": math.nan,  # there are intervals between launches alone
         }  # fmt: skip
     share = rows.groupby("group")["share"].mean()
     groups = sorted((name for name in table if name != STEP), key=lambda name: -share[name])[:LINES]

@@ -18,6 +18,7 @@ from castmates.runner.processes import member_log
 from castmates.runner.processes.between_steps import BetweenSteps
 from castmates.runner.processes.guarded_reader import GuardedReader
 from castmates.runner.processes.phase_log import PhaseLog
+from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.processes.restarts import Restarts
 from castmates.runner.processes.task_bound import bounding_group, refusal
@@ -51,6 +52,7 @@ class Start:
     package: str | None = None  # that has this program
     awaited: str = ""  # why it is not ready yet, where that is known
     phases: bool = False  # it reports the phases of its steps
+    ranges: int = 0  # how many of them are kept one by one, with their like
     requests: bool = False  # it is an open-loop service, which records its requests
     frozen_between_steps: bool = False  # it queues work on a device
 
@@ -191,7 +193,8 @@ def _phase_log(start: Start, scratch: Path) -> PhaseLog:
         if method not in METHODS:
             known = f"{phase_file.METHOD_VARIABLE} is {' or '.join(METHODS)}, and not '{method}'"
             raise WorkloadFailed(f"{start.name}: its variable {known}")
-        return PhaseLog.create(scratch / f"{start.name}.phases", counters)
+        path = scratch / f"{start.name}.phases"
+        return RangeLog.of(path, counters, start.ranges) if start.ranges else PhaseLog.create(path, counters)
     except phase_file.PhasesError as problem:
         raise WorkloadFailed(f"{start.name}: {problem} (its variable {phase_file.COUNTERS_VARIABLE})") from None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from castmates.runner.processes.mapped_file import MappedFile
 from castmates.workloads import phase_file
-from castmates.workloads.phase_file import Phase, PhasesError
+from castmates.workloads.phase_file import Chunk, Phase, PhasesError
 
 
 class PhaseLog:
@@ -17,7 +17,7 @@ class PhaseLog:
         self._parts: list[bytes] = []
         self._torn: list[int] = []  # before which part records were lost
         self.lost = 0  # overwritten before they were read
-        self._names: list[str] = []
+        self._names: Sequence[str] = []
         self.counters = reader.counters  # that the member was to read, each with how it fared
         self.lacks = reader.lacks  # what the numbers of some of them lack
         self._dropped = 0
@@ -27,6 +27,11 @@ class PhaseLog:
         """Make the file that the member is to write to; too many counters are a mistake in the catalogue."""
         phase_file.create(path, counters)
         return cls(path, phase_file.Reader(path))
+
+    @property
+    def heard(self) -> "PhaseLog":
+        """The log of the file that the member opened: there is one."""
+        return self
 
     @property
     def variables(self) -> dict[str, str]:
@@ -54,8 +59,7 @@ class PhaseLog:
             return
         try:
             chunk = self._reader.read(self._seen)
-            self._names, self.counters = self._reader.names, self._reader.counters
-            self.lacks, self._dropped = self._reader.lacks, self._reader.dropped
+            self._look()
         except PhasesError as problem:
             self._mapped.spoilt(str(problem))
             return
@@ -63,7 +67,7 @@ class PhaseLog:
             self.lost += chunk.lost
             self._torn.append(len(self._parts))
         if chunk.data:
-            self._parts.append(chunk.data)
+            self._take(chunk)
         self._seen = chunk.head
 
     def parts(self) -> Iterator[tuple[list[Phase], bool]]:
@@ -78,3 +82,11 @@ class PhaseLog:
         trouble = self.trouble or ("" if self._names else "it reported no phase")
         more = {"counters": self.counters, "trouble": trouble}
         return about | {key: value for key, value in more.items() if value}
+
+    def _look(self) -> None:
+        """Take what stands in front of the records, after these."""
+        self._names, self.counters = self._reader.names, self._reader.counters
+        self.lacks, self._dropped = self._reader.lacks, self._reader.dropped
+
+    def _take(self, chunk: Chunk) -> None:
+        self._parts.append(chunk.data)

@@ -70,7 +70,7 @@ class Joined:
 
 def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
     """Join what every member of the cast reported to the block's windows, which count from 1."""
-    reported = {process.name: Reported.of(process.phases) for process in cast if process.phases is not None}
+    reported = {process.name: Reported.of(process.phases.heard) for process in cast if process.phases is not None}
     steps: dict[tuple[int, str], list[Row]] = {}
     counts: dict[int, list[Count]] = {}
     for number, window in enumerate(windows, start=1):
@@ -82,7 +82,7 @@ def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
                 counts.setdefault(number, []).extend(_counts(name, reported[name], window))
     seen = {phase.name for member in reported.values() for phase in member.phases}
     # In the order of a step: a member may have been frozen in the middle of the first step that was read.
-    begun = [name for process in cast if process.phases is not None for name in process.phases.names]
+    begun = [name for process in cast if process.phases is not None for name in process.phases.heard.names]
     names = dict.fromkeys(name for name in begun if name in seen)
     return Joined(steps, counts, {f"{name}_s": "float64" for name in names})
 

@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
-from castmates.workloads.phases import PhasesError
-from castmates.workloads.phases import Writer as PhaseWriter
+from castmates.workloads.phases import PhasesError, open_writer
 from castmates.workloads.tfmodels import jobs, phases, profiling, runtime, sparing, wish
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
@@ -44,13 +43,13 @@ def _run(wanted: Wish, beats: Writer) -> int:
     try:
         sparing.spare(one_job=True)
         tf = runtime.tensorflow(wanted.threads)
-        from castmates.workloads.tfmodels import feeding, job, steps
+        from castmates.workloads.tfmodels import feeding, job, lite, steps
     except ModuleNotFoundError as error:
         return _fail(beats, runtime.where_to_run(error))
     if wanted.device == "gpu" and not tf.config.list_physical_devices("GPU"):
         return _fail(beats, "TensorFlow sees no GPU here: look at the driver, or use --device cpu.")
     try:
-        written = phases.StepPhases(wanted.mode, PhaseWriter.from_environment()) if wanted.phases else None
+        written = phases.StepPhases(wanted.mode, open_writer()) if wanted.phases else None
     except PhasesError as error:
         return _fail(beats, str(error))
     clock.append(time.monotonic())
@@ -65,7 +64,8 @@ def _run(wanted: Wish, beats: Writer) -> int:
         return _fail(beats, f"The files of --data {wanted.data} are not what this job reads: {_first_line(error)}")
     try:
         step = _marking(steps.marked(built, wanted), source, written) if written else None
-        step = step or _plain(steps.compiled(built, wanted), source)
+        engine = lite if wanted.engine == "lite" else steps
+        step = step or _plain(engine.compiled(built, wanted), source)
         step()
     except (tf.errors.OpError, ValueError) as error:
         if wanted.source == "memory":

@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
-from castmates.workloads.phases import PhasesError
-from castmates.workloads.phases import Writer as PhaseWriter
+from castmates.workloads.phases import PhasesError, open_writer
 from castmates.workloads.tfmodels import phases, profiling, runtime, sparing, wish
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
@@ -70,7 +69,7 @@ def main() -> int:
         beats.failed()
         return _complain(str(error))
     try:
-        written = phases.StepPhases("train", PhaseWriter.from_environment()) if wish.phases_wanted() else None
+        written = phases.StepPhases("train", open_writer()) if wish.phases_wanted() else None
     except PhasesError as error:
         beats.failed()
         return _complain(str(error))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from castmates.runner.processes.phase_log import PhaseLog
 from castmates.workloads import phase_file
 from castmates.workloads.phase_file import PhasesError, Reader, phases_in, wanted_counters
+from castmates.workloads.phase_layout import COUNTER_SLOT, COUNTER_TABLE, FIRST
 from castmates.workloads.phase_writer import Writer
 
 NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=12).filter(
@@ -60,7 +61,7 @@ def test_a_record_that_is_not_published_yet_is_not_read(tmp_path):
     writer, reader = Writer(path), Reader(path)
     writer.record("a", 1, 2)
     with path.open("r+b") as file:  # half of a second one, as a writer leaves it that is stopped in the middle
-        file.seek(phase_file.RECORDS + phase_file.PLAIN_RECORD)
+        file.seek(FIRST.records + FIRST.plain_record)
         file.write(struct.pack("q", 77))
     assert read(reader) == [("a", 1, 2, None)]
 
@@ -139,7 +140,7 @@ def test_a_job_that_overwrites_the_names_of_counters_does_not_spoil_its_records(
     log = PhaseLog.create(tmp_path / "file", ["page-faults", "minor-faults"])
     Writer(tmp_path / "file").record("a", 1, 2)
     with (tmp_path / "file").open("r+b") as file:
-        file.seek(phase_file.COUNTER_TABLE + phase_file.COUNTER_SLOT)
+        file.seek(COUNTER_TABLE + COUNTER_SLOT)
         file.write(b"page-faults\0")
     log.read()
     ((phases, _),) = log.parts()
