@@ -17,7 +17,7 @@ from castmates.study.spec import UNMANAGED
 SHOWN = 8  # operations of a step, and of a loss
 INTERVAL = 16  # letters
 WIDTH = 100
-SEEN = 0.2  # of a step: where operations have less, they are hidden
+SEEN = 0.05  # of a step: where operations have less, they are hidden; XLA leaves a thousandth
 COMPILED = (
     "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
     "doing so unless the program asks for it (docs/operations.md)."
