@@ -27,12 +27,22 @@ def logged_tables(folder: StudyFolder, paths: Sequence[str]) -> Mapping[str, Cal
         return {}
     every, primitives = Traces.together(traces), pd.concat(parts, ignore_index=True)
     records = [read_record(folder, path) for path in paths]
-    roofs = Roofs.of([record.get("roofs") or {} for record in records])
+    roofs = _roofs(every.steps, records)
     return {
         "primitive_summary": lambda: summarise_primitives(primitives, every.steps),
         "isa_use": lambda: isa_use(every, primitives, _flags(records)),
         "roofline": lambda: roofline(primitives, every.steps, roofs),
     }
+
+
+def _roofs(steps: pd.DataFrame, records: Sequence[Mapping[str, object]]) -> Mapping[str, Roofs]:
+    """The roofs of each lead: those of its launches alone, because leads have different CPUs."""
+    measured: dict[str, list[dict[str, object]]] = {}
+    members = dict(steps[["company", "member"]].drop_duplicates().itertuples(index=False, name=None))
+    for record in records:
+        if isinstance(roofs := record.get("roofs"), dict) and record.get("company") in members:
+            measured.setdefault(members[record["company"]], []).append(roofs)
+    return {member: Roofs.of(each) for member, each in measured.items()}
 
 
 def _flags(records: Sequence[Mapping[str, object]]) -> list[str] | None:

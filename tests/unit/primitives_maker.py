@@ -23,7 +23,7 @@ PRIMITIVES = {  # operation: primitive, implementation, isa, shapes, data types,
     "model/norm/Softmax:Softmax": ("softmax", "jit:avx512_core", "avx512_core", "64x64", "src:f32 dst:f32", 0.75),
 }
 FLAGS = ["avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq"]
-ROOFS = Roofs(memory_gbs=20.0, compute_gflops_f64=60.0)
+ROOFS = {"lead@0": Roofs(memory_gbs=20.0, compute_gflops_f64=60.0)}
 
 
 def launches(count: int, dice: np.random.Generator, between: float = 0.01) -> tuple[Traces, pd.DataFrame]:

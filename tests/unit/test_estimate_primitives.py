@@ -49,7 +49,7 @@ def leave(launch: Block, folder: Path, flags: list[str] | None) -> None:
     write_rows([], MEMORY, folder / "memory.parquet")
     if logged:
         write_rows(primitives, PRIMITIVES, folder / "primitives.parquet")
-    record = {"identity": identity_of(launch), "host": "here", "cpu_model": "one"}
+    record = {"identity": identity_of(launch), "host": "here", "cpu_model": "one", "company": launch.company.id}
     record |= {"primitives": True, "flags": flags, "roofs": {"memory_gbs": float(launch.number)}} if logged else {}
     (folder / "profile.json").write_text(json.dumps(record))
 

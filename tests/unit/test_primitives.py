@@ -72,13 +72,13 @@ def test_points_sink_under_the_roofs():
 
 def test_without_a_measured_roof_nothing_is_attainable():
     traces, rows = launches(3, np.random.default_rng(1))
-    none = roofline(rows, traces.steps, Roofs.of([{"memory_gbs": None}, {}]))
+    none = roofline(rows, traces.steps, {"lead@0": Roofs.of([{"memory_gbs": None}, {}]), "other@1": Roofs(9.0, 9.0)})
     assert none["attainable_gflops"].isna().all()
     assert set(none["roof"]) == {""}
-    slow = roofline(rows, traces.steps, Roofs(memory_gbs=1.0, compute_gflops_f64=60.0))
+    slow = roofline(rows, traces.steps, {"lead@0": Roofs(memory_gbs=1.0, compute_gflops_f64=60.0)})
     assert set(slow["roof"]) == {"memory"}
     assert slow["attainable_gflops"].iloc[0] == pytest.approx(FLOPS / MOVED)
-    short = roofline(rows.assign(data_types="src:bf16 wei:bf16 dst:bf16"), traces.steps, Roofs(20.0, 60.0))
+    short = roofline(rows.assign(data_types="src:bf16 wei:bf16 dst:bf16"), traces.steps, {"lead@0": Roofs(20.0, 60.0)})
     assert short["compute_gflops"].isna().all(), "no roof was measured for such numbers"
 
 
@@ -94,7 +94,7 @@ def test_intervals_between_launches_hold_the_truth():
         launch=np.tile(np.arange(101, 101 + count), studies),
         ms=ALONE_MS * np.exp(dice.normal(0, 0.05, studies * count)),
     )
-    table = roofline(rows, rows.assign(step_ms=STEP), Roofs())
+    table = roofline(rows, rows.assign(step_ms=STEP), {})
     truth = FLOPS / ALONE_MS / 1e6
     held = ((table["gflops_low"] < truth) & (truth < table["gflops_high"])).mean()
     assert_told("roofline", "gflops_low", float(held))

@@ -5,7 +5,7 @@ may lie further to the left. What works from caches may lie above the roof of th
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,8 +43,8 @@ def _most(measured: Sequence[dict[str, object]], name: str) -> float:
     return max((float(value) for one in measured if isinstance(value := one.get(name), int | float)), default=math.nan)
 
 
-def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Roofs) -> pd.DataFrame:
-    """A row per scene and operation, of its primitives whose work is known."""
+def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Mapping[str, Roofs]) -> pd.DataFrame:
+    """A row per scene and operation, of its primitives whose work is known; `roofs` has those of each lead's CPUs."""
     rows = with_work(primitives[primitives["operation"] != ""])
     rows = rows[(rows["flops"] > 0) & (rows["bytes"] > 0) & (rows["ms"] > 0)]
     if rows.empty:
@@ -69,17 +69,19 @@ def _types(rows: pd.DataFrame, what: Sequence[str]) -> pd.Series:
     return first.set_index(list(what))["data_types"]
 
 
-def _under(table: pd.DataFrame, roofs: Roofs) -> pd.DataFrame:
+def _under(table: pd.DataFrame, roofs: Mapping[str, Roofs]) -> pd.DataFrame:
     kinds = [types_of(each).get("src", "") for each in table["data_types"]]
-    compute = pd.Series([roofs.compute(kind) for kind in kinds], index=table.index)
+    own = [roofs.get(member, Roofs()) for member in table["member"]]
+    compute = pd.Series([each.compute(kind) for each, kind in zip(own, kinds, strict=True)], index=table.index)
+    memory_gbs = pd.Series([each.memory_gbs for each in own], index=table.index)
     intensity = table["flops"] / table["bytes"]
-    memory = intensity * roofs.memory_gbs
+    memory = intensity * memory_gbs
     attainable = np.minimum(memory, compute)  # NaN where either is not known
     roof = np.where(memory < compute, MEMORY, EITHER)
     table = table.assign(
         share=table["ms"] / table["step_ms"],
         intensity=intensity,
-        memory_gbs=roofs.memory_gbs,
+        memory_gbs=memory_gbs,
         compute_gflops=compute,
         attainable_gflops=attainable,
         roof=np.where(np.isnan(attainable), "", roof),

@@ -120,13 +120,18 @@ def _roof_words(table: pd.DataFrame) -> str:
         return "no roof is drawn, because none was measured"
     parts = []
     if len(memory):
-        parts.append(f"memory: our stream triad, {number(memory.mean())} GB/s")
+        parts.append(f"memory: our stream triad, {_span(memory)} GB/s")
     if len(compute):
-        most = number(compute.mean())
-        parts.append(f"arithmetic: our multiply-adds of doubles, doubled for 32 bits, {most} GFLOP/s")
+        parts.append(f"arithmetic: our multiply-adds of doubles, doubled for 32 bits, {_span(compute)} GFLOP/s")
     lacking = [name for name, known in (("memory", memory), ("arithmetic", compute)) if known.empty]
     parts += [f"no roof of {name} was measured" for name in lacking]
     return "roofs of the lead's CPUs alone: " + "; ".join(parts)
+
+
+def _span(values: pd.Series) -> str:
+    """A number, or from where to where it goes over the programs."""
+    ends = dict.fromkeys((number(values.min()), number(values.max())))
+    return " to ".join(ends)
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
@@ -183,7 +188,7 @@ def _point(axes: Axes, row: Row, colour: str, marker: str, fill: str) -> None:
 def _roofs(axes: Axes, rows: pd.DataFrame) -> None:
     """Lines of the roofs, over what is drawn and the point where they meet."""
     memory, compute = rows["memory_gbs"].mean(), rows["compute_gflops"].max()
-    across, up = rows["intensity"], [*rows["gflops"], *rows["gflops_low"].dropna(), *rows["gflops_high"].dropna()]
+    across, up = rows["intensity"], rows["gflops"].tolist()  # a wide interval may reach beyond the axes
     left, right = across.min() / SPACE, across.max() * SPACE
     ridge = compute / memory
     if not math.isnan(ridge):
