@@ -15,6 +15,7 @@ from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
 from benchmarks.xprof_sums import Sums, as_we_count, sums
 from benchmarks.xprof_tools import LISTED, VERSION, Shown, shown
+from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.traces.memory import read_memory
 from castmates.traces.operations import read_trace
@@ -92,7 +93,7 @@ def chosen(places: Sequence[Path], most: int) -> list[Path]:
     files = [file for place in places for file in (sorted(place.rglob(TRACES)) if place.is_dir() else [place])]
     if len(files) < FEWEST:
         raise CastmatesError(
-            f"{', '.join(map(str, places))}: {len(files)} traces are there, and {FEWEST} are needed; measure a study "
+            f"{', '.join(map(str, places))}: found {counted(len(files), 'trace')}, needs {FEWEST}; measure a study "
             "with the key `profile`: castmates sweep config/studies/operations.yaml."
         )
     turns: Counter[tuple[str, str]] = Counter()
