@@ -64,4 +64,5 @@ COMMANDS = (
     Command("study-service", "studies config/studies/service.yaml", 28),
     Command("study-frameworks", "studies config/studies/frameworks.yaml", 46),
     Command("xprof_check", "xprof_check results/operations", 0.5),
+    Command("study-variants", "studies config/studies/variants.yaml", 22),
 )

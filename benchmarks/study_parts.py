@@ -1,4 +1,4 @@
-"""What a study shows besides its losses: predictions, placement, looks, limits of services, means over mixes."""
+"""What a study shows besides its losses: predictions, placement, looks, limits of services, means, variants."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from benchmarks.sweeps import half_width, of_leads
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.prediction.quality import CHECK, GRID
 from castmates.report.results import Results, records
-from castmates.report.text import over_mixes, prediction, services
+from castmates.report.text import over_mixes, prediction, services, variants
 from castmates.report.text.health import adaptive_sentence
 from castmates.report.text.words import interval, number, plain
 
@@ -62,6 +62,8 @@ def parts(results: Results, full: Results | None) -> Iterator[Part]:
         yield predicted(results)
     if results.adaptive_looks:
         yield adaptive(results, full)
+    if len(results.variant_effects):
+        yield Part(variants.sentences(results))
     if (results.folder.place / "ways.parquet").is_file():
         yield placed(results)
 
