@@ -26,6 +26,8 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
     if logged := sum(map(is_logged, plan.profiles)):
         parts.append(f"In {logged} of them oneDNN logs its primitives; their times are compared with each other alone.")
+    if plan.profiles and study.profile.ranges:
+        parts.append(_ranges(study.profile.ranges, plan))
     if cannot := cannot_be_profiled(study, plan):
         parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (docs/operations.md).")
     return " ".join(parts)
@@ -34,3 +36,10 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
 def tracing_seconds(launches: Iterable[Block]) -> float:
     """How long these launches take where steps are short: a guess until some were made."""
     return sum(LAUNCH + TRACE * traces_of(launch) for launch in launches)
+
+
+def _ranges(most: int, plan: Plan) -> str:
+    """A sentence on what leads annotate."""
+    if any(launch.company.lead.phases for launch in plan.profiles):
+        return f"Up to {most:,} annotations of each launch are kept and joined to operations."
+    return "'profile.ranges' keeps nothing: none of these leads has 'phases: true'."

@@ -49,7 +49,8 @@ def self_contained(study: Study, plan: Plan) -> Study:
     """The study with what lies outside its file written into it; its workloads come with a catalogue."""
     rounds = {"rounds": _rounds(plan)} if study.budget.rounds == "pilot" else {}
     budget = study.budget.without_looks(max(study.budget.blocks, _launches(plan)), **rounds)
-    return study.model_copy(update={"workloads": {}, "catalogue": None, "budget": budget})
+    nothing: dict[str, object] = {"workloads": {}, "catalogue": None, "findings": ()}  # no file of these is published
+    return study.model_copy(update={**nothing, "budget": budget})
 
 
 def workloads_of(plan: Plan, workloads: Mapping[str, Workload]) -> dict[str, Workload]:

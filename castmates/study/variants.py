@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.study.catalogue import NO_PROGRAM
 from castmates.study.mix_keys import ArrangedMix
 from castmates.study.mix_sets import MixSets
 from castmates.study.model import Study, Workload
@@ -31,7 +32,7 @@ def with_variants(
         return study, dict(workloads)
     _refuse_strangers(study, study_file)
     made = {
-        name_of(lead, each.name): _made(lead, each, workloads, study_file)
+        name_of(lead, each.name): _made(lead, each, workloads, study, study_file)
         for lead, variants in study.variants.items()
         for each in variants
         if lead in workloads  # one that is not in the catalogue is refused by its name, as every lead is
@@ -62,7 +63,9 @@ def variants_of(study: Study) -> tuple[Variant, ...]:
     )
 
 
-def _made(lead: str, variant: VariantKeys, workloads: Mapping[str, Workload], study_file: str) -> Workload:
+def _made(
+    lead: str, variant: VariantKeys, workloads: Mapping[str, Workload], study: Study, study_file: str
+) -> Workload:
     """The workload of a variant."""
     base, name = workloads[lead], name_of(lead, variant.name)
     for option in SIZES:
@@ -80,12 +83,17 @@ def _made(lead: str, variant: VariantKeys, workloads: Mapping[str, Workload], st
             **variant.changes,
         }
     )
-    if name in workloads and workloads[name].model_dump() != made.model_dump():
+    if name in workloads and _played(workloads[name], study) != _played(made, study):
         raise CastmatesError(
             f"{study_file}: the variant '{variant.name}' of '{lead}' would be called '{name}', but there is another "
             "workload of this name; rename one of them."
         )
     return made
+
+
+def _played(workload: Workload, study: Study) -> dict[str, Any]:
+    """What of a workload this study's platform uses: a published study has no more of it."""
+    return workload.model_dump(exclude=set(NO_PROGRAM) if study.platform == "modelled" else {"model"})
 
 
 def _refuse_strangers(study: Study, study_file: str) -> None:

@@ -80,9 +80,12 @@ def test_a_block_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cac
         ("instant", "forward/attention/seen", "", 2),
     }
     loads = lead[(lead["type"] == "range") & lead["window"].notna()]
-    assert (loads["payload"] == [json.dumps({"step": step}, separators=(",", ":")) for step in loads["step"]]).all()
+    assert (
+        loads["payload"] == [json.dumps({"step": int(step)}, separators=(",", ":")) for step in loads["step"]]
+    ).all()
     assert (lead.loc[lead["type"] != "epoch", "epoch"] == lead["step"].dropna() // 50).all()
     assert lead["thread"].nunique() == 1
+    assert set(lead.loc[lead["window"].isna(), "type"]) <= {"range", "epoch"}
     assert set(old["path"]) == {"work"}
     assert old["thread"].isna().all()
     placed = ranges.dropna(subset="window").merge(slices, on=["slice", "member"], suffixes=("", "_of_slice"))

@@ -148,6 +148,19 @@ def test_every_job_runs_from_both_sources(interpreter, tmp_path, model, mode, so
 
 
 @pytest.mark.nightly
+def test_tensorflow_lite_runs_a_job_quantised_and_half_as_wide(interpreter, tmp_path):
+    words = ["--model", "mobilenetv2", "--mode", "infer", "--steps", "3", "--threads", "1", "--engine", "lite"]
+    words += ["--precision", "int8", "--width", "0.5", "--data", data_of("mobilenetv2")]
+    job = start(interpreter, tmp_path / "beats", *words)
+    said, complaints = job.communicate(timeout=4 * PATIENCE)
+    assert job.returncode == 0, complaints
+    facts = json.loads(said)
+    assert (facts["engine"], facts["precision"], facts["width"]) == ("lite", "int8", 0.5)
+    assert 500_000 < facts["parameters"] < 1_000_000, "a third of those of the whole model"
+    assert counted(tmp_path / "beats") == [1, 2, 3]
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("phases", [[], ["--phases"]])
 @pytest.mark.parametrize(("model", "mode"), list(itertools.product(jobs.MODELS, jobs.MODES)))
 def test_the_graph_is_the_one_that_autograph_gives(interpreter, model, mode, phases):

@@ -11,6 +11,7 @@ from castmates.pipeline.followed_study import Traced, followed_study, script_of
 from castmates.pipeline.followed_trial import Steps
 from castmates.project import load, read_catalogue
 from castmates.report.answer.operation_lines import operation_lines
+from castmates.report.figures import operations
 from castmates.shipped import catalogue, environments
 from castmates.study.after_rounds import can_be_profiled
 from castmates.study.model import Study, Workload
@@ -119,3 +120,10 @@ def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path
     assert "gradient" not in "".join(losing)
     few = list(operation_lines(replace(results(tmp_path / "few", 2), iterations=steps)))
     assert any(line.endswith("an interval takes 3 launches, and there are 2.") for line in few)
+
+
+def test_operations_of_too_few_launches_are_drawn_without_intervals(tmp_path):
+    drawn, source = operations.draw(replace(results(tmp_path / "study", 2), study=study(["lead"], ["other"])))
+    assert set(source["verdict"]) == {"too few blocks"}
+    assert source["degradation_low"].isna().all()
+    assert len(drawn.axes) > 1

@@ -1,10 +1,17 @@
 """What a trial shows: how much more work a changed lead does, alone and beside its neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from castmates.analysis.findings.gains import gains
+from castmates.report.text.trials import sentences
+from castmates.report.trials import Tried
+from castmates.results.columns.findings import GAINS
+from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
+from castmates.results.trials import TrialRecord
 from tests.unit.printed_intervals import assert_told
 
 LEADS = {"job": 100.0, "job-changed": 40.0}
@@ -68,3 +75,43 @@ def test_the_intervals_of_gains_hold_the_truth():
         assert len(held) == studies
         shares.append(float(((held["gain_low"] <= 20.0) & (held["gain_high"] >= 20.0)).mean()))
     assert_told("gains", "gain_low", *shares)
+
+
+def trial_of(**changes):
+    changed = (("--batch", "64", "160"),)
+    return replace(TrialRecord("trial", "input-bound/job", "job", "job-changed", "", changed, 2.5, "Speed."), **changes)
+
+
+def test_a_trial_is_put_in_words_with_the_losses_of_both():
+    made = windows(0.7, np.random.default_rng(1), between=0.002)
+    table = gains(made, "job", "job-changed", 2.5, beside(), margin=0.02)
+    loss = {"antagonists": "n0", "lead": ["job", "job-changed"], "degradation_pct": [20.0, 49.0]}
+    losses = pd.DataFrame(loss | {"degradation_low": [19.0, 48.0], "degradation_high": [21.0, 50.0]})
+    head, alone, with_n0 = sentences(Tried(trial_of(), table, losses, frame([], MITIGATIONS)))
+    assert "job with `--batch` 160 (instead of 64)" in head
+    assert "had no part in the finding" in head
+    assert alone.startswith("Alone: ")
+    assert "more work a second (proven; 5 launches as it is, 5 changed)" in alone
+    assert with_n0.startswith("Beside n0: −")
+    assert "it loses 20.0 % [19.0, 21.0] of its speed alone as it is, and 49.0 % [48.0, 50.0] changed" in with_n0
+
+
+def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason():
+    rows = [{"mitigation": "unmanaged", "gain_pct": 0.0, "blocks": 5},
+            {"mitigation": "quota", "partition": "quota-50", "gain_pct": 8.0, "gain_low": 5.0, "gain_high": 11.0,
+             "cost_pct": 48.0, "blocks": 5, "verdict": "faster"},
+            {"mitigation": "ways", "gain_pct": np.nan, "blocks": 0, "reason": "nothing is cut here"}]  # fmt: skip
+    empty = {name: 0 if kind == "int64" else np.nan if kind == "float64" else "" for name, kind in MITIGATIONS.items()}
+    table = frame([empty | row for row in rows], MITIGATIONS)
+    tried = Tried(trial_of(changed="", mix="job+n0"), frame([], GAINS), frame([], EFFECTS), table)
+    head, quota, ways = sentences(tried)
+    assert "mitigations of job+n0" in head
+    assert quota.startswith("quota quota-50: 8.0 % [5.0, 11.0] more steps a second")
+    assert "(proven; 5 launches); its neighbours pay 48.0 %" in quota
+    assert ways == "ways: not measured, because nothing is cut here."
+
+
+def test_a_trial_without_results_says_so():
+    tried = Tried(trial_of(), frame([], GAINS), frame([], EFFECTS), frame([], MITIGATIONS))
+    (only,) = sentences(tried)
+    assert only == "A trial of job with `--batch` 160 (instead of 64) is written, and has no results yet."

@@ -1,4 +1,4 @@
-"""The section of the page on operations: stages of the input by depth, kernels of GPUs with what they were tried on."""
+"""What a study shows of operations: stages of the input by depth, kernels of GPUs, and losses of too few launches."""
 
 import re
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from castmates.report.figures import operations
 from castmates.report.page.page import environment
 from castmates.report.text.operations import context
 from castmates.results.columns.operations import INPUT_STAGES, KERNELS
@@ -64,3 +65,11 @@ def test_a_study_without_them_has_no_tables_of_them(made):
     text = text_of(made)
     assert "Stages of input pipelines" not in text
     assert "have a GPU run" not in text
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_figure_of_too_few_launches_has_their_losses_without_an_interval(tmp_path, count):
+    figure, source = operations.draw(results(tmp_path / "study", count))
+    assert set(source["verdict"]) == {"too few blocks"}
+    assert [text for text in figure.texts if "no ±: fewer than three launches" in text.get_text()]
+    assert [text for axes in figure.axes for text in axes.texts if text.get_text() in ("16", "17")]

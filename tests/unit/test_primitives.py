@@ -1,14 +1,20 @@
 """Primitives, use of instructions and the roofline: what was put in comes out."""
 
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from castmates.analysis.operations.roofline import Roofs, roofline
+from castmates.report.page.page import page, shown
+from castmates.report.text.primitives import context
 from castmates.results.columns.primitives import PRIMITIVE_TABLES
-from tests.unit.primitives_maker import ALONE_MS, FLOPS, LOSS, MOVED, launches, tables
+from castmates.study.model import Workload
+from tests.unit.makers import plan, study, workloads
+from tests.unit.primitives_maker import ALONE_MS, FLOPS, LOSS, MOVED, launches, results, tables
 from tests.unit.printed_intervals import assert_told
 
 MADE = tables(*launches(4, np.random.default_rng(1), between=0.0))
@@ -92,3 +98,21 @@ def test_intervals_between_launches_hold_the_truth():
     truth = FLOPS / ALONE_MS / 1e6
     held = ((table["gflops_low"] < truth) & (truth < table["gflops_high"])).mean()
     assert_told("roofline", "gflops_low", float(held))
+
+
+def test_the_page_has_primitives_instructions_and_the_roofline(tmp_path):
+    asked = study(["job"], ["stream"], profile={"launches": 3, "primitives": True})
+    job = Workload(command="python -m castmates.workloads.tfmodels --model dlrm", progress="heartbeat", unit="step")
+    made = replace(results(tmp_path / "study", 4), study=asked, plan=plan(asked, programs=workloads("stream", job=job)))
+    assert {"operations", "roofline"} <= set(shown(made))
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page(made, dict.fromkeys(shown(made), "<svg></svg>"))))
+    assert "A step of lead alone is shown to use AVX-512 in 10.7 % of the time that could (in 89.3 % nothing" in text
+    assert "The processor lacks VNNI, AVX-512 BF16 and AMX." in text
+    assert "matmul x64:gemm:jit not known 256x384:384x512 src:f32 wei:f32 dst:f32 1.0 2.0" in text
+    assert "softmax jit:avx512_core avx512_core 64x64" in text
+    assert "lead alone all operations AMX lacks it nothing eligible 0.0" in text
+    assert re.search(
+        r"lead beside other model/dense/MatMul 59\.08 33\.\d \[[\d., ]+\] 120\.0 28 compute or memory", text
+    )
+    usual = replace(made, plan=plan(study(["job"], ["stream"], profile={}), programs=workloads("stream", job=job)))
+    assert context(usual) == {}

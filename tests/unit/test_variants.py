@@ -15,6 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.report.results import read_results
 from castmates.report.text.variants import sentences
 from castmates.study.confirmation import confirming
+from castmates.study.replaying import catalogue_text, self_contained, workloads_of
 from castmates.study.spec import Partition, Share, Variant
 from castmates.study.study_text import study_text
 from tests.unit.printed_intervals import assert_told
@@ -76,6 +77,14 @@ def test_studies_that_castmates_writes_have_the_variants_and_no_more(tmp_path, m
     again = loaded(tmp_path, monkeypatch, study_text(ours.study.model_copy(update={"name": "again"}), "again"), "again")
     assert again.study.leads == ours.study.leads
     assert len(again.plan().mixes) == len(ours.plan().mixes)
+    (tmp_path / "workloads").mkdir()
+    published = catalogue_text(workloads_of(ours.plan(), ours.workloads), "published")
+    (tmp_path / "workloads" / "published.yaml").write_text(published)
+    text = study_text(self_contained(ours.study, ours.plan()).model_copy(update={"name": "published"}), "published")
+    published = loaded(tmp_path, monkeypatch, text, "published")
+    assert published.plan().variants == ours.plan().variants
+    assert {mix.identity for mix in published.plan().mixes} == {mix.identity for mix in ours.plan().mixes}
+    (tmp_path / "workloads" / "published.yaml").unlink()
     one = next(mix for mix in ours.plan().mixes if mix.name == "net.int8+stream")
     under = one.model_copy(update={"partitions": (Partition(name="quota-50", shares=(HALF,)),)})
     text = study_text(confirming(ours.study, ours.plan(), under, 3), "confirmed")

@@ -81,7 +81,8 @@ def _summary(name: str, both: pd.DataFrame, proven: int, margin: float) -> Itera
         same = int((both["verdict"] == EQUIVALENT).sum())
         within = f"; {same} {'differs' if same == 1 else 'differ'} by no more than {percent_of(margin)}" if same else ""
         found = f"{proven} {'is' if proven == 1 else 'are'}" if proven else "none is"
-        yield f"Of {_many(name, tests)} in both, {found} proven to differ (Holm){within}."
+        both_of = "in both" if both["letter"].nunique() == 1 else "that A and another study have"
+        yield f"Of {_many(name, tests)} {both_of}, {found} proven to differ (Holm){within}."
 
 
 def _many(name: str, count: int) -> str:

@@ -140,8 +140,8 @@ def command_of(results: Results, finding: Finding) -> str:
     study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
     if trial.command:
         return _filled(trial.command, study, finding) if finding.evidence[0].cells else ""
-    if trial.lead and (finding.subject.platform != "measured" or not _fits(results.plan, finding)):
-        return ""  # nothing runs that could be changed
+    if finding.subject.platform == "modelled" or (trial.lead and not _fits(results.plan, finding)):
+        return ""  # nothing runs that could be changed, or nothing of it
     return f"castmates try{study} {shlex.quote(finding.id)}"
 
 

@@ -75,7 +75,7 @@ def quality_words(results: Results) -> Iterator[str]:
     if other:
         yield f"{counted(other, 'line')} of oneDNN's log were no executions, and are not used."
     table = results.roofline
-    if above := int((table["gflops_low"] > ABOVE * table["compute_gflops"]).sum()):
+    if above := table.loc[table["gflops"] > ABOVE * table["compute_gflops"], "operation"].nunique():
         yield (
             f"{counted(above, 'operation')} reached more than the roof of arithmetic: something else ran while that "
             "was measured, and it is no roof here."

@@ -39,7 +39,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(placing.PLACING_TABLES, placing),
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
-    **dict.fromkeys(("primitives", *primitives.PRIMITIVE_TABLES), primitives),
+    **dict.fromkeys((*primitives.LOGGED_TABLES, *primitives.PRIMITIVE_TABLES), primitives),
     **dict.fromkeys(block.BLOCK_TABLES, block),
     **dict.fromkeys(ranges.RANGE_TABLES, ranges),
     **dict.fromkeys(findings.TRIAL_TABLES, findings),

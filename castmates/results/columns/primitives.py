@@ -30,13 +30,15 @@ PRIMITIVES: Columns = {
     "shapes": "str",  # of its problem: 256x384:384x512
     "data_types": "str",  # of its operands: src:f32 wei:f32 dst:f32
     "operands": "str",  # with their formats in memory, as logged
-    "attributes": "str",
-    "algorithm": "str",
+    "attributes": "str",  # of the primitive, as logged: operations that are fused into it
+    "algorithm": "str",  # as logged
     "operation": "str",  # for which it was executed; "" where that is not known
     "type": "str",
     "direction": "str",
     "joined_by": "str",  # time, time and type; several where several operations ran then; "" where none did
 }
+
+LOGGED_TABLES: Mapping[str, Columns] = {"primitives": PRIMITIVES}  # what a launch under the log leaves beside others
 
 _SCENE: Columns = {
     "study": "str",
@@ -95,7 +97,7 @@ ISA_USE: Columns = {
 # tables/roofline.csv: a row per scene and operation whose primitives have known work.
 ROOFLINE: Columns = {
     **_SCENE,
-    "operation": "str",
+    "operation": "str",  # with its scopes
     "type": "str",
     "data_types": "str",  # of the operands of the primitive that takes most operations
     "ms": "float64",  # of its primitives with known work, in a step, under oneDNN's log
@@ -114,7 +116,7 @@ ROOFLINE: Columns = {
     "launches": "int64",
 }
 
-PRIMITIVE_TABLES: Mapping[str, Columns] = {
+PRIMITIVE_TABLES: dict[str, Columns] = {
     "primitive_summary": PRIMITIVE_SUMMARY,
     "isa_use": ISA_USE,
     "roofline": ROOFLINE,

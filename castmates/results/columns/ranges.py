@@ -43,7 +43,7 @@ PROFILE_RANGES: Columns = {
     "partition": "str",
     "member": "str",
     "repetition": "int64",
-    "part": "str",  # of the steps in which it ended: before, traced, after
+    "part": "str",  # it ended in usual steps (before, after), or while the profiler was on (traced)
     "type": "str",  # phase, range (by start and end), instant, epoch
     "name": "str",  # its own
     "path": "str",  # with the phases that it lies in
@@ -71,7 +71,7 @@ OPERATION_RANGES: Columns = {
     "member": "str",
     "repetition": "int64",
     "path": "str",  # of the range, with the phases that it lies in
-    "domain": "str",
+    "domain": "str",  # of the range; empty for the parts of a step
     "operation": "str",  # with its scopes
     "type": "str",
     "layer": "str",  # scope

@@ -11,6 +11,7 @@ from castmates.runner.rounds.window import Window
 from castmates.workloads.range_file import Range
 
 Row = dict[str, Any]
+LONG = ("range", "epoch")  # what may last longer than a window, and is kept where it ends in none
 Numbered = tuple[Slice, int]  # a slice, and the number of its window
 
 
@@ -28,7 +29,8 @@ def block_rows(cast: Sequence[Running], windows: Sequence[Window]) -> Iterator[R
         own = [(window, number) for window, number in numbered if process.name in window.scene.active]
         slices = [(each, number) for window, number in own for each in window.all_slices]
         slices.sort(key=lambda one: one[0].switch_ns)
-        rows = [_placed(one, slices) | {"member": process.name} for one in log.ranges()]
+        placed = (_placed(one, slices) | {"member": process.name} for one in log.ranges())
+        rows = [row for row in placed if row["window"] is not None or row["type"] in LONG]
         kept = share_out([row["window"] for row in rows], log.most)
         log.left_out = len(rows) - sum(kept)
         yield from sorted(
