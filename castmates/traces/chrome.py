@@ -15,7 +15,7 @@ from castmates.errors import CastmatesError
 from castmates.traces.json_events import WHAT, Event, Events
 from castmates.traces.memory import Memory
 from castmates.traces.nesting import NOBODY
-from castmates.traces.operations import Ints, Trace, assembled, step_of
+from castmates.traces.operations import Found, Ints, Trace, assembled, step_of
 from castmates.traces.torch_calls import Columns, found_in
 from castmates.workloads.jobs.tracing import STEP
 
@@ -46,7 +46,7 @@ class _Reading:
         self.threads: dict[Any, int] = {}
         self.names: dict[Any, str] = {}
         self.given: list[Given] = []
-        self._parts: list[tuple[Any, ...]] = []
+        self._parts: list[list[Any]] = [[] for _ in range(6)]  # of each column
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what counts of some events."""
@@ -64,8 +64,8 @@ class _Reading:
                 self._keep_memory(event)
             elif event.get("ph") == "M" and event.get("name") == "thread_name":
                 self.names[event["tid"]] = str(event["args"]["name"])
-        if rows:
-            self._parts.append(_packed(rows))
+        for parts, column in zip(self._parts, _packed(rows) if rows else (), strict=False):
+            parts.append(column)
 
     def _keep_memory(self, event: Event) -> None:
         about = event["args"]
@@ -77,22 +77,20 @@ class _Reading:
 
     def columns(self) -> Columns:
         """All events, by thread and time, times in nanoseconds."""
-        begin, end, kind, thread, sequence, of_forward = (self._column(number) for number in range(6))
-        self._parts.clear()
+        columns: list[Any] = [self._column(number) for number in range(6)]
+        begin, end, thread = columns[0], columns[1], columns[3]
         order = np.lexsort((-end, begin, thread))
-        return Columns(
-            begin[order],
-            end[order],
-            kind[order],
-            thread[order],
-            sequence[order],
-            of_forward[order],
-            list(self.kinds),
-            self._thread_names(),
-        )
+        del begin, end, thread  # large, as all of these: each is let go of
+        for number in range(6):
+            columns[number] = columns[number][order]
+        begin, end, kind, thread, sequence, of_forward = columns
+        names = list(self.kinds), self._thread_names()
+        return Columns(begin, end, kind, thread, sequence, of_forward, *names)
 
     def _column(self, number: int) -> Any:  # noqa: ANN401 (an array of numbers or of flags)
-        return np.concatenate([part[number] for part in self._parts])
+        found = np.concatenate(self._parts[number])
+        self._parts[number].clear()
+        return found
 
     def _thread_names(self) -> list[str]:
         """The same thread of two launches has one name but for a number behind a slash."""
@@ -122,10 +120,16 @@ def read_json(path: Path) -> tuple[Trace, Memory]:
         raise CastmatesError(f"{path}: this trace has the schema {version}, and {VERSION} is what can be read.")
     if not any(mark and name.startswith(STEP) for name, mark in reading.kinds):
         raise CastmatesError(f"{path}: this trace has none of the job's steps ('{STEP}').")
+    found, first = _found(reading, int(events.facts.get("baseTimeNanoseconds", 0)))
+    trace = assembled(found)
+    return trace, _memory(reading.given, trace, first)
+
+
+def _found(reading: _Reading, base_ns: int) -> tuple[Found, int]:
+    """The calls of a trace, and its first moment; the columns that they come from are let go of."""
     columns = reading.columns()
     first = int(columns.begin.min())
-    trace = assembled(found_in(columns, first, int(events.facts.get("baseTimeNanoseconds", 0)) + first))
-    return trace, _memory(reading.given, trace, first)
+    return found_in(columns, first, base_ns + first), first
 
 
 def _memory(given: list[Given], trace: Trace, first_ns: int) -> Memory:

@@ -25,6 +25,7 @@ OPTIMIZER = re.compile(r"Optimizer\.(?:step|zero_grad)#(\w+)\..*")
 DIRECTIONS = ("forward", "backward", "optimizer", "input")
 FORWARD, BACKWARD, OPTIMIZES, READS = range(4)
 NONE = -1
+PS = 1000  # in a nanosecond
 Flags = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[np.signedinteger[Any]]
 
@@ -54,28 +55,30 @@ class _Carrier:
 
 def found_in(columns: Columns, first_ns: int, origin_ns: int) -> Found:
     """The calls and steps of a trace."""
-    parent, depth = _tree(columns)
-    carriers: dict[_Carrier, int] = {_Carrier(): 0}
-    own = _of_kinds(columns, carriers)
-    carrier = _inherited(own, parent, depth)
-    settles = _settles(columns)
-    settled = _inherited(settles, parent, depth, outermost=True)
-    gradients = np.flatnonzero(np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind])
-    forward = _forward_of(columns, gradients)
-    _add_gradients(columns, gradients, np.where(forward != NONE, carrier[forward], NONE), own, carriers)
-    carrier = _inherited(own, parent, depth)
-    settles[gradients] = np.where(forward != NONE, settled[forward], NONE)
-    settled = _inherited(settles, parent, depth, outermost=True)
-    operations, operation = _operations(columns, list(carriers), carrier, settled)
-    begin, end = 1000 * (columns.begin - first_ns), 1000 * (columns.end - first_ns)
-    names = [name.startswith(STEP) and mark for name, mark in columns.kinds]
-    steps = np.flatnonzero(np.array(names)[columns.kind])
-    steps = steps[np.argsort(begin[steps])]
+    operations, operation = _operations(columns, *_settled(columns))
+    is_step = np.array([name.startswith(STEP) and mark for name, mark in columns.kinds])
+    steps = np.flatnonzero(is_step[columns.kind])
+    steps = steps[np.argsort(columns.begin[steps])]
     parts = []
     for number in range(len(columns.threads)):
         at = (columns.thread == number) & (operation != NONE)
-        parts.append((operation[at], begin[at], end[at]))
-    return Found(origin_ns, origin_ns, begin[steps], end[steps], operations, columns.threads, parts)
+        parts.append((operation[at], PS * (columns.begin[at] - first_ns), PS * (columns.end[at] - first_ns)))
+    begin, end = PS * (columns.begin[steps] - first_ns), PS * (columns.end[steps] - first_ns)
+    return Found(origin_ns, origin_ns, begin, end, operations, columns.threads, parts)
+
+
+def _settled(columns: Columns) -> tuple[list[_Carrier], AnyInts, AnyInts]:
+    """What is settled for events; by event, the place of that, and the kind of the caller that settles its kind."""
+    parent, depth = _tree(columns)
+    carriers: dict[_Carrier, int] = {_Carrier(): 0}
+    own, settles = _of_kinds(columns, carriers), _settles(columns)
+    carrier, settled = _inherited(own, parent, depth), _inherited(settles, parent, depth, outermost=True)
+    gradients = np.flatnonzero(np.array([name.startswith(GRADIENT) for name, _ in columns.kinds])[columns.kind])
+    forward = _forward_of(columns, gradients)
+    _add_gradients(columns, gradients, np.where(forward != NONE, carrier[forward], NONE), own, carriers)
+    settles[gradients] = np.where(forward != NONE, settled[forward], NONE)
+    carrier, settled = _inherited(own, parent, depth), _inherited(settles, parent, depth, outermost=True)
+    return list(carriers), carrier, settled
 
 
 def _tree(columns: Columns) -> tuple[Ints, AnyInts]:
@@ -94,7 +97,7 @@ def _tree(columns: Columns) -> tuple[Ints, AnyInts]:
     return parent, depth
 
 
-def _inherited(own: Ints, parent: Ints, depth: AnyInts, outermost: bool = False) -> Ints:
+def _inherited(own: AnyInts, parent: Ints, depth: AnyInts, outermost: bool = False) -> AnyInts:
     """What an event has itself, or else of the nearest caller that has something; or of the outermost one."""
     found = own.copy()
     order = np.argsort(depth, kind="stable")
@@ -107,9 +110,9 @@ def _inherited(own: Ints, parent: Ints, depth: AnyInts, outermost: bool = False)
     return found
 
 
-def _of_kinds(columns: Columns, carriers: dict[_Carrier, int]) -> Ints:
+def _of_kinds(columns: Columns, carriers: dict[_Carrier, int]) -> AnyInts:
     """What marks settle: the module, the optimizer or the input that they are around."""
-    of_kind = np.full(len(columns.kinds), NONE, np.int64)
+    of_kind = np.full(len(columns.kinds), NONE, np.int32)
     for number, (name, mark) in enumerate(columns.kinds):
         if mark and (found := _carrier(name)) is not None:
             of_kind[number] = carriers.setdefault(found, len(carriers))
@@ -125,7 +128,7 @@ def _carrier(mark: str) -> _Carrier | None:
 
 
 def _add_gradients(
-    columns: Columns, gradients: Ints, of_forward: Ints, own: Ints, carriers: dict[_Carrier, int]
+    columns: Columns, gradients: Ints, of_forward: AnyInts, own: AnyInts, carriers: dict[_Carrier, int]
 ) -> None:
     """Let gradients have the scopes of the operations that they belong to."""
     known = list(carriers)
@@ -161,18 +164,18 @@ def _forward_of(columns: Columns, gradients: Ints) -> Ints:
     return found
 
 
-def _settles(columns: Columns) -> Ints:
+def _settles(columns: Columns) -> AnyInts:
     """The number of an event's kind where it settles what kind of operation all is that it calls; else -1."""
     decisive = [not mark and bool(decisive_kind(_type(name))) for name, mark in columns.kinds]
-    return np.where(np.array(decisive)[columns.kind], columns.kind, NONE).astype(np.int64)
+    return np.where(np.array(decisive)[columns.kind], columns.kind, NONE).astype(np.int32)
 
 
 def _operations(
-    columns: Columns, carriers: list[_Carrier], carrier: Ints, settled: Ints
+    columns: Columns, carriers: list[_Carrier], carrier: AnyInts, settled: AnyInts
 ) -> tuple[list[Operation], Ints]:
     """The operations of a trace, and by event which it is a call of; -1 for marks."""
     kinds = len(columns.kinds)
-    keys = ((carrier + 1) * (kinds + 1) + settled + 1) * kinds + columns.kind
+    keys = ((carrier.astype(np.int64) + 1) * (kinds + 1) + settled + 1) * kinds + columns.kind
     different, places = np.unique(keys, return_inverse=True)
     operations: dict[Operation, int] = {}
     numbers = np.full(len(different), NONE, np.int64)
