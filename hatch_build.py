@@ -8,7 +8,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDERS = ("workflow", "config/workloads", "config/studies", "config/schemas", "envs")
+FOLDERS = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings", "envs")
 SCRIPTS = "scripts/*.py"
 
 

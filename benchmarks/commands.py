@@ -63,4 +63,5 @@ COMMANDS = (
     Command("study-mixes", "studies config/studies/random-mixes.yaml", 12),
     Command("study-service", "studies config/studies/service.yaml", 28),
     Command("study-frameworks", "studies config/studies/frameworks.yaml", 46),
+    Command("xprof_check", "xprof_check results/operations", 0.5),
 )

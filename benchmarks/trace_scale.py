@@ -1,6 +1,7 @@
 """How long a trace of so many events takes to read and to write as a table, and how much memory that takes.
 
-The events are calls of operations on eight threads, a tenth of them inside others, in steps of a thousand.
+In a trace of TensorFlow (an XSpace) the events are calls of operations on eight threads, a tenth of them inside others,
+in steps of a thousand; trace_scale_torch.py describes that of PyTorch (JSON).
 """
 
 import argparse
@@ -12,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import trace_scale_torch
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.runner.profiles import tables
 from castmates.runner.profiles.taken import Taken
 from castmates.study.spec import UNMANAGED, Scene
-from castmates.traces.operations import read_trace
+from castmates.traces.reading import read as read_any
 from castmates.workloads.tfmodels.xspace import STEP
 from tests.unit.trace_maker import event_names, field, plane
 
@@ -38,25 +40,29 @@ def main() -> None:
         return
     report = Report("Traces with many events", "trace_scale")
     report.text("Read, divided among all that works at a time, and written as `operations.parquet`, by one process.")
-    rows = []
-    for events in options.events:
-        say(f"{events} events")
-        with scratch() as folder:
-            file = folder / "x.xplane.pb"
-            size = make(file, events)
-            seconds, megabytes = measured(file)
-        rows.append(
-            [f"{events:,}", f"{size / 1e6:.1f}", f"{seconds:.1f}", f"{1e6 * seconds / events:.2f}", f"{megabytes:.0f}"]
-        )
-        if events == LARGEST:
-            report.found(
-                Finding(what="10 million events", value=seconds, unit="s", count=1, of="trace", aim=Aim(most=LONGEST))
-            )
-            report.found(
-                Finding(what="memory for them", value=megabytes, unit="MB", count=1, of="trace", aim=Aim(most=SHARE))
-            )
-    report.table(["events", "file (MB)", "seconds", "µs an event", "memory at most (MB)"], rows)
+    for framework, name, writer in WRITERS:
+        rows = []
+        for events in options.events:
+            say(f"{framework}, {events} events")
+            with scratch() as folder:
+                size = writer(folder / name, events)
+                seconds, megabytes = measured(folder / name)
+            each = f"{1e6 * seconds / events:.2f}"
+            rows.append([f"{events:,}", f"{size / 1e6:.1f}", f"{seconds:.1f}", each, f"{megabytes:.0f}"])
+            if events == LARGEST:
+                found(report, framework, seconds, megabytes)
+        report.text(f"{framework}:")
+        report.table(["events", "file (MB)", "seconds", "µs an event", "memory at most (MB)"], rows)
     report.print()
+
+
+def found(report: Report, framework: str, seconds: float, megabytes: float) -> None:
+    """Hold the largest trace against its aims."""
+    what = "10 million events" if framework == "TensorFlow" else f"10 million events of {framework}"
+    of, time, memory = "trace", Aim(most=LONGEST), Aim(most=SHARE)
+    report.found(Finding(what=what, value=seconds, unit="s", count=1, of=of, aim=time))
+    what = "memory for them" if framework == "TensorFlow" else f"memory for those of {framework}"
+    report.found(Finding(what=what, value=megabytes, unit="MB", count=1, of=of, aim=memory))
 
 
 def make(file: Path, events: int) -> int:
@@ -112,13 +118,15 @@ def measured(file: Path) -> tuple[float, float]:
 def read(file: Path) -> None:
     """Read a trace, write its table, and print how long it took and how much memory."""
     begin = time.monotonic()
-    trace = read_trace(file)
+    trace = read_any(file).trace
     scene = Scene(name="solo", kind="solo", mix="", active=(), placebos=(), partition=UNMANAGED)
     common = dict.fromkeys(("study", "company", "scene", "kind", "mix", "partition", "member", "platform"), "x")
     aligned = tables.Aligned(trace, Taken(scene, 1), 0, 0, common | {"launch": 1, "repetition": 1})
     tables.write_operations(iter([aligned]), file.with_suffix(".parquet"))
     print(time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
 
+
+WRITERS = (("TensorFlow", "x.xplane.pb", make), ("PyTorch", "x.pt.trace.json.gz", trace_scale_torch.make))
 
 if __name__ == "__main__":
     run(main)

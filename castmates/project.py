@@ -20,6 +20,7 @@ from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
+from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
 from castmates.results.measured import measured_blocks
 from castmates.results.named import default_study
@@ -39,9 +40,10 @@ from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
 from castmates.study.spec import Block, NodeClass, Plan, Prepared
+from castmates.study.variants import variants_of, with_variants
 from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
-from castmates.workloads import environments, inputs
+from castmates.workloads import attaching, environments, inputs
 from castmates.workloads.native import build as native
 
 ENVIRONMENTS = shipped.environments()  # found once: the folder does not change after the start
@@ -84,7 +86,8 @@ class Project:
         """What the study consists of, measured blocks included."""
         plan, made = self._whole_plan(), self.made
         notes = (*made.notes, *plan.notes)
-        return plan.model_copy(update={"drawn": made.drawn, "sets": made.sets, "notes": notes})
+        changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
+        return plan.model_copy(update=changes)
 
     def _whole_plan(self) -> Plan:
         measured = list(measured_blocks(self.results))
@@ -229,7 +232,8 @@ class Project:
         name = workload.environment
         key = self._keys[name] if name else None
         inputs_key = self._inputs_keys[workload.inputs] if workload.inputs else None
-        content = environments.content(name, key, workload.words, workload.progress, inputs_key)
+        words = [*workload.words, attaching.MODULE] if workload.attach else workload.words
+        content = environments.content(name, key, words, workload.progress, inputs_key)
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
@@ -244,7 +248,9 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     workloads = _gathered(_catalogues(study, path), study, str(path))
+    study, workloads = with_variants(study, workloads, str(path))
     catalogue.check_names(study, workloads, str(path))
+    check_own(study, path)
     mixes = made(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
     study = with_made(study, mixes)
     limit = line_of(text, str(path), ("recommend", "latency")) if study.recommend.latency else 0

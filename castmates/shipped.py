@@ -37,8 +37,13 @@ def studies() -> Path:
     return home() / "config" / "studies"
 
 
+def findings() -> Path:
+    """The folder of the rules of findings."""
+    return home() / "config" / "findings"
+
+
 def schema(name: str) -> Path:
-    """The JSON Schema of a `study` or a `catalogue` file, for editors."""
+    """The JSON Schema of a `study`, a `catalogue` or a `findings` file, for editors."""
     return home() / "config" / "schemas" / f"{name}.schema.json"
 
 

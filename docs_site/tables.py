@@ -13,6 +13,7 @@ FILES = (
     "partitions.py",
     "prediction.py",
     "services.py",
+    "variants.py",
     "comparison.py",
     "block.py",
 )
@@ -47,6 +48,7 @@ HEADS = {
     "partitions.py": "Tables of partitions",
     "prediction.py": "Tables of predictions",
     "services.py": "Tables of services",
+    "variants.py": "Tables of variants",
     "comparison.py": "Tables of a comparison",
     "block.py": "Tables of a launch",
 }

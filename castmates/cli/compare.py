@@ -71,7 +71,32 @@ def _print(several: "Several") -> None:
         _print_several(where, several)
     else:
         _print_two(where, several)
+    _print_details(where, several)
     _print_differences(where, several.studies, [*several.differences, *several.work])
+
+
+def _print_details(where: "Console", several: "Several") -> None:
+    """A short section for each kind that the studies have in common."""
+    from rich.table import Table
+
+    from castmates.report.comparison.detail_words import sections
+
+    for note in several.details.notes:
+        where.print(f"\n• {note}", markup=False)
+    for section in sections(several):
+        where.print(f"\n{section.title}", style="bold", markup=False)
+        for sentence in section.sentences:
+            where.print(f"• {sentence}", markup=False)
+        if section.rows:
+            table = Table(box=None)
+            for head in ("program", "what", "in A", "in the other", "difference", "verdict"):
+                table.add_column(head, overflow="fold")
+            for row in section.rows:
+                table.add_row(*(row[name] for name in ("who", "what", "said_a", "said_b", "said", "verdict")))
+            where.print(table)
+        if section.all > len(section.rows):
+            more = section.all - len(section.rows)
+            where.print(f"and {more} more in {section.file} of --output FOLDER", style="dim", markup=False)
 
 
 def _print_two(where: "Console", several: "Several") -> None:

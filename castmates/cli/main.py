@@ -12,6 +12,8 @@ from castmates.cli.build_inputs import build_inputs
 from castmates.cli.compare import compare
 from castmates.cli.confirm import confirm
 from castmates.cli.doctor import doctor
+from castmates.cli.export import export
+from castmates.cli.findings import findings
 from castmates.cli.grant import grant
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
@@ -23,6 +25,7 @@ from castmates.cli.pilot import pilot
 from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.predict import predict
+from castmates.cli.profile import profile
 from castmates.cli.recommend import recommend
 from castmates.cli.replay import replay
 from castmates.cli.restore import restore
@@ -33,6 +36,7 @@ from castmates.cli.show import show_result
 from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
+from castmates.cli.try_advice import try_advice
 from castmates.cli.workloads import workloads
 from castmates.errors import CastmatesError
 
@@ -49,6 +53,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("plan", plan, ("castmates plan study.yaml", "castmates plan study.yaml --scenes")),
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
         ("measure", measure, ("castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",)),
+        ("profile", profile, ("castmates profile --beside stream,chase -- python train.py",)),
         ("pilot", pilot, ("castmates pilot study.yaml",)),
         ("grant", grant, ("sudo castmates grant", "sudo castmates grant --undo")),
     ),
@@ -64,9 +69,16 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             predict,
             ("castmates predict study.yaml", "castmates predict study.yaml --lead chase --beside stream,gather"),
         ),
+        ("findings", findings, ("castmates findings study.yaml", "castmates findings study.yaml --all")),
+        ("try", try_advice, ("castmates try study.yaml input-bound/dlrm-train",)),
         ("paper", paper, ("castmates paper results/first-look --licence CC-BY-4.0",)),
         ("place", place, ("castmates place study.yaml --jobs jobs.yaml", "castmates place study.yaml --confirm")),
         ("replay", replay, ("castmates replay first-look/paper", "castmates replay results/first-look --blocks 3")),
+        (
+            "export",
+            export,
+            ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
+        ),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from castmates import plugins
+from castmates.analysis.comparison.variants import variant_effects
 from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
@@ -162,6 +163,7 @@ def _verdicts(part: _Part, windows: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "controls": estimate_controls(plan, windows, terms.margin),
         "attribution": estimate_attribution(plan, windows, terms.margin, terms.isolated, effects, held),
         "distances": estimate_distances(plan, windows, effects),
+        "variant_effects": variant_effects(plan, windows, terms.margin, terms.level),
         "nodes": estimate_nodes(plan, windows, terms.margin),
         **estimate_predictions(plan, effects),
     }

@@ -10,29 +10,36 @@ import pandas as pd
 from castmates.analysis.effects.verdicts import effect_level
 from castmates.analysis.operations.effects import estimate_operation_effects, not_compared
 from castmates.analysis.operations.iterations import iterations
+from castmates.analysis.operations.kernels import kernels
 from castmates.analysis.operations.memory import memory_use
 from castmates.analysis.operations.per_trace import Traces, per_trace
 from castmates.analysis.operations.pools import thread_pools
+from castmates.analysis.operations.stages import input_stages
 from castmates.analysis.operations.summary import by_layer, by_type, summarise
 from castmates.analysis.operations.waiting import input_pipeline
 from castmates.files import make_folder
+from castmates.pipeline.estimate_primitives import logged_tables
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
 from castmates.results.columns.operations import OPERATION_TABLES
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.profiles import Profile, analysed_profiles, read_profile
+from castmates.results.profiles import Profile, analysed_profiles, is_under_log, read_profile, read_record
 from castmates.results.tables import write_table
 from castmates.study.spec import Plan
 
 
 def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -> None:
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
-    steps, traces, memory = [], [], []
-    paths, _ = analysed_profiles(plan, folder)
+    steps, traces, memory, stages, devices = [], [], [], [], []
+    every_path, _ = analysed_profiles(plan, folder)
+    logged = [path for path in every_path if is_under_log(read_record(folder, path))]
+    paths = [path for path in every_path if path not in logged]
     for profile in _profiles(paths, folder):
         traces.append(per_trace(profile.calls, profile.steps))
         steps.append(profile.steps)
         memory.append(profile.memory)
+        stages.append(profile.stages)
+        devices.append(profile.device_calls)
     level = _level(paths, folder, output)
     tables: dict[str, Callable[[], pd.DataFrame]] = {}
     if traces:
@@ -47,7 +54,10 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
             "thread_pools": lambda: thread_pools(every),
             "not_compared": lambda: not_compared(every),
             "memory_use": lambda: memory_use(pd.concat(memory, ignore_index=True), all_steps),
+            "kernels": lambda: kernels(pd.concat(devices, ignore_index=True), all_steps),
+            "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps),
         }
+    tables |= logged_tables(folder, logged)
     make_folder(output)
     made = output / ".new-operations"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,15 +55,23 @@ def write_starter(folder: Path) -> Path:
 
 def study_of(command: Sequence[str], beside: Sequence[str], name: str, known: Mapping[str, Workload]) -> Path:
     """The study that measures a command beside these workloads: the one that was written before, or a new one."""
-    _refuse_unknown(beside, known)
-    base = name_of([name] if name else command)
+    refuse_unknown(beside, known)
+    return one_of(
+        name_of([name] if name else command),
+        lambda study: _measures(study, command, beside),
+        lambda own: text_of(own, command, beside, try_command(command), known),
+    )
+
+
+def one_of(base: str, is_it: Callable[[Study], bool], text_of: Callable[[str], str]) -> Path:
+    """The study of this name, or of this name and a number, that is the wanted one; or a new one with a free name."""
     for number in range(1, 1000):
         file = STUDIES / f"{base}{'' if number == 1 else f'-{number}'}.yaml"
         if file.exists():
-            if _measures(file, command, beside):
+            if is_it(read(Study, file.read_text(encoding="utf-8"), str(file))):
                 return file
         elif not is_taken(file.stem):
-            text = text_of(file.stem, command, beside, try_command(command), known)
+            text = text_of(file.stem)
             read(Study, text, str(file))  # a study that nobody can read is not left behind
             replace_text(file, text)
             return file
@@ -87,40 +95,53 @@ def text_of(
 ) -> str:
     """The study as YAML: windows of as many runs as are good to have, as long as those take."""
     workload = f"{name}-own" if name in known else name
-    runs = max(FEWEST_RUNS, min(MOST_RUNS, math.floor(WINDOW / trial.seconds)))
-    window = max(WINDOW, round(runs * trial.seconds, 2))
-    memory = max(10, math.ceil(ROOM * trial.bytes / 1e6))
     lines = [
         "# Written by `castmates measure`; change it as you like, and go on with `castmates sweep`.",
-        f"name: {_scalar(name)}",
-        f"title: {_scalar(f'What {name} loses beside ' + ' and '.join(beside))}",
+        f"name: {scalar(name)}",
+        f"title: {scalar(f'What {name} loses beside ' + ' and '.join(beside))}",
         "workloads:",
-        f"  {_scalar(workload)}:",
-        f"    command: {_in_a_line(command)}",
+        f"  {scalar(workload)}:",
+        f"    command: {in_a_line(command)}",
         f"    progress: runs # one run took {trial.seconds:.3g} s",
-        f"    memory: {memory} MB",
-        f"leads: {_in_a_line([workload])}",
-        f"antagonists: {_in_a_line(beside)}",
-        "budget:",
-        f"  blocks: {BLOCKS}",
-        f"  rounds: {ROUNDS}",
-        f"  window: {window:g}",
-        f"  steps: {runs}",
-        f"  longest_window: {min(LONGEST_WINDOW, max(5.0, 2 * window)):g}",
+        f"    memory: {memory_of(trial)}",
+        f"leads: {in_a_line([workload])}",
+        f"antagonists: {in_a_line(beside)}",
+        *budget_of(trial.seconds, BLOCKS),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _in_a_line(words: Sequence[str]) -> str:
+def memory_of(trial: Trial) -> str:
+    """What a program takes of the machine's memory, with some room."""
+    return f"{max(10, math.ceil(ROOM * trial.bytes / 1e6))} MB"
+
+
+def budget_of(seconds: float, blocks: int) -> list[str]:
+    """The budget as lines of YAML: windows that hold as many units of so many seconds as are good to have."""
+    units = max(FEWEST_RUNS, min(MOST_RUNS, math.floor(WINDOW / seconds)))
+    window = max(WINDOW, round(units * seconds, 2))
+    return [
+        "budget:",
+        f"  blocks: {blocks}",
+        f"  rounds: {ROUNDS}",
+        f"  window: {window:g}",
+        f"  steps: {units}",
+        f"  longest_window: {min(LONGEST_WINDOW, max(5.0, 2 * window)):g}",
+    ]
+
+
+def in_a_line(words: Sequence[str]) -> str:
     """A list as YAML, with quotes where a word would be read as something else: true, 007."""
     return yaml.safe_dump(list(words), default_flow_style=True, width=math.inf, allow_unicode=True).strip()
 
 
-def _scalar(text: str) -> str:
-    return _in_a_line([text])[1:-1]
+def scalar(text: str) -> str:
+    """A text as YAML."""
+    return in_a_line([text])[1:-1]
 
 
-def _refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> None:
+def refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> None:
+    """Refuse neighbours that the catalogue does not have."""
     if not beside:
         raise CastmatesError("--beside names nothing; give one or more workloads, as in --beside stream,chase.")
     for name in beside:
@@ -131,11 +152,10 @@ def _refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> Non
             )
 
 
-def _measures(file: Path, command: Sequence[str], beside: Sequence[str]) -> bool:
-    """Whether a study that is there measures just this."""
-    study = read(Study, file.read_text(encoding="utf-8"), str(file))
-    commands = [workload.words for workload in study.workloads.values()]
-    return commands == [list(command)] and study.antagonists == list(beside)
+def _measures(study: Study, command: Sequence[str], beside: Sequence[str]) -> bool:
+    """Whether a study that is there measures just this: runs of the command, and not steps."""
+    programs = [(workload.words, workload.progress) for workload in study.workloads.values()]
+    return programs == [(list(command), "runs")] and study.antagonists == list(beside)
 
 
 def _run(command: Sequence[str]) -> Trial:
@@ -157,7 +177,7 @@ def _run(command: Sequence[str]) -> Trial:
         seconds = time.monotonic() - begun
         if status:
             errors.seek(0)
-            raise CastmatesError(_why(command, status, seconds, _last_line(errors.read())))
+            raise CastmatesError(_why(command, status, seconds, last_line(errors.read())))
     return Trial(max(seconds, 1e-4), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 
 
@@ -171,12 +191,14 @@ def _why(command: Sequence[str], status: int, seconds: float, words: str) -> str
     if seconds >= LONGEST_RUN:
         return (
             f"{command[0]} has not ended after {LONGEST_RUN:.0f} s: a command that is measured is run again and again. "
-            "For a program that goes on, write a study in which it reports its steps (docs/add-a-workload.md)."
+            "For a program that goes on, write a study in which it reports its steps (docs/add-a-workload.md), or "
+            "take `castmates profile` if it trains by TensorFlow."
         )
     said = f': it wrote "{words}"' if words else ""
     return f"{command[0]} ended with status {status}{said}; only a command that ends with status 0 can be measured."
 
 
-def _last_line(output: bytes) -> str:
+def last_line(output: bytes) -> str:
+    """The last line that a program wrote."""
     lines = output.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

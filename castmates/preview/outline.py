@@ -74,6 +74,7 @@ class Outline:
     captured: bool = False  # planned for a machine that was captured into a file, which is not this one
     prediction: str = ""  # what is measured of a grid, and what is left to prediction
     profiles: str = ""  # what is traced beside what is measured
+    variants: tuple[str, ...] = ()  # leads in other settings, and what these change
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -113,6 +114,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         captured=project.elsewhere is not None,
         prediction=prediction_words(planned),
         profiles=profile_words(project.study, planned, folder),
+        variants=tuple(f"{each.workload} is {each.lead} with {each.words}" for each in plan.variants),
     )
 
 

@@ -1,11 +1,13 @@
 """What a study traces beside what it measures, in words."""
 
+from collections.abc import Iterable
+
 from castmates.english import counted, duration, listed
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles
 from castmates.study.model import Study
-from castmates.study.profile_launches import cannot_be_profiled, traces_of
-from castmates.study.spec import Plan
+from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, is_logged, traces_of
+from castmates.study.spec import Block, Plan
 
 LAUNCH = 12.0  # seconds that the start of a launch takes: a guess; its traces come on top
 TRACE = 1.5  # seconds of one trace, its usual steps and its settling included: a guess for short steps
@@ -19,15 +21,21 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if plan.profiles:
         leads = listed(list(dict.fromkeys(launch.company.lead.workload for launch in plan.profiles)))
         left = [launch for launch in plan.profiles if launch.path in missing]
-        seconds = sum(LAUNCH + TRACE * traces_of(launch) for launch in left)
-        time = f", about {duration(seconds)} where steps are short" if left else ", all there"
+        time = f", about {duration(tracing_seconds(left))} where steps are short" if left else ", all there"
         many = counted(len(plan.profiles), "launch")
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
+    if logged := sum(map(is_logged, plan.profiles)):
+        parts.append(f"In {logged} of them oneDNN logs its primitives; their times are compared with each other alone.")
     if plan.profiles and study.profile.ranges:
         parts.append(_ranges(study.profile.ranges, plan))
     if cannot := cannot_be_profiled(study, plan):
-        parts.append(f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can (docs/operations.md).")
+        parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (docs/operations.md).")
     return " ".join(parts)
+
+
+def tracing_seconds(launches: Iterable[Block]) -> float:
+    """How long these launches take where steps are short: a guess until some were made."""
+    return sum(LAUNCH + TRACE * traces_of(launch) for launch in launches)
 
 
 def _ranges(most: int, plan: Plan) -> str:

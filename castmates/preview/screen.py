@@ -113,6 +113,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Partitions", "\n".join(_partitions(outline))
     if outline.cautions:
         yield "Do they do it here?", "\n".join(outline.cautions)
+    if outline.variants:
+        yield "Variants", "\n".join(outline.variants)
     if outline.mitigations:
         yield "Mitigations", "\n".join(_mitigations(outline))
     if outline.prediction:

@@ -22,13 +22,16 @@ from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
+from castmates.report.study_table import records as records
+from castmates.report.study_text import text_of_study
 from castmates.results import block_tables
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns import operations
+from castmates.results.columns import operations, primitives, variants
+from castmates.results.columns import study as of_study
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
@@ -36,20 +39,6 @@ from castmates.results.columns.nodes import NODES
 from castmates.results.columns.partitions import CURVES, KNEES, PARETO, RECOMMENDATIONS, SENSITIVITY
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.services import LOADS, SERVICES
-from castmates.results.columns.study import (
-    ATTRIBUTION,
-    BLOCKS,
-    CARRYOVER,
-    CONTROLS,
-    DISTANCES,
-    EFFECTS,
-    LATENCY,
-    MARGINS,
-    MITIGATIONS,
-    RESOURCES,
-    STAMPS,
-    SYSTEM,
-)
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.find import find
 from castmates.results.folder import StudyFolder
@@ -79,23 +68,23 @@ class Results:
     """
 
     name: str
-    effects: StudyTable = StudyTable("effects", EFFECTS)
+    effects: StudyTable = StudyTable("effects", of_study.EFFECTS)
     """A row per mix, partition, baseline and member: slowdown, loss in per cent, intervals, verdict."""
-    controls: StudyTable = StudyTable("controls", CONTROLS)
+    controls: StudyTable = StudyTable("controls", of_study.CONTROLS)
     """What is known beforehand: A/A, the positive and the negative control."""
-    carryover: StudyTable = StudyTable("carryover", CARRYOVER)
+    carryover: StudyTable = StudyTable("carryover", of_study.CARRYOVER)
     """Whether the scene before a window shows in its rate."""
-    blocks: StudyTable = StudyTable("blocks", BLOCKS)
+    blocks: StudyTable = StudyTable("blocks", of_study.BLOCKS)
     """A row per launch: when, how long, how many windows, how it ended."""
     windows: StudyTable = StudyTable("windows", WINDOWS)
     """A row per round, scene and active member, rejected ones with their reasons."""
-    margins: StudyTable = StudyTable("margins", MARGINS, later=True)
+    margins: StudyTable = StudyTable("margins", of_study.MARGINS, later=True)
     """How sensitive each lead is, and how much each antagonist disturbs, over the whole matrix."""
-    system: StudyTable = StudyTable("system", SYSTEM, later=True)
+    system: StudyTable = StudyTable("system", of_study.SYSTEM, later=True)
     """The combined throughput of a mix: STP, ANTT, fairness."""
-    latency: StudyTable = StudyTable("latency", LATENCY, later=True)
+    latency: StudyTable = StudyTable("latency", of_study.LATENCY, later=True)
     """How long steps take: p50, p95, p99 by scene."""
-    resources: StudyTable = StudyTable("resources", RESOURCES, later=True)
+    resources: StudyTable = StudyTable("resources", of_study.RESOURCES, later=True)
     """What members used: occupancy, bandwidth, counted events."""
     sensitivity_curves: StudyTable = StudyTable("sensitivity", SENSITIVITY, later=True)
     """Rate against the number of ways; the table `sensitivity`."""
@@ -112,15 +101,15 @@ class Results:
     study: Study | None = None
     study_text: str = ""
     folder: StudyFolder = NO_FOLDER
-    attribution: StudyTable = StudyTable("attribution", ATTRIBUTION, later=True)
+    attribution: StudyTable = StudyTable("attribution", of_study.ATTRIBUTION, later=True)
     """The parts of each loss against solo."""
     study_file: str = ""  # as it was named
     decisions: tuple[Decision, ...] = ()  # on the rounds of companies
-    stamps: StudyTable = StudyTable("stamps", STAMPS, later=True)
+    stamps: StudyTable = StudyTable("stamps", of_study.STAMPS, later=True)
     """What is stamped on the whole study: origin, control, sensitivity, masks."""
-    mitigations: StudyTable = StudyTable("mitigations", MITIGATIONS, later=True)
+    mitigations: StudyTable = StudyTable("mitigations", of_study.MITIGATIONS, later=True)
     """What each thing that is tried against a loss gives back, and what it costs the others."""
-    distances: StudyTable = StudyTable("distances", DISTANCES, later=True)
+    distances: StudyTable = StudyTable("distances", of_study.DISTANCES, later=True)
     """A lead's loss by the number and the nearness of its antagonists."""
     nodes: StudyTable = StudyTable("nodes", NODES, later=True)
     """What each node came to: its effects, whether nodes differ, its own controls."""
@@ -150,7 +139,16 @@ class Results:
     """How busy the threads of each pool are."""
     not_compared: StudyTable = StudyTable("not_compared", operations.NOT_COMPARED, later=True)
     memory_use: StudyTable = StudyTable("memory_use", operations.MEMORY_USE, later=True)
-    """What TensorFlow's allocators give out in a step, and for which operations."""
+    """What allocators give out in a step, and for which operations."""
+    variant_effects: StudyTable = StudyTable("variant_effects", variants.VARIANT_EFFECTS, later=True)
+    """Whether a lead in other settings loses more or less than the lead as it is."""
+    input_stages: StudyTable = StudyTable("input_stages", operations.INPUT_STAGES, later=True)
+    """What each stage of an input pipeline does for a step; below, what operations have a GPU run."""
+    kernels: StudyTable = StudyTable("kernels", operations.KERNELS, later=True)
+    primitive_summary: StudyTable = StudyTable("primitive_summary", primitives.PRIMITIVE_SUMMARY, later=True)
+    """What oneDNN executes in a step; below the instructions that are used, and what operations reach of the roofs."""
+    isa_use: StudyTable = StudyTable("isa_use", primitives.ISA_USE, later=True)
+    roofline: StudyTable = StudyTable("roofline", primitives.ROOFLINE, later=True)
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
@@ -360,7 +358,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
             f"{Tables(here, study_file).make}."
         )
     plan = analysed(read_plan(here.plan_file), here) if here.plan_file.exists() else NO_PLAN
-    text = _text(study_file) if study_file else ""
+    text = text_of_study(study_file) if study_file else ""
     return Results(
         name=plan.study or here.path.resolve().name,
         machine=MachineFacts.model_validate(read_json(here.machine_file)),
@@ -385,15 +383,3 @@ def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
     if plan is NO_PLAN:
         return folder.record_files()
     return sorted(file for file in map(folder.record_file, plan.blocks) if file.is_file())
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table."""
-    return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CastmatesError(f"{file}: the study file cannot be read: {problem}.") from None

@@ -1,7 +1,7 @@
 """A table of a study as an attribute of its results: given, or read from its folder when it is asked for first."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -48,3 +48,8 @@ class StudyTable:
             return frame([], self.columns)
         tables = Tables(results.folder, Path(results.study_file) if results.study_file else None)
         return (tables.later if self.later else tables.needed)(self.name, self.columns)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table."""
+    return [{str(column): value for column, value in row.items()} for row in table.to_dict("records")]

@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Where the studies of a project lie: the workflow's own, those that `init` and `measure` write, and
-# those that confirm a partition or replay a study.
+# those that confirm a partition, replay a study or try the advice of a finding.
 OWN = ("*.yaml", "config/*.yaml", "config/studies/*.yaml", "studies/*.yaml")
-STUDY_FILES = (*OWN, str(StudyFolder.of("*").confirming_file("*")), str(StudyFolder.of("*").replay_study_file))
+EVERY = StudyFolder.of("*")
+STUDY_FILES = (
+    *OWN,
+    str(EVERY.confirming_file("*")),
+    str(EVERY.replay_study_file),
+    str(EVERY.trial_study_file("*")),
+)
 # What effects are made of; windows of older blocks lack columns that were added since.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 

@@ -1,6 +1,7 @@
 """Where everything lies in results/<study>; no other module spells these names."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -175,6 +176,14 @@ class StudyFolder:
         """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"
 
+    def trial(self, name: str) -> Path:
+        """What `castmates try` wrote of the trial of this name; `results.trials` reads it."""
+        return self.path / "try" / self._named(name)
+
+    def trial_study_file(self, name: str) -> Path:
+        """The study of a trial; its workloads lie beside it."""
+        return self.trial(name) / "study.yaml"
+
     @property
     def replay(self) -> Path:
         """What `castmates replay` wrote, in the folder of a replay: its study, and how it compares."""
@@ -194,6 +203,15 @@ class StudyFolder:
     def replay_workloads_file(self) -> Path:
         """The published workloads, as the catalogue beside the study of a replay."""
         return self.replay / "workloads" / "published.yaml"
+
+    @property
+    def tensorboard(self) -> Path:
+        """The folder of event files that `castmates export` writes."""
+        return self.path / "tensorboard"
+
+    def tensorboard_run(self, names: Sequence[str]) -> Path:
+        """The folder of a run in it: a scene of a company."""
+        return self.tensorboard.joinpath(*map(self._named, names))
 
     def _named(self, name: str) -> str:
         """Check a name that results bring along: one with a slash would lead out of their folder."""

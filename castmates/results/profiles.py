@@ -1,7 +1,7 @@
 """Reads what profile launches left."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import reason
-from castmates.results.columns.operations import PROFILE_RECORD, PROFILE_TABLES
+from castmates.results.columns.operations import LATER_PROFILE_TABLES, PROFILE_RECORD, PROFILE_TABLES
+from castmates.results.columns.primitives import PRIMITIVES
+from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 from castmates.results.records import read_json
@@ -62,6 +64,16 @@ def read_record(folder: StudyFolder, path: str) -> dict[str, Any]:
     return read_json(folder.profile(path) / PROFILE_RECORD)
 
 
+def is_under_log(record: Mapping[str, Any]) -> bool:
+    """Whether oneDNN logged its primitives in this launch: its times are compared with those of its like alone."""
+    return bool(record.get("primitives"))
+
+
+def read_primitives(place: Path) -> "pd.DataFrame":
+    """The primitives that a launch under oneDNN's log left."""
+    return _read(place / "primitives.parquet", list(PRIMITIVES))
+
+
 def profile_records(plan: Plan, folder: StudyFolder) -> list[dict[str, Any]]:
     """What each of them records of itself."""
     return [read_record(folder, path) for path in measured_profiles(plan, folder)]
@@ -91,11 +103,18 @@ class Profile:
     calls: "pd.DataFrame"
     steps: "pd.DataFrame"
     memory: "pd.DataFrame"
+    stages: "pd.DataFrame"
+    device_calls: "pd.DataFrame"
 
 
 def read_profile(place: Path) -> Profile:
-    """Read them."""
-    return Profile(*(_read(place / f"{name}.parquet", list(columns)) for name, columns in PROFILE_TABLES.items()))
+    """Read them; those that an earlier version did not write are empty."""
+    found = []
+    for name, columns in PROFILE_TABLES.items():
+        file = place / f"{name}.parquet"
+        lacks = name in LATER_PROFILE_TABLES and not file.exists()
+        found.append(frame([], columns) if lacks else _read(file, list(columns)))
+    return Profile(*found)
 
 
 def _read(file: Path, columns: Sequence[str]) -> "pd.DataFrame":

@@ -27,6 +27,7 @@ from castmates.runner.processes import isolation, prefetchers, starts
 from castmates.runner.processes.launch import Start, WorkloadFailed
 from castmates.runner.processes.quotas import bounded_members
 from castmates.runner.profiles import asking
+from castmates.runner.profiles.roofs import Roofs, roofs_of
 from castmates.runner.profiles.rounds import TRACES, profile_rounds
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.hardware import Hardware
@@ -36,6 +37,7 @@ from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.study.cpus import format_cpu_list
+from castmates.study.profile_launches import is_logged
 from castmates.study.spec import Block
 from castmates.workloads.heartbeat import HeartbeatError
 
@@ -83,7 +85,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         on_stage(block.company.lead.workload, warden, check, bool(bounded_members(block.company))) as stage,
     ):
         begin, stage.prefetchers = time.monotonic(), switches
-        _launch(outcome, stage, logs, cache, say)
+        roofs = _launch(outcome, stage, logs, cache, say)
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
             stage.await_ready()
@@ -93,7 +95,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             with stage.isolated(block.design.prepare.cpuset, _purpose(block), say) as partition:
                 outcome.prepared |= {isolation.KNOB: partition} if partition else {}
                 if block.design.profiling:
-                    profile_rounds(outcome, stage, logs.parent / TRACES, say)
+                    profile_rounds(outcome, stage, logs.parent / TRACES, say, roofs)
                 else:
                     measure_rounds(outcome, stage, say)
                     outcome.processor = processor_record(stage.hardware.allocator, block)
@@ -105,8 +107,8 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
 
 
-def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Say) -> None:
-    """Launch members, placebos and evictors, one after the other."""
+def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Say) -> Roofs | None:
+    """Launch members, placebos and evictors, one after the other; return what measures roofs, where that is wanted."""
     block, company = outcome.block, outcome.block.company
     outcome.freezer = stage.freezer.kind
     outcome.environments = starts.environments_used(company, cache)
@@ -116,8 +118,15 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     refuse_too_little(company, outcome.needs, stage.evictors)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     everyone = [replace(start, ranges=_ranges_of(start, block)) for start in everyone]
-    if block.design.counters.profile or block.design.profiling:
-        asking.offer(everyone[0], stage.scratch.channels, logs.parent / TRACES if block.design.profiling else None)
+    profiling = block.design.profiling
+    if block.design.counters.profile or profiling:
+        traces = logs.parent / TRACES if profiling else None
+        asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(block))
+    roofs = None
+    if is_logged(block):
+        native = starts.native_programs(company, cache)
+        roofs = roofs_of(company.lead, read_topology(), native, stage.scratch.files)
+        everyone += roofs.starts
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(block)
@@ -125,6 +134,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()
+    return roofs
 
 
 def _ranges_of(start: Start, block: Block) -> int:

@@ -1,12 +1,14 @@
 """What a block does after its rounds, known before anything runs: windows that show costs, and profiled steps."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from castmates.study.spec import Block, Company, Design
 
 LONGEST_COST_WINDOW = 0.3  # seconds
 PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
 JOBS = "castmates.workloads.tfmodels"  # whose leads can be profiled
+LITE = ("--engine", "lite")  # words of a command: TensorFlow Lite has no such profiler
 PROFILED_KINDS = ("solo", "corun")  # of scenes
 
 
@@ -20,8 +22,10 @@ def cost_windows(design: Design) -> int:
 
 
 def can_be_profiled(company: Company) -> bool:
-    """Whether the lead is a program that traces its steps when it is asked to."""
-    return any(word.startswith(JOBS) for word in company.lead.command)
+    """Whether the lead is a program that traces its steps when it is asked to, or is made to do so from outside."""
+    command = company.lead.command
+    ours = any(word.startswith(JOBS) for word in command) and LITE not in pairwise(command)
+    return ours or bool(company.lead.attach)
 
 
 def profiled_scenes(block: Block) -> int:

@@ -12,7 +12,7 @@ from castmates.study.wanted import wanted
 
 Workloads = Mapping[str, Workload]
 # Keys that hold for one command alone.
-OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps")
+OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps", "attach", "step_function")
 TORCH = "castmates.workloads.torchjobs"
 INPUTS = "{inputs}"  # in a command: the folder of its data set
 NO_PROGRAM: dict[str, object] = {
@@ -25,6 +25,8 @@ NO_PROGRAM: dict[str, object] = {
     "progress": "heartbeat",
     "step_line": "",
     "ready_line": "",
+    "attach": None,
+    "step_function": "",
 }
 
 
@@ -79,6 +81,10 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
         return f"has 'requests: true', but its progress is '{workload.progress}'; make it 'heartbeat'"
     if workload.frozen_between_steps and workload.progress == "runs":
         return "has 'frozen_between_steps: true', but runs again and again and makes no steps; take the key out"
+    if workload.attach and workload.progress != "heartbeat":
+        return f"has 'attach: {workload.attach}', but its progress is '{workload.progress}'; make it 'heartbeat'"
+    if workload.step_function and not workload.attach:
+        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (docs/operations.md)"
     on_gpu = TORCH in workload.words and workload.options.get("device") == "gpu"
     if on_gpu and not workload.frozen_between_steps:
         return (

@@ -21,6 +21,7 @@ from castmates.study.partitions.sweeps import cuts
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.spec import Member, Mix, Partition, Plan
 from castmates.study.wanted import overcommits
+from castmates.study.written import Written
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches
 LONGEST_NAME = 64
@@ -87,14 +88,14 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
-            **_without(study, "attribution", "place", "predict"),
+            **at_defaults(study, "attribution", "place", "predict", "variants"),
         }
     )
 
 
-def _without(study: Study, *keys: str) -> Mapping[str, object]:
-    """Keys at their defaults: what they ask needs all partitions."""
-    fields = type(study).model_fields
+def at_defaults(keys_of: Written, *keys: str) -> Mapping[str, object]:
+    """These keys at their defaults, as far as there are some of these names."""
+    fields = type(keys_of).model_fields
     return {key: fields[key].get_default(call_default_factory=True) for key in keys if key in fields}
 
 

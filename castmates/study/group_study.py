@@ -57,6 +57,7 @@ def group_study(study: Study, groups: Sequence[Together], blocks: int, machine: 
             "recommend": RecommendKeys(),
             "place": PlaceKeys(),
             "predict": None,
+            "variants": {},
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
         }

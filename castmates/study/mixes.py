@@ -277,6 +277,8 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
         phases=workload.phases,
         requests=workload.requests,
         frozen_between_steps=workload.frozen_between_steps,
+        attach=workload.attach or "",
+        step_function=workload.step_function,
     )
 
 

@@ -40,6 +40,11 @@ class ProfileKeys(Written):
         description="annotations (phases, ranges, instants, epochs) near the traces that a launch keeps one by one of "
         "a lead with 'phases: true', at most, and joins to operations; 0 for none",
     )
+    primitives: bool = Field(
+        default=False,
+        description="as many further launches, in which oneDNN logs each primitive that it executes: which "
+        "implementation, with which instructions, on which shapes. The other launches stay as they are",
+    )
 
 
 def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:

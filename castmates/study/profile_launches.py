@@ -2,14 +2,37 @@
 
 import random
 from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
 
-from castmates.study.after_rounds import can_be_profiled
+from castmates.study.after_rounds import LITE
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
 from castmates.study.spec import Block, Company, Counting, Design, Plan, Profiling
 from castmates.study.written import bytes_of
 
+
+class Traced(NamedTuple):
+    """How a framework's profiler traces."""
+
+    steps_before: int  # that a job makes before its first trace
+    leaves_out: bool = False  # whether short operations are missing
+    logs: bool = False  # whether it can leave oneDNN's log of each trace
+
+
+# The jobs that trace their steps. TensorFlow leaves operations out of a trace that it has found to take less than 8,000
+# cycles, and finds out in about 90 untraced steps: earlier traces of one graph show different operations. PyTorch and
+# XLA leave nothing out: all their traces of one job have the same calls, and a few steps are enough.
+TRACED = {
+    "castmates.workloads.tfmodels": Traced(120, leaves_out=True, logs=True),
+    "castmates.workloads.torchjobs": Traced(8),
+    "castmates.workloads.jaxjobs": Traced(8),
+}
+FOLLOWED = Traced(120, leaves_out=True)  # a program of TensorFlow that is not ours
+WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can, and Python programs with 'attach: tensorflow'"
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
+# Launches under oneDNN's log are numbered from here on: those without it, 100 at most, keep their numbers and seeds.
+LOGGED_FROM = 101
 
 
 def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Block, ...]:
@@ -17,13 +40,27 @@ def profile_launches(study: Study, companies: Iterable[Company], usual: Design) 
     keys = study.profile
     if keys is None:
         return ()
-    design = _design(keys, usual)
+    kinds = [(1, _design(keys, usual))]
+    if keys.primitives:
+        kinds.append((LOGGED_FROM, _design(keys, usual, primitives=True)))
     return tuple(
         Block(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
         for company in sorted(companies, key=lambda each: each.id)
-        if can_be_profiled(company)
-        for number in range(1, keys.launches + 1)
+        if (how := traced_by(company))
+        for first, design in kinds
+        if how.logs or not (design.profiling and design.profiling.primitives)
+        for number in range(first, first + keys.launches)
     )
+
+
+def traced_by(company: Company) -> Traced | None:
+    """How the lead's steps are traced; None where it neither traces them when it is asked to, nor is made to do so."""
+    if company.lead.attach:
+        return FOLLOWED
+    words = company.lead.command
+    if LITE in pairwise(words):
+        return None
+    return next((how for job, how in TRACED.items() if any(word.startswith(job) for word in words)), None)
 
 
 def identity_of(launch: Block) -> str:
@@ -34,6 +71,7 @@ def identity_of(launch: Block) -> str:
     if profiling is not None:
         traced = f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
         traced += " ranges" if profiling.ranges else ""
+        traced += " primitives" if profiling.primitives else ""
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
@@ -52,10 +90,15 @@ def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
         return []
     results = {mix.identity for mix in plan.mixes}
     wanted = [company for company in plan.companies if any(mix.identity in results for mix in company.mixes)]
-    return sorted({company.lead.workload for company in wanted if not can_be_profiled(company)})
+    return sorted({company.lead.workload for company in wanted if traced_by(company) is None})
 
 
-def _design(keys: ProfileKeys, usual: Design) -> Design:
+def is_logged(launch: Block) -> bool:
+    """Whether oneDNN logs what it executes in this launch."""
+    return launch.design.profiling is not None and launch.design.profiling.primitives
+
+
+def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False) -> Design:
     """That of blocks, with traces in the place of rounds and counters."""
     profiling = Profiling(
         steps=keys.steps,
@@ -63,6 +106,7 @@ def _design(keys: ProfileKeys, usual: Design) -> Design:
         scenes=tuple(keys.scenes),
         keep=bytes_of(keys.keep),
         ranges=keys.ranges,
+        primitives=primitives,
     )
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 0.0, "slice": None, "counters": NOTHING}
     return usual.model_copy(update={**changes, "profiling": profiling})

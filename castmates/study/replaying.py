@@ -49,7 +49,8 @@ def self_contained(study: Study, plan: Plan) -> Study:
     """The study with what lies outside its file written into it; its workloads come with a catalogue."""
     rounds = {"rounds": _rounds(plan)} if study.budget.rounds == "pilot" else {}
     budget = study.budget.without_looks(max(study.budget.blocks, _launches(plan)), **rounds)
-    return study.model_copy(update={"workloads": {}, "catalogue": None, "budget": budget})
+    nothing: dict[str, object] = {"workloads": {}, "catalogue": None, "findings": ()}  # no file of these is published
+    return study.model_copy(update={**nothing, "budget": budget})
 
 
 def workloads_of(plan: Plan, workloads: Mapping[str, Workload]) -> dict[str, Workload]:
@@ -131,6 +132,7 @@ def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
         "mixes": [rule for each in asked for rule in _rules(each)],
         "mitigations": rules,
         "predict": None,  # another seed would have other pairs measured
+        "variants": {},  # their leads are named, and their workloads published
     }
     if part.company is not None:
         tried = [each.name for mix in part.company.mixes for each in mix.partitions if each.of_cache]

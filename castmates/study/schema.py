@@ -2,6 +2,7 @@
 
 import json
 
+from castmates.study.finding_rules import FindingRules
 from castmates.study.model import Catalogue, Study
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.written import Written
@@ -10,6 +11,7 @@ SCHEMAS: dict[str, type[Written]] = {
     "study.schema.json": Study,
     "catalogue.schema.json": Catalogue,
     "place.schema.json": PlaceKeys,
+    "findings.schema.json": FindingRules,
 }
 
 

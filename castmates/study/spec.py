@@ -20,7 +20,18 @@ Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
 # Fields of Member that came after its first release.
-LATER = ("inputs", "inputs_key", "step_line", "ready_line", "package", "phases", "requests", "frozen_between_steps")
+LATER = (
+    "inputs",
+    "inputs_key",
+    "step_line",
+    "ready_line",
+    "package",
+    "phases",
+    "requests",
+    "frozen_between_steps",
+    "attach",
+    "step_function",
+)
 LATER_IN_PLANS = (
     "mitigations",
     "left_out",
@@ -32,8 +43,10 @@ LATER_IN_PLANS = (
     "prediction",
     "later",
     "profiles",
+    "variants",
 )
 LATER_IN_DESIGNS = ("decided", "adaptive", "profiling")
+LATER_IN_PROFILING = ("primitives", "ranges")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -72,6 +85,8 @@ class Member(Frozen):
     phases: bool = False  # it reports the phases of its steps
     requests: bool = False  # it is an open-loop service, and records its requests
     frozen_between_steps: bool = False  # it queues work on a device, and stands between two steps when it is asked to
+    attach: str = ""  # the framework whose steps are followed from outside
+    step_function: str = ""  # whose calls are these steps; Keras' train function where it is ""
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -204,11 +219,12 @@ class Profiling(Frozen):
     scenes: tuple[SceneKind, ...]  # kinds of scenes
     keep: int  # bytes of traces that are kept
     ranges: int = 0  # rows at most that the lead's annotations have; 0 for none
+    primitives: bool = False  # oneDNN logs what it executes
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: launches from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "ranges" or value}
+        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PROFILING or value}
 
 
 class Design(Frozen):
@@ -319,6 +335,16 @@ class MixSet(Frozen):
     pool: tuple[str, ...] = ()
 
 
+class Variant(Frozen):
+    """A lead in other settings, which is one more lead."""
+
+    lead: str  # the workload as it is
+    name: str  # of the variant
+    workload: str  # the lead that it is: LEAD.NAME
+    work: float = 1.0  # how many steps of the lead one of its steps is worth
+    words: str = ""  # what it changes
+
+
 class Plan(Frozen):
     """All blocks of a study, those measured already included, and those that it may turn out not to need."""
 
@@ -341,6 +367,7 @@ class Plan(Frozen):
     prediction: Prediction | None = None
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
     profiles: tuple[Block, ...] = ()  # launches in which leads are traced; they are no blocks, and measure no rates
+    variants: tuple[Variant, ...] = ()
 
     @property
     def machine(self) -> str:

@@ -3,6 +3,7 @@
 import time
 
 from castmates.english import counted, duration
+from castmates.preview.profiles import tracing_seconds
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles, read_record
 from castmates.study.spec import Plan
@@ -31,7 +32,11 @@ class Tracing:
     @property
     def announcement(self) -> str:
         """How many are missing, in a line; "" where none is."""
-        return f"     and {launches(len(self._missing))} in which steps are traced" if self._missing else ""
+        if not self._missing:
+            return ""
+        guess = duration(tracing_seconds(self._launches[path] for path in self._missing))
+        what = f"{launches(len(self._missing))} in which steps are traced"
+        return f"     and {what}, about {guess} more where steps are short"
 
     def begin(self, job: Job) -> None:
         """One begins."""
@@ -52,7 +57,9 @@ class Tracing:
         if reason:
             self._failed.append(f"{name}, launch {job.wildcards.get('number')}: {reason}")
         what = counted(len(taken), "trace") + (f", then {reason}" if reason else "")
-        return f"traced {name} {job.wildcards.get('number')}  {what}  {clock(seconds)}"
+        ended = f"traced {name} {job.wildcards.get('number')}  {what}  {clock(seconds)}"
+        missing = len(self._missing) - self._done
+        return f"{ended}  about {duration(missing * self._seconds / self._done)} left" if missing > 0 else ended
 
     def fail(self, job: Job) -> None:
         """The job of one failed, and nothing was recorded."""

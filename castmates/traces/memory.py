@@ -55,7 +55,7 @@ def _sign(name: str) -> int:
 
 def _of_line(line: Line, signs: dict[int, int], trace: Trace) -> list[tuple[int, int, int, int, str, str]]:
     start, rows = 1000 * (line.timestamp_ns - trace.first_ns), []
-    for events in line.events(STATS):
+    for events in line.events(STATS, signs):
         kinds = events.kinds.tolist()
         for place in [place for place, kind in enumerate(kinds) if kind in signs]:
             facts = {name: values.get(place, 0) for name, values in events.stats.items()}

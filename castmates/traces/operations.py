@@ -3,10 +3,11 @@
 Times are picoseconds from the earliest line of the trace: as whole numbers they neither overflow nor lose anything.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -78,12 +79,25 @@ class Trace:
         return float((self.step_end_ps - self.step_begin_ps).sum() - self.calls.shared_ps.sum())
 
 
-def read_trace(path: Path) -> Trace:
+class Reading(Protocol):
+    """The calls of a trace, thread by thread, before they are put together."""
+
+    step_begin: Ints
+
+    def trace(self) -> Trace:
+        """All threads together."""
+
+
+def tensorflow(planes: Mapping[str, Plane]) -> Reading | None:
+    """The calls in a trace of TensorFlow; None where it has no host."""
+    return _Reading(planes[HOST], begin_of(planes)) if HOST in planes else None
+
+
+def read_trace(path: Path, reading: Callable[[Mapping[str, Plane]], Reading | None] = tensorflow) -> Trace:
     """Read the calls that lie in steps; a file that is cut, foreign or without steps is a sentence."""
     with Space(path) as space:
         try:
-            planes = {plane.name: plane for plane in space.planes()}
-            found = _Reading(planes[HOST], _begin_of(planes.get(TASK))) if HOST in planes else None
+            found = reading({plane.name: plane for plane in space.planes()})
         except NotProtobuf as why:
             raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
     if found is None or not len(found.step_begin):
@@ -91,9 +105,9 @@ def read_trace(path: Path) -> Trace:
     return found.trace()
 
 
-def _begin_of(task: Plane | None) -> int:
+def begin_of(planes: Mapping[str, Plane]) -> int:
     """When the profile began, in nanoseconds of CLOCK_REALTIME: lines count from there; 0 where they do not."""
-    began = None if task is None else task.stats.get("profile_start_time")
+    began = planes[TASK].stats.get("profile_start_time") if TASK in planes else None
     return began if isinstance(began, int) else 0
 
 
@@ -115,8 +129,8 @@ class _Reading:
     def _read(self, line: Line) -> Iterator[tuple[int, int]]:
         """Keep a thread's calls, and yield the steps that it marked."""
         of_kind = {number: self._operation(name, line.name) for number, name in self._names.items()}
-        known = _Lookup({number: place for number, place in of_kind.items() if place is not None})
-        marks = _Lookup({number: 0 for number, name in self._names.items() if name == STEP})
+        known = Lookup({number: place for number, place in of_kind.items() if place is not None})
+        marks = Lookup({number: 0 for number, name in self._names.items() if name == STEP})
         start, kept = 1000 * (line.timestamp_ns - self._first_ns), []
         for events in line.events():
             begin, end = start + events.offset_ps, start + events.offset_ps + events.duration_ps
@@ -136,33 +150,63 @@ class _Reading:
 
     def trace(self) -> Trace:
         """All threads together."""
-        operations = list(self.operations)
-        count = len(self._parts)
-        parts = [self._nested(number, self._parts.pop(0)) for number in range(count)]  # large: each is let go of
-        sizes = np.array([len(part[0]) for part in parts])
-        first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the place of each thread's first call
-        columns = [np.concatenate([part.pop(0) for part in parts]) for _ in range(6)]
-        operation, thread, begin, end, own_ps, parent = columns
-        parent = np.where(parent == NOBODY, NOBODY, parent + first)
-        levels = np.array([one.level for one in operations], np.int64)[operation]
-        divided = shared_by_parts(Threads(begin, end, parent, levels), self.step_begin, self.step_end)
-        step = step_of(begin, self.step_begin, self.step_end)
-        calls = Calls(operation, thread, step, begin, end, own_ps, divided, parent)
-        return Trace(self.origin_ns, self._first_ns, self.step_begin, self.step_end, operations, self.threads, calls)
-
-    def _nested(self, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:
-        """A thread's calls that lie in steps, at least with a part."""
-        operation, begin, end = part
-        before = np.searchsorted(self.step_begin, end, "left") - 1  # the last step that begins before it ends
-        inside = (before >= 0) & (self.step_end[np.maximum(before, 0)] > begin) & (end > begin)
-        operation, begin, end = operation[inside], begin[inside], end[inside]
-        order = in_order(begin, end)
-        operation, begin, end = operation[order], begin[order], end[order]
-        parent, end = nested(begin, end)
-        return [operation, np.full(len(begin), thread, np.int64), begin, end, own(begin, end, parent), parent]
+        return assembled(
+            Found(
+                self.origin_ns,
+                self._first_ns,
+                self.step_begin,
+                self.step_end,
+                list(self.operations),
+                self.threads,
+                self._parts,
+            )
+        )
 
 
-class _Lookup:
+@dataclass(frozen=True)
+class Found:
+    """What a reader has found in a trace: its steps, and the calls of each thread in any order."""
+
+    origin_ns: int
+    first_ns: int
+    step_begin: Ints
+    step_end: Ints
+    operations: list[Operation]
+    threads: list[str]
+    parts: list[tuple[Ints, Ints, Ints]]  # of each thread: operation, begin, end; emptied when they are put together
+
+
+def assembled(found: Found) -> Trace:
+    """A trace of what a reader has found: calls that lie in steps, each with its caller and its part of the steps."""
+    count = len(found.parts)
+    parts = [_nested(found, number, found.parts.pop(0)) for number in range(count)]  # large: each is let go of
+    sizes = np.array([len(part[0]) for part in parts], np.int64)
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the place of each thread's first call
+    columns = [np.concatenate([part.pop(0) for part in parts] or [np.empty(0, np.int64)]) for _ in range(6)]
+    operation, thread, begin, end, own_ps, parent = columns
+    parent = np.where(parent == NOBODY, NOBODY, parent + first)
+    levels = np.array([one.level for one in found.operations], np.int64)[operation]
+    divided = shared_by_parts(Threads(begin, end, parent, levels), found.step_begin, found.step_end)
+    step = step_of(begin, found.step_begin, found.step_end)
+    calls = Calls(operation, thread, step, begin, end, own_ps, divided, parent)
+    return Trace(
+        found.origin_ns, found.first_ns, found.step_begin, found.step_end, found.operations, found.threads, calls
+    )
+
+
+def _nested(found: Found, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:
+    """A thread's calls that lie in steps, at least with a part."""
+    operation, begin, end = part
+    before = np.searchsorted(found.step_begin, end, "left") - 1  # the last step that begins before it ends
+    inside = (before >= 0) & (found.step_end[np.maximum(before, 0)] > begin) & (end > begin)
+    operation, begin, end = operation[inside], begin[inside], end[inside]
+    order = in_order(begin, end)
+    operation, begin, end = operation[order], begin[order], end[order]
+    parent, end = nested(begin, end)
+    return [operation, np.full(len(begin), thread, np.int64), begin, end, own(begin, end, parent), parent]
+
+
+class Lookup:
     """Numbers to places, for whole columns."""
 
     def __init__(self, known: Mapping[int, int]) -> None:

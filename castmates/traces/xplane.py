@@ -49,6 +49,17 @@ MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {  # name -> field -> nu
     "StatMetadata": {"id": (1, "int64", False), "name": (2, "bytes", False)},
     "EventEntry": {"key": (1, "int64", False), "value": (2, "EventMetadata", False)},
     "StatEntry": {"key": (1, "int64", False), "value": (2, "StatMetadata", False)},
+    # A compiled program, of XLA's hlo.proto.
+    "Program": {"module": (1, "Module", False)},
+    "Module": {"computations": (3, "Computation", True)},
+    "Computation": {"instructions": (2, "Instruction", True), "id": (5, "int64", False)},
+    "Instruction": {
+        "name": (1, "bytes", False),
+        "opcode": (2, "bytes", False),
+        "metadata": (7, "OpMetadata", False),
+        "called": (38, "int64", True),
+    },
+    "OpMetadata": {"op_name": (2, "bytes", False)},
 }
 STAT_VALUES = ("double_value", "uint64_value", "int64_value", "str_value", "bytes_value", "ref_value")
 

@@ -57,12 +57,13 @@ class Line:
             elif field.number == TIMESTAMP:
                 self.timestamp_ns = field.value
 
-    def events(self, stats: Collection[str] = ()) -> Iterator[Events]:
-        """Yield the events, some at a time, with these statistics of each."""
+    def events(self, stats: Collection[str] = (), of: Collection[int] | None = None) -> Iterator[Events]:
+        """Yield the events, some at a time, with these statistics of each, or of those of these kinds alone."""
         wanted = {number: name for number, name in self._plane.stat_names.items() if name in stats}
         parsed = xplane.message("Line")
         for begin, end in runs(self._plane.data, self._begin, self._end, EVENTS, AT_ONCE):
-            yield _columns(_parsed(parsed, self._plane.data, begin, end).events, wanted, self._plane.stat_names)
+            events = _parsed(parsed, self._plane.data, begin, end).events
+            yield _columns(events, wanted, self._plane.stat_names, of)
 
 
 class Plane:
@@ -97,6 +98,13 @@ class Plane:
         stat = xplane.message("Stat")
         found = [_parsed(stat, self.data, each.content, each.end) for each in self._fields if each.number == STATS]
         return {self.stat_names.get(one.metadata_id, ""): _value(one, self.stat_names) for one in found}
+
+    def bytes_of_events(self, stat: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the names of events for which this statistic holds, and its bytes."""
+        for _, value in self._entries("EventEntry", EVENT_NAMES):
+            for one in value.stats:
+                if one.HasField("bytes_value") and self.stat_names.get(one.metadata_id) == stat:
+                    yield _decoded(value.name), one.bytes_value
 
     def lines(self) -> Iterator[Line]:
         """Yield its threads or streams."""
@@ -148,15 +156,21 @@ class Space:
         return found
 
 
-def _columns(events: Any, wanted: Mapping[int, str], names: Mapping[int, str]) -> Events:  # noqa: ANN401
+def _columns(
+    events: Any,  # noqa: ANN401
+    wanted: Mapping[int, str],
+    names: Mapping[int, str],
+    of: Collection[int] | None,
+) -> Events:
     kinds, offset, duration = (
         np.fromiter((getattr(event, field) for event in events), np.int64, len(events))
         for field in ("metadata_id", "offset_ps", "duration_ps")
     )
     stats: dict[str, dict[int, StatValue]] = {name: {} for name in wanted.values()}
     if wanted:
-        for place, event in enumerate(events):
-            for one in event.stats:
+        chosen = np.arange(len(kinds)) if of is None else np.flatnonzero(np.isin(kinds, list(of)))
+        for place in chosen.tolist():
+            for one in events[place].stats:
                 if (name := wanted.get(one.metadata_id)) is not None:
                     stats[name][place] = _value(one, names)
     return Events(kinds, offset, duration, stats)

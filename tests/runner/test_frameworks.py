@@ -13,10 +13,12 @@ import pytest
 from castmates import project
 from castmates.files import cache_folder
 from castmates.runner.cleanup.warden import guarded
+from castmates.traces.reading import FILES, read
 from castmates.trials.workloads.check import Places, check_one
 from castmates.workloads import environments, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.jaxjobs.shapes import SHAPES as JAX
+from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page
 from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
 from tests.waiting import PATIENCE, wait_for
 
@@ -96,6 +98,35 @@ def test_a_wrong_result_is_found(framework, mode, tmp_path):
     assert complaints.count("\n") == 1
     with Reader(tmp_path / "beats") as reader:
         assert reader.state is State.FAILED
+
+
+def test_steps_are_traced_when_they_are_asked_for_and_lie_between_heartbeats(framework, tmp_path):
+    page = Page.create(tmp_path / "page")
+    asked = {VARIABLE: str(page.path), FOLDER: str(tmp_path / "traces")}
+    process = start(framework, tmp_path / "beats", *job(framework, FIRST[framework], "--threads", "1"), **asked)
+    try:
+        with Reader(tmp_path / "beats") as reader:
+            wait_for(lambda: reader.head >= 1 or process.poll() is not None, "the job makes steps")
+            number = page.ask(2)
+            answer = wait_for(lambda: page.answered(number), "the trace is there")
+            beats = [t_ns for t_ns, _ in reader.beats().records]
+    finally:
+        process.kill()
+        process.communicate()
+    assert "error" not in answer
+    (file,) = [file for pattern in FILES for file in (tmp_path / "traces" / "1").rglob(pattern)]
+    trace = read(file).trace
+    assert trace.steps == 2
+    assert trace.works
+    assert trace.calls.shared_ps.sum() > 0
+    (steady, real, _), (later, real_later, _) = answer["clocks"]
+    sure = abs((real - steady) - (real_later - later)) + 1_000_000  # nanoseconds that clocks may drift apart
+    begin, end = (trace.origin_ns + each // 1000 - (real - steady) for each in (trace.step_begin_ps, trace.step_end_ps))
+    assert steady - sure < begin[0] < end[-1] < later + sure
+    first = answer["first_step"]
+    for number in range(2):
+        before, after = beats[first + number - 1], beats[first + number]
+        assert before - sure < begin[number] < after < end[number] + sure
 
 
 @pytest.mark.nightly

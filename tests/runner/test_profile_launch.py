@@ -8,6 +8,7 @@ import pytest
 
 from castmates.pipeline.profile_launch import profile_launch
 from castmates.results.columns.operations import OPERATIONS, PROFILED_STEPS
+from castmates.results.columns.primitives import PRIMITIVES
 from castmates.study.model import Workload
 from castmates.study.plan_text import launch_of, text_of
 from castmates.study.spec import Design, Profiling
@@ -22,30 +23,48 @@ from castmates.workloads.heartbeat import Writer
 from castmates.workloads.tfmodels.profile_page import FOLDER, Page
 from castmates.workloads.tfmodels.profiling import clock_pair
 from tests.unit.trace_maker import write_trace
-beat, page = Writer.from_environment(), Page.from_environment()
+from castmates.workloads.tfmodels.primitive_log import SETTINGS, PrimitiveLog
+beat, page, log = Writer.from_environment(), Page.from_environment(), PrimitiveLog.wanted()
 page.offer()
+PRIMITIVE = ("primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0 "
+             "dst:f32::blocked:ab::f0,,,256x384:384x512,0.25")
+def execute(real_ns):
+    # As oneDNN does where its log is switched on: straight to file descriptor 1.
+    if all(os.environ.get(name) == value for name, value in SETTINGS.items()):
+        stamp = f"{real_ns // 10**6}.{real_ns % 10**6:06}"
+        os.write(1, f"onednn_verbose,v1,{stamp},{PRIMITIVE}\\n".encode())
+os.write(1, b"onednn_verbose,v1,info,oneDNN v3.7.3 (commit N/A)\\n")
 beat.ready()
 done, beats, how = 0, 0, sys.argv[1]
 while True:
     time.sleep(0.002)
     beat.beat()
     beats += 1
+    if beats == 1 and log:
+        log.warmed_up()
+    execute(time.time_ns())  # goes nowhere: it belongs to no trace
     if page.asked != done:
         done, first = page.asked, beats
+        folder = Path(os.environ[FOLDER]) / str(done)
+        folder.mkdir(parents=True)
         before, began, begins = clock_pair(), time.time_ns(), []
+        if log:
+            log.begin(str(folder))
         for _ in range(page.steps):
             begins.append(1000 * (time.time_ns() - began))
+            execute(time.time_ns())
+            print("a line of the job")
             time.sleep(0.002)
             beat.beat()
             beats += 1
+        if log:
+            log.end()
         ends = [*begins[1:], 1000 * (time.time_ns() - began)]
         if how == "dies":
             sys.exit(5)
         if how == "fails":
             page.answer(done, {"error": "out of order"})
             continue
-        folder = Path(os.environ[FOLDER]) / str(done)
-        folder.mkdir(parents=True)
         marks = [(begin, end, "castmates_step") for begin, end in zip(begins, ends)]
         work = [(begin, begin + (end - begin) // 2, "model/dense/MatMul:MatMul") for begin, end in zip(begins, ends)]
         write_trace(folder / "x.xplane.pb", {"python": marks, "tf_Compute/1": work}, began_ns=began)
@@ -58,13 +77,22 @@ needs_two = pytest.mark.needs("two-cpus")
 
 
 def launched(
-    how: str, folder: Path, cache: Path, keep: int = 10**9, lead: Workload | None = None, ranges: int = 0
+    how: str,
+    folder: Path,
+    cache: Path,
+    keep: int = 10**9,
+    lead: Workload | None = None,
+    ranges: int = 0,
+    *,
+    primitives: bool = False,
 ) -> dict:
     command = [PYTHON, "-c", JOB, how]
     program = lead or counter(variables={"PYTHONPATH": str(Path.cwd())}).model_copy(update={"command": command})
     plan = plan_of({"lead": program, "beside": counter()}, ["beside"], cache)
     block = plan.blocks[0]
-    profiling = Profiling(steps=STEPS, times=2, scenes=("solo", "corun"), keep=keep, ranges=ranges)
+    profiling = Profiling(
+        steps=STEPS, times=2, scenes=("solo", "corun"), keep=keep, ranges=ranges, primitives=primitives
+    )
     design = Design.model_validate(
         block.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
     )
@@ -100,6 +128,27 @@ def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_pat
     kept = [tmp_path / trace["kept"] for trace in record["traces"]]
     assert len(kept) == 4
     assert all(list(folder.rglob("*.xplane.pb")) for folder in kept)
+
+
+@needs_two
+def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(tmp_path, cache):
+    record = launched("well", tmp_path, cache, primitives=True)
+    found = pd.read_parquet(tmp_path / "primitives.parquet")
+    assert list(found.columns) == list(PRIMITIVES)
+    assert record["primitives"] is True
+    assert record["onednn"]["version"] == "v3.7.3"
+    assert len(found) == 4 * STEPS, "what is executed between traces is in none"
+    assert sorted(found["step"].unique()) == list(range(STEPS))
+    assert (found["isa"] == "avx512_core").all()
+    assert set(found["operation"]) == {"model/dense/MatMul"}
+    assert set(found["joined_by"]) == {"time"}
+    assert [trace["log"]["other_lines"] for trace in record["traces"]] == [{}] * 4, "what Python prints is not in it"
+    _, steps = tables(tmp_path)
+    traced = steps[steps["part"] == "traced"].merge(found, on=["scene", "repetition", "step"], suffixes=("_step", ""))
+    assert (traced["begin_ns"] >= traced["begin_ns_step"]).all()
+    assert (traced["begin_ns"] < traced["begin_ns_step"] + traced["duration_ns_step"]).all()
+    assert min(record["roofs"]["memory_gbs"], record["roofs"]["compute_gflops_f64"]) > 0
+    assert "a line of the job" in (tmp_path / "logs" / "lead@0.log").read_text()
 
 
 @needs_two

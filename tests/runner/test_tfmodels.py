@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from castmates.workloads import environments, inputs, phase_file
+from castmates.traces.operations import read_trace
+from castmates.workloads import attaching, environments, inputs, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.tfmodels import jobs
+from castmates.workloads.tfmodels.profile_page import Page
 from castmates.workloads.tfmodels.wish import SOURCES, Wish
 from tests.waiting import PATIENCE, wait_for
 
@@ -146,6 +148,19 @@ def test_every_job_runs_from_both_sources(interpreter, tmp_path, model, mode, so
 
 
 @pytest.mark.nightly
+def test_tensorflow_lite_runs_a_job_quantised_and_half_as_wide(interpreter, tmp_path):
+    words = ["--model", "mobilenetv2", "--mode", "infer", "--steps", "3", "--threads", "1", "--engine", "lite"]
+    words += ["--precision", "int8", "--width", "0.5", "--data", data_of("mobilenetv2")]
+    job = start(interpreter, tmp_path / "beats", *words)
+    said, complaints = job.communicate(timeout=4 * PATIENCE)
+    assert job.returncode == 0, complaints
+    facts = json.loads(said)
+    assert (facts["engine"], facts["precision"], facts["width"]) == ("lite", "int8", 0.5)
+    assert 500_000 < facts["parameters"] < 1_000_000, "a third of those of the whole model"
+    assert counted(tmp_path / "beats") == [1, 2, 3]
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("phases", [[], ["--phases"]])
 @pytest.mark.parametrize(("model", "mode"), list(itertools.product(jobs.MODELS, jobs.MODES)))
 def test_the_graph_is_the_one_that_autograph_gives(interpreter, model, mode, phases):
@@ -181,3 +196,41 @@ def test_without_tensorflow_it_says_where_to_run(interpreter, tmp_path):
     assert "castmates build-environment tfmodels" in complaints
     with Reader(tmp_path / "beats") as reader:
         assert reader.state is State.FAILED
+
+
+KERAS_SCRIPT = """
+import numpy as np
+import tf_keras as keras
+model = keras.Sequential([keras.layers.Dense(64, activation="relu"), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(np.random.rand(256, 32), np.random.rand(256), batch_size=16, epochs=2, verbose=0)
+"""
+
+
+def test_a_keras_script_that_is_not_changed_is_traced_step_by_step(interpreter, tmp_path):
+    script, page = tmp_path / "train.py", Page.create(tmp_path / "page")
+    script.write_text(KERAS_SCRIPT)
+    create(tmp_path / "beats")
+    path = os.pathsep.join([interpreter["PATH"], os.environ["PATH"]])
+    variables = interpreter | {"PATH": path, "TMPDIR": str(tmp_path), "CASTMATES_HEARTBEAT": str(tmp_path / "beats")}
+    variables |= {"CASTMATES_PROFILE": str(tmp_path / "page"), "CASTMATES_TRACES": str(tmp_path / "traces")}
+    variables |= attaching.variables(variables, "", CACHE)
+    job = subprocess.Popen(["python", str(script)], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    answers = []
+    try:
+        wait_for(lambda: page.able or job.poll() is not None, "its first steps")
+        number = page.ask(3)
+        wait_for(lambda: answers.append(page.answered(number)) or answers[-1] or job.poll() is not None, "its trace")
+        assert job.poll() is None
+    finally:
+        job.terminate()
+        said, _ = job.communicate()
+        page.close()
+    assert answers[-1]["versions"].keys() == {"python", "tensorflow", "tf_keras"}, said
+    (file,) = (tmp_path / "traces").rglob("*.xplane.pb")
+    trace = read_trace(file)
+    assert trace.steps == 3
+    work = {trace.operations[place].name.partition("/")[0] for place in trace.calls.operation}
+    assert {"gradient_tape", "sequential", "Adam"} <= work
+    names = {trace.operations[place].place.direction for place in trace.calls.operation}
+    assert {"forward", "backward", "optimizer"} <= names

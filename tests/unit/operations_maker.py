@@ -52,8 +52,8 @@ def launches(
                 for name, ms in taken.items():
                     noise = dice.normal(0, between / 2) + (own[name] if kind == "corun" else 0.0)
                     taken[name] = ms * np.exp(noise) * (1 + losses.get(name, 0.0) * (kind == "corun"))
-                rows += [about | _call(name, ms, step) for step in range(STEPS) for name, ms in taken.items()]
-                steps += [about | each for each in _steps(sum(taken.values()) + LEFT)]
+                rows += [about | call_of(name, ms, step) for step in range(STEPS) for name, ms in taken.items()]
+                steps += [about | each for each in steps_of(sum(taken.values()) + LEFT)]
         parts.append(per_trace(pd.DataFrame(rows), pd.DataFrame(steps)))
     return Traces.together(parts)
 
@@ -111,12 +111,14 @@ def results(folder: Path, count: int) -> Results:
     return replace(read_results(make(folder, blocks=3, rounds=1)), **made)
 
 
-def _call(name: str, ms: float, step: int) -> dict[str, object]:
+def call_of(name: str, ms: float, step: int) -> dict[str, object]:
+    """A call of an operation that takes so long."""
     times = {"own_ns": round(1e6 * ms), "shared_ns": 1e6 * ms}
     return {"step": step, "thread": "tf_Compute/1", **_words(name), **times}
 
 
-def _steps(ms: float) -> list[dict[str, object]]:
+def steps_of(ms: float) -> list[dict[str, object]]:
+    """The steps of a trace, each so long, with usual ones before and after."""
     traced = [
         {"part": "traced", "step": step, "duration_ns": 1e6 * ms, "unattributed_ns": 1e6 * LEFT} | THREADS
         for step in range(STEPS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.study.after_rounds import cost_windows, line, profiled_scenes, seconds
+from castmates.study.after_rounds import can_be_profiled, cost_windows, line, profiled_scenes, seconds
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
 
@@ -40,6 +40,13 @@ def test_windows_are_short_and_a_job_that_can_be_profiled_is():
     )
     assert line([block]).endswith(" s and the time of these steps).")
     assert line([block_of(cost_pairs=3, profile=0)]).endswith(" s).")
+
+
+def test_a_job_of_tensorflow_lite_traces_nothing():
+    company = block_of(profile=8).company
+    lead = company.lead.model_copy(update={"command": (*company.lead.command, "--engine", "lite")})
+    assert can_be_profiled(company)
+    assert not can_be_profiled(company.model_copy(update={"members": (lead, *company.members[1:])}))
 
 
 def test_nothing_is_said_where_nothing_is_added():

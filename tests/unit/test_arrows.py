@@ -38,6 +38,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "report/paper": FIGURES | {"project", "report/page"},
     "report/comparison": FIGURES | {"report/page"},
     "report/grouping": FIGURES | {"report/page"},
+    "report/export": {"report", "analysis", "results"},
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}
@@ -75,6 +76,7 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "phase_handle",
     "range_writer",
     "tfmodels.graph_ranges",
+    "attached.follow",
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
-from tests.unit import operations_maker, topdown_maker
+from tests.unit import operations_maker, primitives_maker, topdown_maker
 from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_distances as distances
@@ -17,6 +17,7 @@ from tests.unit import test_prediction as prediction
 from tests.unit import test_services_figure as services
 from tests.unit import test_steptimes as steptimes
 from tests.unit import test_system_mixes_figure as mixes
+from tests.unit import test_variants as variants
 from tests.unit.partition_maker import atoms
 from tests.unit.phases import test_figures_by_phase as by_phase
 from tests.unit.phases.test_phase_figures import results as with_phases
@@ -67,7 +68,9 @@ MADE = {
     "system_mixes": lambda _, blocks: mixes.results(blocks),
     "services": lambda _, blocks: services.results(blocks),
     **dict.fromkeys(("operations", "waterfall"), operations_maker.results),
+    "roofline": primitives_maker.results,
     "predicted_losses": lambda _, blocks: prediction.results(blocks),
+    "variants": variants.results,
 }
 
 

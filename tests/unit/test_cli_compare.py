@@ -56,6 +56,7 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     assert "Alone, dlrm makes 1.200 [1.179, 1.222] times as many units (step) a second in B" in done.output
     assert "0.889 [0.885, 0.893] beside stream" in done.output
     assert "B is faster alone, but loses more beside stream" in done.output
+    assert "Counters" not in done.output, "neither study has a table of them"
     assert re.search(r"Version of kernel +6\.1\.0 +6\.18\.0", done.output)
     assert re.search(r"Host of the blocks +here +there", done.output)
     rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text(encoding="utf-8").splitlines()))

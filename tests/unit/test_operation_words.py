@@ -1,7 +1,9 @@
 """How operations are called where people read them."""
 
 import pytest
+from matplotlib.figure import Figure
 
+from castmates.report.figures.heatmap_cells import cell
 from castmates.report.text.operations import operation_words
 
 
@@ -12,6 +14,8 @@ from castmates.report.text.operations import operation_words
         ("gradient_tape/ranking/mlp_1/dense_3/MatMul/MatMul_1:_MklMatMul", "ranking/mlp_1/dense_3: MatMul_1, gradient"),
         ("SGD/SGD/update*/ResourceScatterAdd:ResourceScatterAdd", "SGD/SGD/update*: ResourceScatterAdd"),
         ("MatMul:MatMul", "MatMul"),
+        ("layers/0/AddmmBackward0/mm:mm", "layers/0/AddmmBackward0: mm"),
+        ("transpose(jvp)/layer0/dot_general (dot.1):dot_general", "layer0: dot_general (dot.1), gradient"),
         ("small: optimizer optimizer", "small operations (optimizer)"),
         ("small: data movement backward", "small operations (data movement, backward)"),
         ("unattributed", "outside of operations"),
@@ -20,3 +24,11 @@ from castmates.report.text.operations import operation_words
 )
 def test_an_operation_is_named_by_its_scope_and_type(group, words):
     assert operation_words(group) == words
+
+
+def test_an_operation_of_too_few_launches_has_a_cell():
+    row = {"verdict": "too few blocks", "degradation_pct": 4.0, "degradation_low": float("nan"),
+           "degradation_high": float("nan"), "lead": "job@0", "antagonists": "stream", "blocks": 1}  # fmt: skip
+    axes = Figure().add_subplot()
+    cell(axes, 0, 0, row, 10.0)
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["4.0"]

@@ -5,7 +5,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.study.model import Study, Workload
 from castmates.study.plan_text import launch_of, plan_of, text_of
-from castmates.study.profile_launches import identity_of
+from castmates.study.profile_launches import cannot_be_profiled, identity_of, is_logged, traced_by
 from castmates.study.reading import read
 from castmates.study.spec import Block
 from tests.unit.makers import plan, study, workloads
@@ -47,6 +47,18 @@ def test_more_launches_leave_those_that_were_made():
     assert identity_of(other[0]) != identity_of(few[0])
 
 
+def test_launches_under_the_log_come_apart_from_all_others_and_change_none():
+    usual, logged = (planned(profile={"launches": 2, "primitives": wanted}).profiles for wanted in (False, True))
+    assert logged[:2] == usual
+    assert [text_of(planned(profile=keys)).count("primitives") for keys in ({}, {"primitives": True})] == [0, 1]
+    assert [(each.number, is_logged(each)) for each in logged] == [(1, False), (2, False), (101, True), (102, True)]
+    assert len({each.seed for each in logged}) == 4
+    more = planned(profile={"launches": 3, "primitives": True}).profiles
+    assert {identity_of(each) for each in logged} < {identity_of(each) for each in more}
+    alike = logged[2].model_copy(update={"number": 1, "seed": usual[0].seed})
+    assert identity_of(alike) != identity_of(usual[0]), "times under the log are no times without it"
+
+
 def test_what_is_left_of_a_study_is_still_traced():
     keys = {"profile": {"launches": 2}}
     before = plan(study(["job"], ["stream", "compute"], **keys), programs=PROGRAMS)
@@ -80,3 +92,18 @@ def test_what_cannot_be_traced_is_refused_in_a_sentence(keys, sentence):
     with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
         read(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
     assert sentence in str(caught.value)
+
+
+def test_jobs_of_three_frameworks_are_traced_and_others_are_not():
+    programs = workloads("plain", "stream", "compute", job=JOB) | {
+        name: JOB.model_copy(update={"command": f"python -m castmates.workloads.{name} --model dlrm"})
+        for name in ("torchjobs", "jaxjobs")
+    }
+    wanted = study(["job", "plain", "torchjobs", "jaxjobs"], ["stream"], profile={"launches": 1})
+    found = plan(wanted, programs=programs)
+    assert {each.company.lead.workload for each in found.profiles} == {"job", "torchjobs", "jaxjobs"}
+    assert cannot_be_profiled(wanted, found) == ["plain"]
+    how = {each.company.lead.workload: traced_by(each.company) for each in found.profiles}
+    assert how["job"].leaves_out
+    assert not how["torchjobs"].leaves_out
+    assert how["job"].steps_before > how["jaxjobs"].steps_before

@@ -81,7 +81,9 @@ def test_records_are_the_source_where_data_is_given_and_memory_where_not(data):
 def test_every_flag_becomes_a_fact(data):
     words = "--model dlrm --size full --mode infer --batch 7 --threads 3 --onednn off --precision float32"
     wanted = wish.parse([*words.split(), "--rows", "9", "--steps", "5", "--xla", "--data", data, "--device", "gpu"])
-    expected = wish.Wish("dlrm", "full", "infer", 7, 3, "records", data, "gpu", True, False, "float32", False, 9, 5)
+    expected = wish.Wish(
+        "dlrm", "full", "infer", 7, 3, "records", data, "gpu", True, False, "float32", False, 9, 5, "tensorflow", 1.0
+    )
     assert wanted == expected
 
 
@@ -96,6 +98,19 @@ def test_every_flag_becomes_a_fact(data):
         ("--model transformer", "castmates build-inputs tfmodels-sentences makes both"),
         ("--model bert --data /nowhere/*.tfrecord", "no file matches --data '/nowhere/*.tfrecord'"),
         ("--model transformer --data {here}", "sentencepiece.model is missing"),
+        ("--model mobilenetv2 --mode infer --precision int8", "--precision int8 needs --engine lite"),
+        (
+            "--model mobilenetv2 --engine lite",
+            "--engine lite is for --mode infer of resnet50, mobilenetv2, mobilenetv3",
+        ),
+        ("--model bert --mode infer --engine lite", "--engine lite is for --mode infer of resnet50"),
+        ("--model resnet50 --mode infer --engine lite --xla", "goes with none of --xla"),
+        (
+            "--model resnet50 --mode infer --engine lite --precision mixed_bfloat16",
+            "works with --precision float32 and",
+        ),
+        ("--model resnet50 --width 0.5", "--width is for mobilenetv2 and mobilenetv3"),
+        ("--model mobilenetv2 --width 9", "'9' is not a number from 0.05 to 4"),
         ("--model bert --threads none", "'none' is not a whole number from 1 on"),
     ],
 )

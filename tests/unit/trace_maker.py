@@ -6,6 +6,8 @@ from pathlib import Path
 from castmates.traces import xplane
 
 Event = tuple[int, int, str]  # begin and end in picoseconds, and the name
+Instruction = tuple[str, str, str]  # of a compiled program: name, opcode, and JAX's name
+PROGRAM_ID = 9  # the number of that statistic
 
 
 def trace_bytes(threads: Mapping[str, Iterable[Event]], began_ns: int = 0, line_ns: int = 0) -> bytes:
@@ -42,9 +44,9 @@ def _task(began_ns: int) -> bytes:
     return field(1, field(2, b"Task Environment") + field(5, name) + field(6, stat))
 
 
-def plane(name: bytes, lines: Iterable[bytes], entries: Iterable[bytes]) -> bytes:
-    """A plane as a field of a trace."""
-    parts = [field(2, name), *(field(3, line) for line in lines), *(field(4, entry) for entry in entries)]
+def plane(name: bytes, lines: Iterable[bytes], entries: Iterable[bytes], more: Iterable[bytes] = ()) -> bytes:
+    """A plane as a field of a trace; `more` are fields that are there already."""
+    parts = [field(2, name), *(field(3, line) for line in lines), *(field(4, entry) for entry in entries), *more]
     return field(1, b"".join(parts))
 
 
@@ -59,3 +61,44 @@ def _varint(value: int) -> bytes:
         found += bytes([value & 0x7F | 0x80])
         value >>= 7
     return found + bytes([value])
+
+
+def jax_bytes(
+    threads: Mapping[str, Iterable[Event]], programs: Mapping[str, Iterable[Instruction]], runs: Mapping[str, int]
+) -> bytes:
+    """A trace of JAX: a host, and compiled programs by `module(number)`; `runs` has the program of each thread."""
+    names: dict[str, int] = {}
+    lines = []
+    for thread, events in threads.items():
+        line = xplane.message("Line")(name=thread.encode(), timestamp_ns=0)
+        for begin, end, name in events:
+            key = names.setdefault(name, len(names) + 1)
+            event = line.events.add(metadata_id=key, offset_ps=begin, duration_ps=end - begin)
+            event.stats.add(metadata_id=PROGRAM_ID, int64_value=runs.get(thread, 1))
+        lines.append(line.SerializeToString())
+    modules = [program.partition("(")[0] for program in programs]
+    host_names = [*_stat_names({PROGRAM_ID: "program_id"}), *_stat_names(dict(enumerate(modules, start=20)))]
+    host = plane(b"/host:CPU", lines, event_names(names), host_names)
+    stats = field(6, xplane.message("Stat")(metadata_id=2, str_value=b"0.10.2").SerializeToString())
+    entries = [_program(number, name, found) for number, (name, found) in enumerate(programs.items(), start=1)]
+    return host + plane(b"/host:metadata", [], entries, [*_stat_names({1: "Hlo Proto", 2: "jax_version"}), stats])
+
+
+def _program(number: int, name: str, instructions: Iterable[Instruction]) -> bytes:
+    program = xplane.message("Program")()
+    computation = program.module.computations.add(id=1)
+    for instruction, opcode, of_jax in instructions:
+        computation.instructions.add(
+            name=instruction.encode(), opcode=opcode.encode()
+        ).metadata.op_name = of_jax.encode()
+    stat = {"metadata_id": 1, "bytes_value": program.SerializeToString()}
+    value = {"id": number, "name": name.encode(), "stats": [stat]}
+    return xplane.message("EventEntry")(key=number, value=value).SerializeToString()
+
+
+def _stat_names(names: Mapping[int, str]) -> list[bytes]:
+    entry = xplane.message("StatEntry")
+    return [
+        field(5, entry(key=key, value={"id": key, "name": name.encode()}).SerializeToString())
+        for key, name in names.items()
+    ]

@@ -22,7 +22,7 @@ from castmates.english import printable
 from castmates.files import cache_folder
 from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
-from castmates.results import bundle_names, confirming
+from castmates.results import bundle_names, confirming, trials
 from castmates.results.columns.block import RECORD
 from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
@@ -132,6 +132,15 @@ def block_files(name, paths):
 def profile_files():
     """The records of the launches in which leads are traced."""
     return [str(FOLDER.profile(path) / PROFILE_RECORD) for path in TERMS.profiles]
+
+
+def own_rules():
+    """The study's own files of rules on findings, which the page follows; a job on another node needs none of them."""
+    if IS_JOB:
+        return []
+    from castmates.results.finding_rules import own_files
+
+    return list(map(str, own_files(SWEEP.project.study, SWEEP.project.study_file)))
 
 
 def operation_tables():

@@ -55,6 +55,8 @@ rule write_report:
         operations=operation_tables(),
         recommended=rules.recommend_partitions.output,
         looks=lambda wildcards: looks_of_study(),
+        tried=trials.block_files(FOLDER),
+        rules_of_findings=own_rules(),
         figures=expand(
             "results/{{study}}/figures/{figure}.{suffix}",
             figure=TERMS.figures,

@@ -23,6 +23,8 @@ MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equival
 PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
 AGREES, DIFFERS, NOT_HERE, NEW_HERE = "agrees", "differs", "not measured here", "not published"
 DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
+LARGER, SMALLER = "larger in B", "smaller in B"
+MORE_SENSITIVE, LESS_SENSITIVE = "more sensitive", "less sensitive"
 SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
 
 
@@ -105,6 +107,13 @@ def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     )
 
 
+def detail_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
+    """Whether what changes of a counter, a phase, an operation or a quantile is larger in B."""
+    sides = {f"blocks_{side}": estimates[f"launches_{side}"] for side in "ab"}
+    words = {MORE: LARGER, LESS: SMALLER}
+    return [words.get(word, word) for word in comparison_verdicts(estimates.assign(**sides), margin)]
+
+
 def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     """Whether an effect that was measured again agrees, from the columns of a comparison: A is what was published.
 
@@ -124,6 +133,24 @@ def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
             TOO_FEW: fewest < FEWEST_BLOCKS,
             AGREES: (low >= -edge) & (high <= edge),
             DIFFERS: _floats(estimates, "p_holm") < EFFECT_LEVEL,
+        },
+        otherwise=UNCLEAR,
+    )
+
+
+def variant_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
+    """Whether a variant loses more or less than its base, from `log`, its ends, `p_holm` and the launches of both."""
+    edge = np.log1p(margin)
+    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    fewest = np.minimum(_floats(estimates, "blocks"), _floats(estimates, "base_blocks"))
+    significant = _floats(estimates, "p_holm") < level
+    return _first_that_holds(
+        {
+            NO_DATA: fewest == 0,
+            TOO_FEW: fewest < FEWEST_BLOCKS,
+            MORE_SENSITIVE: significant & (log > 0),
+            LESS_SENSITIVE: significant & (log < 0),
+            EQUIVALENT: (low >= -edge) & (high <= edge),
         },
         otherwise=UNCLEAR,
     )

@@ -180,15 +180,8 @@ def _kind(parts: Sequence[str], type_: str) -> str:
             return kind
     if "Regularizer" in scopes:
         return "regularisation"
-    by_scope = (
-        ("normalisation", _NORMALISING),
-        ("attention", _ATTENDING),
-        ("dropout", _DROPPING),
-        ("loss", _LOSS),
-    )
-    for kind, wanted in by_scope:
-        if any(wanted.fullmatch(part) for part in scopes):
-            return kind
+    if kind := kind_of_scopes(scopes):
+        return kind
     plain = next((kind for kind, wanted in _PLAIN if wanted.fullmatch(type_)), "other")
     if plain in ("data movement", "reduction", "matmul") and any(_EMBEDDING.fullmatch(part) for part in scopes):
         return "embedding"
@@ -197,6 +190,22 @@ def _kind(parts: Sequence[str], type_: str) -> str:
     if plain == "elementwise" and any(_ACTIVATING.fullmatch(part) for part in parts):
         return "activation"
     return plain
+
+
+def kind_of_scopes(scopes: Sequence[str]) -> str:
+    """The kind of layer that the names of scopes settle, whatever the operation; "" for none."""
+    by_scope = (
+        ("normalisation", _NORMALISING),
+        ("attention", _ATTENDING),
+        ("dropout", _DROPPING),
+        ("loss", _LOSS),
+    )
+    return next((kind for kind, wanted in by_scope if any(map(wanted.fullmatch, scopes))), "")
+
+
+def are_of_optimizer(scopes: Sequence[str]) -> bool:
+    """Whether one of these scopes is an optimizer's."""
+    return any(map(_OPTIMIZER.fullmatch, scopes))
 
 
 def _is_repeated(scopes: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.operations.groups import groups
 from castmates.analysis.operations.per_trace import OPERATION, TRACE, Traces
 from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.analysis.statistics.ratio_of_means import ratio_of_means
 from castmates.study.spec import UNMANAGED
 
 SAME = ["study", "company", "launch", "member", "platform", "repetition"]
@@ -21,15 +22,22 @@ UNMATCHED = 0.05  # of a step in operations that only one of two traces has: abo
 STEP = "step"  # the row of a whole step
 
 
-def estimate_operation_effects(traces: Traces, margin: float, level: float) -> pd.DataFrame:
-    """A row per mix, partition and group of operations, and one for the whole step; Holm over a study's groups."""
+def estimate_operation_effects(
+    traces: Traces, margin: float, level: float, known: Mapping[str, pd.DataFrame] | None = None
+) -> pd.DataFrame:
+    """A row per mix, partition and group of operations, and one for the whole step; Holm over a study's groups.
+
+    `known` has the groups of each lead's operations, where they are not those of this study alone.
+    """
     both = _scenes(traces)
     compared = both[_comparable(both)]
-    pairs = [_pairs(traces, compared[compared["member"] == member], member) for member in compared["member"].unique()]
+    pairs = [
+        _pairs(traces, compared[compared["member"] == member], member, known) for member in compared["member"].unique()
+    ]
     every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
     if every.empty:
         return every
-    table = pd.concat([_logs(every), _differences(every)], axis=1).reset_index()
+    table = pd.concat([_logs(every), _differences(every), _shares_of_loss(every)], axis=1).reset_index()
     step = table["group"] == STEP
     table["p_holm"] = np.nan
     for own in (step, ~step):  # whole steps are adjusted apart
@@ -46,11 +54,13 @@ def not_compared(traces: Traces) -> pd.DataFrame:
     return both.assign(reason=reason)
 
 
-def _pairs(traces: Traces, compared: pd.DataFrame, member: str) -> pd.DataFrame:
+def _pairs(
+    traces: Traces, compared: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None
+) -> pd.DataFrame:
     """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, repetition and group."""
     operations = traces.operations[traces.operations["member"] == member]
     by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
-    named = operations.merge(groups(operations, by_itself), on=OPERATION)
+    named = operations.merge(groups(operations, by_itself) if known is None else known[member], on=OPERATION)
     by = [*SAME, "scene", "kind", "mix", "partition"]
     sums = pd.DataFrame(named.groupby([*by, "group"], as_index=False)["shared_ms"].sum())
     whole = pd.DataFrame(traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]])
@@ -120,6 +130,16 @@ def _differences(pairs: pd.DataFrame) -> pd.DataFrame:
     return found[list(named)].rename(columns=named).join(per_launch.groupby(ROW).mean())
 
 
+def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
+    """What of the step's difference is each group's: both are means over the same launches."""
+    launch = [*ROW, "company", "launch"]
+    found = pairs.assign(above=pairs["ms"] - pairs["solo_ms"]).groupby(launch, as_index=False)["above"].mean()
+    step = found[found["group"] == STEP].drop(columns="group").rename(columns={"above": "below"})
+    both = found.merge(step, on=[name for name in launch if name != "group"])
+    named = {"ratio": "share_of_loss", "low": "share_of_loss_low", "high": "share_of_loss_high"}
+    return ratio_of_means(both, ROW).rename(columns=named)
+
+
 def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.rename(columns={"launch": "block", "repetition": "round"})
 
@@ -127,13 +147,12 @@ def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
 def _finished(table: pd.DataFrame) -> pd.DataFrame:
     """Back from logarithms, and what of a step, and of its loss, each group has."""
     key = [name for name in ROW if name != "group"]
-    step = table[table["group"] == STEP].set_index(key)[["solo_ms", "difference_ms", "verdict"]]
-    step.columns = pd.Index(["step_solo_ms", "step_difference_ms", "step_verdict"])
+    step = table[table["group"] == STEP].set_index(key)[["solo_ms", "verdict"]]
+    step.columns = pd.Index(["step_solo_ms", "step_verdict"])
     table = table.join(step, on=key)
     for name, log in {"": "log", "_low": "log_low", "_high": "log_high"}.items():
         table[f"ratio{name}"] = np.exp(table[log])
         table[f"degradation{name or '_pct'}"] = -100 * np.expm1(-table[log])
-    return table.assign(
-        share=table["solo_ms"] / table["step_solo_ms"],
-        share_of_loss=(table["difference_ms"] / table["step_difference_ms"]).where(table["step_verdict"] == "slower"),
-    )
+    for name in ("share_of_loss", "share_of_loss_low", "share_of_loss_high"):
+        table[name] = table[name].where(table["step_verdict"] == "slower")
+    return table.assign(share=table["solo_ms"] / table["step_solo_ms"])

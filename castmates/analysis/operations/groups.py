@@ -40,6 +40,16 @@ def groups(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
     return known.assign(group=_single(known, group.fillna(OTHERS)))
 
 
+def groups_by_type(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
+    """The same by type and direction alone, which different graphs have in common."""
+    known = operations[OPERATION].drop_duplicates(ignore_index=True)
+    taken = operations[solo].groupby(OPERATION)["shared_ms"].sum()
+    share = (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).set_axis(known.index)
+    name = _apart(known).fillna((known["type"] + " " + known["direction"]).str.strip())
+    small = share.groupby(name).transform("sum") < SMALLEST
+    return known.assign(group=name.mask(small & _apart(known).isna(), OTHERS))
+
+
 def _apart(known: pd.DataFrame) -> pd.Series:
     """What is no operation of the model; NA for those."""
     waits = known["layer"].where(known["layer"] == WAITING, "input pipeline")

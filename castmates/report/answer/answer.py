@@ -11,6 +11,7 @@ from castmates.report.answer.settling import MOST, ToSettle, has_looks, to_settl
 from castmates.report.answer.thrown_away import nothing_left, remedy, thrown_away
 from castmates.report.answer.ways import Curve, curves
 from castmates.report.results import Results
+from castmates.report.text.findings import first_proven
 from castmates.report.text.operations import loss_words
 from castmates.report.text.stamps import first_words
 from castmates.report.text.words import counted, listed
@@ -33,6 +34,7 @@ class Answer:
     all_pairs: int
     curves: list[Curve]
     operations: list[str]  # which operations the losses come from, where steps were traced
+    to_try: str  # the first finding that is proven, and what tries its advice; "" where there is none
     settle: ToSettle | None
     settling: str  # in words: what settles what is open, or what to do where nothing is left; "" for neither
     aim: str  # what the command is for; "" where there is none
@@ -59,6 +61,7 @@ def answer(results: Results) -> Answer:
         all_pairs=len(found),
         curves=under,
         operations=list(islice(loss_words(results), MOST_OPERATIONS)),
+        to_try=first_proven(results),
         settle=settle,
         settling=settling,
         aim=aim if command else "",

@@ -31,6 +31,9 @@ def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
     for sentence in answer.operations:
         yield ""
         yield from _wrapped(width, sentence)
+    if answer.to_try:
+        yield ""
+        yield from _wrapped(width, answer.to_try.replace("`", ""))
     if answer.settling:
         yield ""
         yield from _wrapped(width, f"{answer.aim}: {answer.settling}" if answer.aim else answer.settling)

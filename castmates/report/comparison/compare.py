@@ -1,6 +1,7 @@
 """Studies on disk -> their comparison with the first of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -14,6 +15,7 @@ from castmates.analysis.partitions.held import Held, as_held, equal, held_by
 from castmates.errors import CastmatesError
 from castmates.report.block_record import BlockRecord
 from castmates.report.comparison.compared import Compared, Described, Several
+from castmates.report.comparison.details import Details, compare_details
 from castmates.report.comparison.differences import SetUp, differences, other_work
 from castmates.report.comparison.traffic import other_traffic
 from castmates.report.figures.neighbours import neighbours_of
@@ -30,7 +32,9 @@ LETTERS = ascii_uppercase
 def compare_studies(named: Sequence[Path], margin: float | None) -> Several:
     """Read all, refuse what cannot be compared, and compare each with the first, the baseline."""
     _refuse_too_many(named)
-    return compare_measured(list(map(read_measured, named)), margin)
+    measured = list(map(read_measured, named))
+    several = compare_measured(measured, margin)
+    return replace(several, details=_details(measured, several.margin))
 
 
 def compare_measured(measured: Sequence[Measured], margin: float | None) -> Several:
@@ -72,6 +76,13 @@ def compare_measured(measured: Sequence[Measured], margin: float | None) -> Seve
         work=other_work([study.plan for study in studies.values()]),
         neighbours=beside,
     )
+
+
+def _details(measured: Sequence[Measured], margin: float) -> Details:
+    """What lies below the losses: counters, phases, operations, quantiles."""
+    studies = dict(zip(LETTERS, measured, strict=False))
+    plans = {letter: as_held(study.plan, held_by(study.records)) for letter, study in studies.items()}
+    return compare_details(studies, plans, margin)
 
 
 def with_baseline(named: Sequence[Path], baseline: str) -> list[Path]:

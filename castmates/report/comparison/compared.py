@@ -7,6 +7,7 @@ from functools import cached_property
 import pandas as pd
 
 from castmates.analysis.effects.stamps import origin_word
+from castmates.report.comparison.details import NOTHING, Details
 from castmates.report.comparison.differences import Difference
 from castmates.report.text.words import counted
 from castmates.results.columns.comparison import COMPARISON_HISTORY, COMPARISONS
@@ -88,6 +89,7 @@ class Several:
     differences: Sequence[Difference]  # of all studies, in the order of `studies`
     work: Sequence[Difference]
     neighbours: Sequence[str] = ()  # of all studies, the baseline's first: their order gives each its colour
+    details: Details = NOTHING  # counters, phases, operations, quantiles
 
     @cached_property
     def studies(self) -> list[Described]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.comparison.details import KINDS
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.differences import Difference
 from castmates.report.comparison.several_words import sentences
@@ -22,6 +23,8 @@ def as_data(several: Several) -> dict[str, Any]:
         "rows": _rows(several.table),
         "means": _rows(several.means),
         "history": _rows(several.history),
+        **{kind.name: _rows(several.details.table(kind.name)) for kind in KINDS},
+        "notes": list(several.details.notes),
         "differences": _by_study(several.differences, letters),
         "work": _by_study(several.work, letters),
     }

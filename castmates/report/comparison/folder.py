@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from castmates.analysis.comparison.details import KINDS
 from castmates.files import refuse_foreign, replace_text
 from castmates.report.comparison import figure, history_figure, page, several_figure
 from castmates.report.comparison.compared import Several
+from castmates.report.comparison.detail_words import detail_file
 from castmates.report.figures import style
 from castmates.report.figures.page_svg import page_svg
 from castmates.results.tables import write_table
@@ -21,6 +23,13 @@ def write(several: Several, folder: Path) -> list[Path]:
     """Write tables, figures and page; of two studies the figure that has both beside each other."""
     for name, table in (("comparison", several.table), ("means", several.means), ("history", several.history)):
         write_table(table, folder / name)
+    for kind in KINDS:
+        stem = folder / detail_file(kind.name).removesuffix(".csv")
+        if kind.name in several.details.tables:
+            write_table(several.details.tables[kind.name], stem)
+        else:  # of an earlier comparison
+            for suffix in (".csv", ".parquet"):
+                stem.with_suffix(suffix).unlink(missing_ok=True)
     drawings = {
         "comparison": several_figure.draw(several) if len(several.pairs) > 1 else figure.draw(several.pairs[0]),
         "history": history_figure.draw(several),

@@ -9,11 +9,14 @@ import castmates
 from castmates.files import replace_text, writing
 from castmates.report.comparison import overview, several_words, words
 from castmates.report.comparison.compared import Compared, Several
+from castmates.report.comparison.detail_words import sections
 from castmates.report.comparison.rows import rows
 from castmates.report.page.common_parts import common_parts, first_words
 from castmates.report.page.long_tables import folded
 from castmates.report.page.page import environment, inline_svg
 from castmates.study.spec import UNMANAGED
+
+ON_PAGE = 40  # rows of each kind
 
 
 def write_page(several: Several, drawings: Path, output: Path) -> None:
@@ -33,6 +36,8 @@ def page(several: Several, drawings: dict[str, str]) -> str:
         "drawings": {name: Markup(drawing) for name, drawing in drawings.items()},
         "studies": several.studies,
         "version": castmates.__version__,
+        "details": sections(several, ON_PAGE),
+        "detail_notes": several.details.notes,
     }
     two = len(several.pairs) == 1
     name, own = ("comparison.html.j2", _of_two(several)) if two else ("comparisons.html.j2", _of_several(several))

@@ -131,7 +131,7 @@ def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
 
 def _value(row: dict[str, Any]) -> str:
     """All of a cell in a line: who beside whom, loss, interval, verdict and launches."""
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == "too few blocks" and "within_low" in row  # operations have no interval within a launch
     low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
     who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
     parts = [f"{number(row['degradation_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
@@ -143,7 +143,7 @@ def _value(row: dict[str, Any]) -> str:
 def _words(row: dict[str, Any]) -> tuple[str, str]:
     verdict, value = row["verdict"], number(row["degradation_pct"])
     if verdict == "too few blocks":
-        return value, interval(*within(row))
+        return value, interval(*within(row)) if "within_low" in row else ""
     half = (row["degradation_high"] - row["degradation_low"]) / 2
     spread = "" if math.isnan(half) else f"± {number(half)}"
     if verdict == INTERPOLATED:

@@ -38,6 +38,8 @@ Need = Literal[
     "services",
     "prediction",
     "traces",
+    "variants",
+    "primitives",
 ]
 
 
@@ -79,6 +81,7 @@ FIGURES = {
     for row in (
         Figure("mitigations", "What helps, and what it costs", "losses", needs="mitigations"),
         Figure("distances", "Number and nearness of neighbours", "losses", needs="distances"),
+        Figure("variants", "Leads in other settings", "losses", needs="variants"),
         Figure("heatmap", "Loss of each pair", "losses"),
         Figure("system_mixes", "Combined throughput of many mixes", "losses", needs="sets"),
         Figure("steptimes", "How long steps take", "losses"),
@@ -87,6 +90,7 @@ FIGURES = {
         Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
         Figure("operations", "Which operations lose", "operations", needs="traces"),
         Figure("waterfall", "Where the loss of a step comes from", "operations", needs="traces"),
+        Figure("roofline", "What operations reach of what is attainable", "operations", needs="primitives"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
         Figure("sensitivity", "Sensitivity to its ways", "recommendation", needs="partitions"),
@@ -123,6 +127,7 @@ def figure_names(
         "mitigations": study is not None and bool(study.mitigations),
         "distances": study is not None and any(rule.is_arranged for rule in study.listed_mixes),
         "sets": study is not None and study.makes_mixes,
+        "variants": study is not None and bool(study.variants),
         "partitions": partitioned,
         "monitor": watched and (study is None or bool(study.cache.monitor)),
         "programs": programs is not None,
@@ -134,6 +139,7 @@ def figure_names(
         "services": services,
         "profile": programs is not None and bool(programs.counters.profile),
         "traces": programs is not None and programs.profile is not None,
+        "primitives": programs is not None and programs.profile is not None and programs.profile.primitives,
     }
     return [name for name, row in all_figures().items() if there[row.needs]]
 

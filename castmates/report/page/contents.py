@@ -35,12 +35,15 @@ def figure_parts(names: Sequence[str]) -> list[FigurePart]:
     return [part for part in parts if part.figures or part.id == "health"]
 
 
-def contents(parts: Sequence[FigurePart], lacking: bool = False) -> list[tuple[str, Links]]:
+TO_TRY = ("to-try", "What to try")
+
+
+def contents(parts: Sequence[FigurePart], lacking: bool = False, found: bool = False) -> list[tuple[str, Links]]:
     """The page's parts in their order, in groups: the answer, what it consists of, whether it holds, and the rest."""
     trust = [part for part in parts if part.id == "health"]
     detail = [part for part in parts if part.id != "health"]
     return [
-        ("", [("result", "Result"), *((part.id, part.heading) for part in detail)]),
+        ("", [("result", "Result"), *((part.id, part.heading) for part in detail), *([TO_TRY] if found else [])]),
         ("Trust", [*((part.id, "Controls and noise") for part in trust), ("rejected", "Disturbances")]),
         ("Reference", [*([("not-available", "Not available here")] if lacking else []), *REFERENCE.items()]),
     ]

@@ -31,6 +31,7 @@ from castmates.report.text import (
     attribution,
     costs,
     design,
+    findings,
     health,
     latency,
     machine,
@@ -39,11 +40,13 @@ from castmates.report.text import (
     operations,
     over_mixes,
     prediction,
+    primitives,
     recommendation,
     resources,
     services,
     slices,
     system,
+    variants,
     words,
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
@@ -155,6 +158,7 @@ def _context(
     sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
     given_back = attribution.sentences(results)
     parts = _parts(list(texts), names, explained=bool(given_back))
+    found_here = findings.context(results)
     return {
         "results": results,
         "lang": "en-GB",
@@ -193,7 +197,7 @@ def _context(
         },
         "not_available": not_available(texts),
         "figure_parts": parts,
-        "contents": contents(parts, lacking=len(names) < len(texts)),
+        "contents": contents(parts, lacking=len(names) < len(texts), found=bool(found_here["found"])),
         "attribution": attribution.rows(results),
         "told_apart": attribution.same_for_all(results),
         "given_back": given_back,
@@ -212,12 +216,16 @@ def _context(
         "slices_used": slices.used(results),
         "over_mixes": over_mixes.rows(results),
         "over_mixes_words": over_mixes.sentences(results),
+        "variants": variants.rows(results),
+        "variants_words": variants.sentences(results),
         "system": system.rows(results),
         "system_words": system.sentences(results),
         "system_headings": system.headings(results),
         "advice": recommendation.context(results),
         "predicted": prediction.context(results),
         "operations": operations.context(results),
+        "primitives": primitives.context(results),
+        "findings": found_here,
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},

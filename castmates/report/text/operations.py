@@ -13,14 +13,15 @@ from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
 from castmates.results.profiles import analysed_profiles
-from castmates.study.profile_launches import cannot_be_profiled
-from castmates.study.spec import UNMANAGED
+from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, traced_by
+from castmates.study.spec import UNMANAGED, Block
 
 NAMED = 3  # operations that a sentence names
 MOST_MEMORY = 5  # operations of a scene in the table of memory
 LISTED = 40  # rows of a table on the page; the CSV has all
 Row = Mapping[str, Any]
 _HOW = re.compile(r"_?(Mkl)?(Native)?_?")
+_GRADIENTS = ("gradient_tape/", "transpose(jvp)/")  # before the names of gradients: TensorFlow's and JAX's
 _WRITTEN = {"unattributed": "outside of operations"}
 
 
@@ -32,8 +33,10 @@ def operation_words(group: str) -> str:
         return f"small operations ({', '.join(filter(None, kinds))})"
     if not colon:
         return _WRITTEN.get(group, group)
-    backward = name.startswith("gradient_tape/")
-    scope, _, last = name.removeprefix("gradient_tape/").rpartition("/")
+    backward = name.startswith(_GRADIENTS)
+    for prefix in _GRADIENTS:
+        name = name.removeprefix(prefix)
+    scope, _, last = name.rpartition("/")
     what = _HOW.sub("", type_, count=1)
     scope = scope.removesuffix(what).rstrip("/")
     what = last if last.startswith(what) else what  # gradients by input and by weights differ in a number
@@ -52,6 +55,8 @@ def context(results: Results) -> dict[str, Any]:
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
         "iterations": [_iteration(row) for row in records(results.iterations)],
         "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "stages": [{**row, "who": scene_words(row)} for row in records(results.input_stages)],
+        "kernels": [{**row, "who": scene_words(row)} for row in records(_longest(results.kernels))],
         "memory": [{**row, "who": scene_words(row)} for row in records(_memory(results.memory_use))],
         "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
     }
@@ -67,8 +72,7 @@ def loss_words(results: Results) -> Iterator[str]:
         own = table[longer & _same(table, step) & (table["group"] != STEP)]
         own = own.sort_values("difference_ms", ascending=False).head(NAMED)
         parts = [
-            f"{number(row['difference_ms'], 2)} ms of it ({number(100 * row['share_of_loss'], 0)} %) in "
-            f"{operation_words(row['group'])}"
+            f"{number(row['difference_ms'], 2)} ms of it ({share_words(row)}) in {operation_words(row['group'])}"
             for row in records(own)
         ]
         yield (
@@ -76,6 +80,13 @@ def loss_words(results: Results) -> Iterator[str]:
             f"{interval(step['difference_low'], step['difference_high'], 2)} longer {beside_words(step)}: "
             f"{listed(parts) if parts else 'no operation is proven to be the one'}."
         )
+
+
+def share_words(row: Row) -> str:
+    """What of a step's loss an operation has, in per cent, with its interval where there is one."""
+    words = f"{number(100 * row['share_of_loss'], 0)} %"
+    low, high = row["share_of_loss_low"], row["share_of_loss_high"]
+    return words if math.isnan(low) else f"{words} {interval(100 * low, 100 * high, 0)}"
 
 
 def quality_words(results: Results) -> Iterator[str]:
@@ -94,11 +105,16 @@ def quality_words(results: Results) -> Iterator[str]:
     ]
     if alignment:
         yield f"The clocks of traces and heartbeats agree to {number(max(alignment), 1)} µs or better."
-    if len(results.iterations):
+    if len(results.iterations) and any(_leaves_out(launch) for launch in results.plan.profiles):
         yield (
             "TensorFlow leaves out operations that take less than about 3 µs; their time counts as between operations, "
             "or as outside of them."
         )
+    yield from trouble_words(results)
+
+
+def trouble_words(results: Results) -> Iterator[str]:
+    """What was not traced, not used or not compared, and why."""
     yield from analysed_profiles(results.plan, results.folder)[1]
     for (member, scene, reason), rows in results.not_compared.groupby(["member", "scene", "reason"]):
         yield (
@@ -106,7 +122,7 @@ def quality_words(results: Results) -> Iterator[str]:
             f"{reason}."
         )
     if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan)):
-        yield f"{listed(cannot)} cannot be traced: only jobs of the Model Garden can."
+        yield f"{listed(cannot)} cannot be traced: {WHO_CAN}."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
         yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
@@ -114,6 +130,12 @@ def quality_words(results: Results) -> Iterator[str]:
         for trace in record.get("traces", ()):
             if trace.get("reason"):
                 yield f"{trace['scene']} was not traced in {record['company']}/{record['launch']}: {trace['reason']}"
+
+
+def _leaves_out(launch: Block) -> bool:
+    """Whether a launch's traces lack short operations."""
+    how = traced_by(launch.company)
+    return how is not None and how.leaves_out
 
 
 def beside_words(row: Row) -> str:
@@ -152,6 +174,7 @@ def _effect(row: Row) -> Row:
         "difference": ""
         if math.isnan(row["difference_low"])
         else interval(row["difference_low"], row["difference_high"], 2),
+        "of_loss": "" if math.isnan(row["share_of_loss"]) else share_words(row),
         "whole": row["group"] == STEP,
     }
 
@@ -165,6 +188,11 @@ def _largest(table: pd.DataFrame) -> dict[str, Any]:
         "rows": [{**row, "who": plain(row["member"]), "interval": _ms_interval(row)} for row in records(rows)],
         "more": len(alone) - len(rows),
     }
+
+
+def _longest(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The longest kernels of each scene."""
+    return kernels.groupby(["scene", "member", "platform", "device"], sort=False).head(LISTED)
 
 
 def _memory(table: pd.DataFrame) -> pd.DataFrame:

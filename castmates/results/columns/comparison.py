@@ -116,3 +116,36 @@ REPLAY: Columns = {
     "joint_slowdown_low": "float64",  # 95 %, from the t of each side
     "joint_slowdown_high": "float64",
 }
+
+# comparison_counters.csv, comparison_phases.csv, comparison_operations.csv, comparison_quantiles.csv, and the same as
+# .parquet: what lies below the losses. A row per mix × member × partition × item of either of two studies, of which A
+# is the baseline. Each change is that of the item beside others against its baseline alone, within one study.
+COMPARISON_DETAILS: Columns = {
+    "letter": "str",  # of the study that is B in this row: B, C, …
+    "study_a": "str",
+    "study_b": "str",
+    "mix": "str",
+    "member": "str",  # without CPUs; "" of what belongs to a package
+    "baseline": "str",  # solo, alone
+    "partition_a": "str",
+    "partition_b": "str",  # another name where only what it gives is the same
+    "item": "str",  # a metric; a phase; a group of operations; a quantile of steps or requests
+    "scale": "str",  # of changes: ratio, points
+    "where": "str",  # both, only in A, only in B
+    "platform_a": "str",
+    "platform_b": "str",
+    "change_a": "float64",  # ratio: beside others over alone; points: percentage points between them
+    "change_a_low": "float64",  # 95 % between launches; NaN below three, here and below
+    "change_a_high": "float64",
+    "change_b": "float64",
+    "change_b_low": "float64",
+    "change_b_high": "float64",
+    "launches_a": "int64",
+    "launches_b": "int64",
+    "difference": "float64",  # ratio: change B / change A; points: change B - change A; none across platforms
+    "difference_low": "float64",  # 95 %, Welch's t over the launches of both
+    "difference_high": "float64",
+    "p_value": "float64",
+    "p_holm": "float64",  # adjusted over the table's rows of this baseline in all studies, those under partitions apart
+    "verdict": "str",  # larger in B, smaller in B, equivalent, unclear, too few blocks, no data, …
+}

@@ -13,15 +13,18 @@ from typing import NamedTuple
 from castmates.errors import CastmatesError
 from castmates.results.columns import (
     block,
+    findings,
     mixes,
     nodes,
     operations,
     partitions,
     placing,
     prediction,
+    primitives,
     ranges,
     services,
     study,
+    variants,
 )
 
 CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns stand, under its name in capitals
@@ -32,11 +35,14 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(("services", "loads"), services),
     "predictions": prediction,
     "profiles": prediction,
+    "variant_effects": variants,
     **dict.fromkeys(placing.PLACING_TABLES, placing),
     **dict.fromkeys(operations.OPERATION_TABLES, operations),
     **dict.fromkeys(operations.PROFILE_TABLES, operations),
+    **dict.fromkeys((*primitives.LOGGED_TABLES, *primitives.PRIMITIVE_TABLES), primitives),
     **dict.fromkeys(block.BLOCK_TABLES, block),
     **dict.fromkeys(ranges.RANGE_TABLES, ranges),
+    **dict.fromkeys(findings.TRIAL_TABLES, findings),
 }
 # What is the same in all tables, and so stands beside none of them.
 EVERYWHERE = {
@@ -83,8 +89,8 @@ EVERYWHERE = {
     "repetition": "of the scene's trace in its launch, from 1",
     "type": "of the operation: MatMul",
     "direction": "forward, backward, optimizer, input; empty for none",
-    "thread": "that ran it, as TensorFlow names it",
-    "allocator": "as TensorFlow names it",
+    "thread": "that ran it, as the framework names it",
+    "allocator": "as the framework names it",
     "duration_ns": "nanoseconds that it took",
     "difference_ms": "of a step beside others and one alone",
     "step_ms": "milliseconds of a step",

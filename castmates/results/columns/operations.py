@@ -6,6 +6,7 @@ Add columns at the end, never rename or reorder.
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.primitives import PRIMITIVE_TABLES
 
 PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, written last
 
@@ -22,7 +23,7 @@ OPERATIONS: Columns = {
     "repetition": "int64",  # of the scene's trace in its launch, from 1
     "step": "int64",  # of the trace, from 0; -1 for a call that began before the first or between two
     "heartbeat": "Int64",  # that ends this step, counted from when the lead was ready; NA outside of steps
-    "operation": "str",  # with its scopes, without the functions around it; "" inside TensorFlow, between two
+    "operation": "str",  # with its scopes, without the functions around it; "" inside the framework, between two
     "type": "str",  # of the operation: MatMul; runtime between two
     "layer": "str",  # scope
     "layer_kind": "str",  # convolution, pooling, attention …
@@ -58,7 +59,7 @@ PROFILED_STEPS: Columns = {
     "platform": "str",
 }
 
-# profiles/<company>/<n>/memory.parquet: a row per piece of memory that TensorFlow gave out or took back.
+# profiles/<company>/<n>/memory.parquet: a row per piece of memory that an allocator gave out or took back.
 MEMORY: Columns = {
     "study": "str",
     "company": "str",
@@ -72,14 +73,68 @@ MEMORY: Columns = {
     "step": "int64",  # of the trace, from 0; -1 outside of steps
     "at_ns": "int64",  # CLOCK_MONOTONIC
     "change": "int64",  # bytes; negative where memory was given back
-    "in_use": "int64",  # bytes of its allocator, right after
-    "peak": "int64",  # the same at most, since the job's start
-    "allocator": "str",  # those that TensorFlow traces: on a CPU that of oneDNN
+    "in_use": "int64",  # bytes of its allocator, right after; PyTorch: since the trace began
+    "peak": "int64",  # the same at most, since the job's start; PyTorch: since the trace began
+    "allocator": "str",  # those that are traced: on a CPU oneDNN's (TensorFlow), all (PyTorch), none (JAX)
     "operation": "str",  # for which it was; "" where that is not known
     "platform": "str",
 }
 
-PROFILE_TABLES: Mapping[str, Columns] = {"operations": OPERATIONS, "profiled_steps": PROFILED_STEPS, "memory": MEMORY}
+# profiles/<company>/<n>/traced_stages.parquet: a row per trace and stage of its input pipeline, over all its steps.
+TRACED_STAGES: Columns = {
+    "study": "str",
+    "company": "str",
+    "launch": "int64",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "repetition": "int64",
+    "depth": "int64",  # 1 for the stage that the step asks, 2 for the one that this asks …
+    "stage": "str",  # with those that ask it before it: Prefetch/Map
+    "calls": "int64",  # that began in a step
+    "own_ns": "int64",  # of all of them, without the stages that they ask on the same thread
+    "function_ns": "int64",  # of the functions that it runs on other threads
+    "waits": "bool",  # its elements are made on other threads: its own time is a wait for them
+    "threads": "int64",  # on which it is asked, and its functions run
+    "platform": "str",
+}
+
+# profiles/<company>/<n>/device_calls.parquet: a row per kernel, copy or piece of memory on a stream of a GPU.
+DEVICE_CALLS: Columns = {
+    "study": "str",
+    "company": "str",
+    "launch": "int64",
+    "scene": "str",
+    "kind": "str",  # solo, corun
+    "mix": "str",
+    "partition": "str",
+    "member": "str",
+    "repetition": "int64",
+    "step": "int64",  # in which it began on the GPU, from 0; -1 outside of steps
+    "device": "str",  # GPU:0
+    "stream": "str",  # of the device
+    "activity": "str",  # kernel, copy, set, memory, other
+    "kernel": "str",  # its name; MemcpyH2D of a copy
+    "operation": "str",  # that it is of, with its scopes; "" where that is not known
+    "type": "str",  # of the operation
+    "begin_ns": "int64",  # CLOCK_MONOTONIC
+    "duration_ns": "int64",
+    "bytes": "int64",  # that a copy moves, or memory has
+    "tensor_cores": "bool",  # its name is one of kernels that use them
+    "correlation": "int64",  # the number that CUDA gives a launch; 0 for none
+    "platform": "str",
+}
+
+PROFILE_TABLES: Mapping[str, Columns] = {
+    "operations": OPERATIONS,
+    "profiled_steps": PROFILED_STEPS,
+    "memory": MEMORY,
+    "traced_stages": TRACED_STAGES,
+    "device_calls": DEVICE_CALLS,
+}
+LATER_PROFILE_TABLES = ("traced_stages", "device_calls")  # launches of earlier versions lack them
 
 # tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.
 OPERATION_EFFECTS: Columns = {
@@ -107,6 +162,8 @@ OPERATION_EFFECTS: Columns = {
     "share": "float64",  # of the step of the lead alone
     "share_of_loss": "float64",  # of the step's difference; NaN where the step is not proven to lose
     "platform": "str",
+    "share_of_loss_low": "float64",  # 95 % between launches, by Fieller; NaN where the difference in ms may be none
+    "share_of_loss_high": "float64",
 }
 
 _SCENE: Columns = {
@@ -188,7 +245,7 @@ INPUT_PIPELINE: Columns = {
 # tables/thread_pools.csv: a row per scene and pool of threads.
 THREAD_POOLS: Columns = {
     **_SCENE,
-    "pool": "str",  # as TensorFlow names its threads
+    "pool": "str",  # as the framework names its threads
     "threads": "float64",  # that worked in a trace; mean over traces
     "busy_ms": "float64",  # in a step, all of its threads together
     "busy_share": "float64",  # of what they could have worked
@@ -218,8 +275,41 @@ MEMORY_USE: Columns = {
     "allocations": "float64",  # in a step
     "allocated_mb": "float64",  # in a step
     "in_use_mb": "float64",  # of the allocator, at most in a traced step
-    "peak_mb": "float64",  # of the allocator, at most since the job's start
+    "peak_mb": "float64",  # of the allocator, at most since the job's start; PyTorch: since the trace began
     "traces": "int64",
+}
+
+# tables/input_stages.csv: a row per scene and stage of the input pipeline (tf.data).
+INPUT_STAGES: Columns = {
+    **_SCENE,
+    "depth": "int64",  # 1 for the stage that the step asks, 2 for the one that this asks …
+    "stage": "str",  # with those that ask it before it: Prefetch/Map
+    "calls": "float64",  # in a step
+    "work_ms": "float64",  # in a step: of the stage itself and of its functions, on all threads
+    "function_ms": "float64",  # in a step: of this, the functions that run on other threads
+    "waiting_ms": "float64",  # in a step: for elements that other threads make
+    "threads": "float64",  # on which it is asked, and its functions run; mean over traces
+    "launches": "int64",
+    "share": "float64",  # of the work of all stages
+}
+
+# tables/kernels.csv: a row per scene and kernel, or copy, that an operation has a GPU run.
+KERNELS: Columns = {
+    **_SCENE,
+    "device": "str",  # GPU:0
+    "stream": "str",  # of the device
+    "activity": "str",  # kernel, copy, set, memory, other
+    "kernel": "str",  # its name; MemcpyH2D of a copy
+    "operation": "str",  # that it is of, with its scopes; "" where that is not known
+    "type": "str",  # of the operation
+    "calls": "float64",  # in a step
+    "ms": "float64",  # in a step
+    "shortest_ms": "float64",  # the shortest call
+    "longest_ms": "float64",  # the longest one
+    "mb": "float64",  # that copies move in a step
+    "tensor_cores": "bool",  # its name is one of kernels that use them
+    "launches": "int64",
+    "share": "float64",  # of the time of all that ran on the device
 }
 
 OPERATION_TABLES: Mapping[str, Columns] = {
@@ -232,4 +322,7 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "thread_pools": THREAD_POOLS,
     "memory_use": MEMORY_USE,
     "not_compared": NOT_COMPARED,
+    "input_stages": INPUT_STAGES,
+    "kernels": KERNELS,
+    **PRIMITIVE_TABLES,
 }

@@ -11,6 +11,7 @@ from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.prediction import PREDICTIONS, PROFILES
 from castmates.results.columns.services import SERVICES
+from castmates.results.columns.variants import VARIANT_EFFECTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -371,6 +372,7 @@ STUDY_TABLES: Mapping[str, Columns] = {
     "services": SERVICES,
     "predictions": PREDICTIONS,
     "profiles": PROFILES,
+    "variant_effects": VARIANT_EFFECTS,
 }
 
 

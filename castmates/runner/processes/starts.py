@@ -11,7 +11,7 @@ from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Start, clean_environment
 from castmates.study.patterns import posix
 from castmates.study.spec import Company, Member
-from castmates.workloads import environments, inputs
+from castmates.workloads import attaching, environments, inputs
 
 HELPER_READY_WITHIN = 20.0
 
@@ -21,11 +21,16 @@ def starts(company: Company, scratch: Path, cache: Path, evictors: Sequence[Evic
 
     Last the evictors.
     """
-    native = _built(environments.NATIVE, company.native_key, cache) / "bin"
+    native = native_programs(company, cache)
     members = [member_start(member, native, scratch, cache) for member in company.members]
     cpus = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
-    placebos = [_helper(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
+    placebos = [helper_start(placebo_member(cpu), cpu, [str(native / "spin")], scratch) for cpu in cpus]
     return [*members, *placebos, *(_evictor(each, native, scratch) for each in evictors)]
+
+
+def native_programs(company: Company, cache: Path) -> Path:
+    """Return the folder of our own programs."""
+    return _built(environments.NATIVE, company.native_key, cache) / "bin"
 
 
 def environments_used(company: Company, cache: Path) -> dict[str, object]:
@@ -62,12 +67,15 @@ def member_start(member: Member, native: Path, scratch: Path, cache: Path) -> St
         prefix = environments.environment_of(_built(member.environment, member.environment_key, cache))
     command, variables, ours = placeholders.filled(member, scratch, cache)
     keeper = _keeper(member, native)
+    environment = clean_environment(variables, member.cpus, scratch, ours | prefix)
+    if member.attach:
+        environment |= attaching.variables(environment, member.step_function, cache)
     return Start(
         name=member.name,
         cpus=member.cpus,
         nodes=member.nodes,
         command=[*keeper, *command],
-        environment=clean_environment(variables, member.cpus, scratch, ours | prefix),
+        environment=environment,
         ready_within=member.ready_within,
         kept=member.progress == "runs",
         kept_command=tuple(command) if keeper else (),
@@ -90,7 +98,10 @@ def _keeper(member: Member, native: Path) -> list[str]:
 
 
 def _awaited(member: Member) -> str:
-    """Return what makes a member ready, where that is a line of its output."""
+    """Return what makes a member ready, where it does not report that itself."""
+    if member.attach:
+        what = f"call of '{member.step_function}'" if member.step_function else "training step of Keras"
+        return f"no {what} was seen for long enough"
     if member.progress != "output":
         return ""
     key = "ready_line" if member.ready_line else "step_line"
@@ -99,11 +110,12 @@ def _awaited(member: Member) -> str:
 
 def _evictor(each: Evictor, native: Path, scratch: Path) -> Start:
     program, *options = each.command
-    start = _helper(each.name, each.cpu, [str(native / program), *options], scratch)
+    start = helper_start(each.name, each.cpu, [str(native / program), *options], scratch)
     return replace(start, nodes=(each.node,)) if each.bound and each.node is not None else start
 
 
-def _helper(name: str, cpu: int, command: list[str], scratch: Path) -> Start:
+def helper_start(name: str, cpu: int, command: list[str], scratch: Path) -> Start:
+    """Return how to start one of our own programs on a CPU."""
     return Start(
         name=name,
         cpus=(cpu,),

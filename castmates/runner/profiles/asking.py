@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from castmates.protocols import Say
 from castmates.runner.processes.launch import Start
 from castmates.runner.rounds.stage import Stage
+from castmates.workloads.tfmodels import primitive_log
 from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page, PageError
 
 LOOK = 0.1  # seconds between two looks at the page
@@ -22,13 +23,18 @@ class NoAnswer(Exception):
     """A scene was not profiled; the message gives the reason."""
 
 
-def offer(lead: Start, channels: Path, traces: Path | None = None) -> None:
-    """Give the lead, before its launch, the page on which it can be asked, and a folder where it is to leave traces."""
+def offer(lead: Start, channels: Path, traces: Path | None = None, *, primitives: bool = False) -> None:
+    """Give the lead, before its launch, the page on which it can be asked, and a folder where it is to leave traces.
+
+    With `primitives` oneDNN's log is switched on, which can be done at a launch alone.
+    """
     path = channels / f"{lead.name}.profile"
     Page.create(path).close()
     lead.environment[VARIABLE] = str(path)
     if traces is not None:
         lead.environment[FOLDER] = str(traces.absolute())
+    if primitives:
+        lead.environment.update(primitive_log.SETTINGS, **{primitive_log.VARIABLE: "1"})
 
 
 @contextmanager

@@ -3,31 +3,30 @@
 import json
 import platform
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from castmates.analysis.operations.instructions import FLAGS
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text
+from castmates.linux.host import cpu_flags
 from castmates.linux.owner import boot_id
-from castmates.results.columns.operations import MEMORY, PROFILE_RECORD, PROFILED_STEPS
-from castmates.results.columns.parquet import write_rows
-from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES
+from castmates.results.columns.operations import PROFILE_RECORD
 from castmates.runner.outcome import Outcome
-from castmates.runner.processes.range_log import RangeLog
-from castmates.runner.profiles import ranges, tables
+from castmates.runner.profiles import tables
+from castmates.runner.profiles.left_tables import LeftTables
 from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
-from castmates.study.profile_launches import identity_of
-from castmates.traces.memory import Memory, read_memory
-from castmates.traces.operations import Trace, read_trace
-
-SUFFIX = "*.xplane.pb"
-OF_RANGES = ("profile_ranges", "operation_ranges")
+from castmates.study.profile_launches import identity_of, is_logged
+from castmates.traces.onednn import Log, read_log
+from castmates.traces.reading import FILES, Found, read
+from castmates.workloads.tfmodels.primitive_log import NAME as LOG
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,8 @@ class Read:
     """A trace and what is known of it."""
 
     taken: Taken
-    trace: Trace | None = None  # None where there is none, or none that can be read
-    memory: Memory | None = None
+    found: Found | None = None  # None where there is none, or none that can be read
+    log: Log | None = None  # of oneDNN; None where it was not wanted
     reason: str = ""
     bytes: int = 0
 
@@ -56,58 +55,40 @@ def write(outcome: Outcome, folder: Path) -> None:
 
 def _write(outcome: Outcome, folder: Path) -> None:
     about: list[dict[str, Any]] = []
-    steps: list[dict[str, Any]] = []
-    memory: list[dict[str, Any]] = []
-    near: list[dict[str, Any]] = []
-    joined: list[dict[str, Any]] = []
-    log = ranges.log_of(outcome)
-    annotated = list(log.ranges()) if log else []
+    left, logged = LeftTables(outcome), is_logged(outcome.block)
 
-    def read() -> Iterator[tables.Aligned]:
+    def aligned_traces() -> Iterator[tables.Aligned]:
         """One trace at a time: together they need not fit into memory."""
         for taken in outcome.taken:
-            found = _read(taken)
-            aligned = tables.Aligned.of(outcome, found.taken, found.trace) if found.trace else None
-            about.append(_about(found, aligned))
-            if aligned is not None:
-                steps.extend(tables.steps(aligned))
-                memory.extend(tables.memory_rows(aligned, found.memory) if found.memory else ())
-                near.extend(ranges.near(aligned, annotated))
-                joined.extend(ranges.joined(aligned, annotated))
+            one = _read(taken, logged)
+            aligned = tables.Aligned.of(outcome, taken, one.found.trace) if one.found else None
+            about.append(_about(one, aligned))
+            if one.found is not None and aligned is not None:
+                left.add(aligned, one.found)
+                if one.log is not None:
+                    about[-1]["log"] = _about_log(one.log, left.add_log(aligned, one.log))
                 yield aligned
 
-    replace(folder / "operations.parquet", partial(tables.write_operations, read()))
-    replace(folder / "profiled_steps.parquet", partial(write_rows, steps, PROFILED_STEPS))
-    replace(folder / "memory.parquet", partial(write_rows, memory, MEMORY))
-    _write_ranges(folder, log, near, joined)
+    replace(folder / "operations.parquet", partial(tables.write_operations, aligned_traces()))
+    left.write(folder)
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
     _remove_others(folder / TRACES, about)
     replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
 
 
-def _write_ranges(folder: Path, log: RangeLog | None, near: list[dict[str, Any]], joined: list[dict[str, Any]]) -> None:
-    """Write what the lead annotated, where that is kept; nothing is left of another launch's."""
-    if log is None:
-        for name in OF_RANGES:
-            (folder / f"{name}.parquet").unlink(missing_ok=True)
-        return
-    rows = ranges.fitting(near, log)
-    replace(folder / "profile_ranges.parquet", partial(write_rows, rows, PROFILE_RANGES))
-    replace(folder / "operation_ranges.parquet", partial(write_rows, joined, OPERATION_RANGES))
-
-
-def _read(taken: Taken) -> Read:
+def _read(taken: Taken, logged: bool) -> Read:
     if taken.folder is None:
         return Read(taken, reason=taken.reason)
-    files = sorted(taken.folder.rglob(SUFFIX))
+    files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern))
     if not files:
         return Read(taken, reason="the profiler left no trace")
     size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
     try:
-        trace = read_trace(files[-1])
-        if not trace.works:
+        found = read(files[-1])
+        if not found.trace.works:
             return Read(taken, reason="its steps show no operations, as where XLA has compiled them", bytes=size)
-        return Read(taken, trace, read_memory(files[-1], trace), bytes=size)
+        log = read_log(taken.folder / LOG) if logged else None
+        return Read(taken, found, log, bytes=size)
     except CastmatesError as problem:
         return Read(taken, reason=str(problem), bytes=size)
 
@@ -138,6 +119,16 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
     }
 
 
+def _about_log(log: Log, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the record has of oneDNN's log of a trace."""
+    return {
+        "executions": len(log.executions),
+        "in_steps": len(rows),
+        "joined": dict(Counter(row["joined_by"] or "none" for row in rows)),
+        "other_lines": dict(log.other_lines),
+    }
+
+
 def _mean_ms(beats: Sequence[int]) -> float | None:
     return round((beats[-1] - beats[0]) / 1e6 / (len(beats) - 1), 4) if len(beats) > 1 else None
 
@@ -165,7 +156,7 @@ def _remove_others(traces: Path, about: Sequence[dict[str, Any]]) -> None:
 
 def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]:
     block = outcome.block
-    return {
+    return (_about_logging(outcome) if is_logged(block) else {}) | {
         "status": outcome.status,
         "reason": outcome.reason,
         "identity": identity_of(block),
@@ -190,7 +181,23 @@ def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]
         "environments": outcome.environments,
         "inputs": outcome.inputs,
         "versions": versions(),
+        "frameworks": next((taken.versions for taken in outcome.taken if taken.versions), {}),
         "members": {process.name: member_record(process) for process in outcome.cast},
+    }
+
+
+def _about_logging(outcome: Outcome) -> dict[str, Any]:
+    """What the record of a launch under oneDNN's log has beside; the lead's own output begins with oneDNN's version."""
+    flags = cpu_flags()
+    try:
+        begun = read_log(outcome.cast[0].log) if outcome.cast else Log()
+    except CastmatesError:  # cut, or removed
+        begun = Log()
+    return {
+        "primitives": True,
+        "flags": None if flags is None else sorted(FLAGS & set(flags)),  # that decide on extensions
+        "roofs": outcome.roofs,
+        "onednn": {"version": begun.version, "instructions": begun.instructions},
     }
 
 

@@ -17,29 +17,32 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import WorkloadFailed
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.profiles.asking import LOOK, NoAnswer, answer_of, page_of, patience, usual_beats
+from castmates.runner.profiles.roofs import Roofs, measure
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.rounds import eviction
 from castmates.runner.rounds.pace import Steps, first_settle
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
+from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Block, Profiling, Scene
 from castmates.workloads.tfmodels.profile_page import Page, PageError
 
-# TensorFlow leaves operations out of a trace that it has found to take less than 8,000 cycles. It finds out in about 90
-# untraced steps: earlier traces of one graph show different operations.
-FOUND_OUT, LONGEST = 120, 60.0  # steps of the lead before its first trace; seconds at most
+LONGEST = 60.0  # seconds that the steps before the first trace take at most
 TRACES = "traces"  # the folder of a launch's traces
 UNREADABLE = (LookupError, TypeError, ValueError)
 
 
-def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say) -> None:
+def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs: Roofs | None = None) -> None:
     """Trace every scene of the kinds that are wanted, as often as is wanted; what fails is noted."""
     block, lead = outcome.block, outcome.block.company.lead.name
     shutil.rmtree(traces, ignore_errors=True)  # of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
     steps = warm_up(stage, block)
-    _find_out_costs(stage, lead)
+    how = traced_by(block.company)
+    _first_steps(stage, lead, how.steps_before if how else 0)
+    if roofs is not None:
+        outcome.roofs = measure(stage, roofs)
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with page_of(stage, lead, say) as page:
         if page is None:
@@ -54,12 +57,12 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say) -> No
     outcome.measure_seconds = (stage.now_ns() - begin) / 1e9 - outcome.warm_up_seconds
 
 
-def _find_out_costs(stage: Stage, lead: str) -> None:
-    """Let the lead run alone until TensorFlow knows which of its operations are cheap."""
+def _first_steps(stage: Stage, lead: str, steps: int) -> None:
+    """Let the lead make the steps alone that its framework needs before traces of one graph show the same."""
     begin = stage.now_ns()
     stage.switch([lead])
     stage.forget_beats()
-    while len(stage.cast[lead].records) <= FOUND_OUT and stage.now_ns() - begin < LONGEST * 1e9:
+    while len(stage.cast[lead].records) <= steps and stage.now_ns() - begin < LONGEST * 1e9:
         stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
 
 
@@ -113,6 +116,7 @@ def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
         clocks = [(int(steady), int(real), int(bracket)) for steady, real, bracket in answer["clocks"]]
         intra, inter = map(int, answer["threads"])
         first, seconds = int(answer["first_step"]), float(answer["write_seconds"])
+        versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
         raise NoAnswer("its answer does not follow docs/operations.md") from None
     folder = traces / taken.scene.name / str(taken.repetition)
@@ -128,4 +132,5 @@ def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
         clocks=clocks,
         threads=(intra, inter),
         write_seconds=seconds,
+        versions=versions,
     )

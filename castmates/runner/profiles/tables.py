@@ -13,8 +13,10 @@ from pyarrow.parquet import ParquetWriter
 from castmates.results.columns.operations import OPERATIONS
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.taken import Taken
+from castmates.traces.devices import DeviceCall
 from castmates.traces.memory import Memory
-from castmates.traces.operations import OUTSIDE, Ints, Trace
+from castmates.traces.operations import OUTSIDE, Ints, Trace, step_of
+from castmates.traces.stages import Stage
 
 AT_ONCE = 500_000  # rows that are in memory as a table
 NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -71,6 +73,46 @@ def memory_rows(aligned: Aligned, memory: Memory) -> Iterator[dict[str, Any]]:
             "peak": peak,
             "allocator": allocator,
             "operation": operation,
+        }
+
+
+def stage_rows(aligned: Aligned, stages: Sequence[Stage]) -> Iterator[dict[str, Any]]:
+    """Rows of `traced_stages`."""
+    for stage in stages:
+        yield aligned.common | {
+            "depth": len(stage.path),
+            "stage": "/".join(stage.path),
+            "calls": stage.calls,
+            "own_ns": stage.own_ps // 1000,
+            "function_ns": stage.function_ps // 1000,
+            "waits": stage.waits,
+            "threads": len(stage.threads),
+        }
+
+
+def device_rows(aligned: Aligned, calls: Sequence[DeviceCall]) -> Iterator[dict[str, Any]]:
+    """Rows of `device_calls`."""
+    trace = aligned.trace
+    begins, ends = (np.array([getattr(call, side) for call in calls], np.int64) for side in ("begin_ps", "end_ps"))
+    times = (
+        step_of(begins, trace.step_begin_ps, trace.step_end_ps),
+        aligned.steady_ns(begins),
+        aligned.steady_ns(ends),
+    )
+    for call, step, begin, end in zip(calls, *(column.tolist() for column in times), strict=True):
+        yield aligned.common | {
+            "step": step,
+            "device": call.device,
+            "stream": call.stream,
+            "activity": call.activity,
+            "kernel": call.name,
+            "operation": call.operation,
+            "type": call.type,
+            "begin_ns": begin,
+            "duration_ns": end - begin,
+            "bytes": call.bytes,
+            "tensor_cores": call.tensor_cores,
+            "correlation": call.correlation,
         }
 
 

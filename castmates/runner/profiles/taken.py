@@ -18,5 +18,6 @@ class Taken:
     clocks: list[tuple[int, int, int]] = field(default_factory=list)  # monotonic, real, and how sure, in nanoseconds
     threads: tuple[int, int] = (0, 0)  # of an operation, and of operations side by side
     write_seconds: float = 0.0
+    versions: dict[str, str] = field(default_factory=dict)  # of the frameworks of a program that is not ours
     before: list[int] = field(default_factory=list)  # heartbeats of usual steps, CLOCK_MONOTONIC
     after: list[int] = field(default_factory=list)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from castmates.workloads.jaxjobs import models
 from castmates.workloads.jobs import data
 from castmates.workloads.jobs.asked import Asked, Shape
+from castmates.workloads.jobs.tracing import Tracer
 from castmates.workloads.phases import phase
 
 BUILDERS = {
@@ -32,7 +33,7 @@ class JaxJob:
         self._training = asked.training
         self._moments = [jax.tree.map(jnp.zeros_like, self._weights) for _ in FADING] if asked.training else []
         self._train, self._infer = _compiled(model)
-        self._batches: Iterator[data.Batch] = data.batches(
+        self.batches: Iterator[data.Batch] = data.batches(
             dataset(shape.details, asked.batch, asked.seed), asked.source, shape.batches
         )
         self._first: data.Batch = ()
@@ -40,7 +41,7 @@ class JaxJob:
     def step(self, number: int) -> float:
         """Make one whole step: the loss of training, or the mean of |outputs| of inference."""
         with phase("input", step=number):
-            batch = next(self._batches)
+            batch = next(self.batches)
             self._first = self._first or batch
         with phase("compiled", step=number):
             if not self._training:
@@ -52,6 +53,12 @@ class JaxJob:
     def again(self) -> float:
         """Return what inference makes of its first batch now."""
         return float(self._infer(self._weights, self._first[0]))
+
+    def tracer(self) -> Tracer:
+        """Return JAX's profiler."""
+        from castmates.workloads.jaxjobs.tracing import JaxTracer
+
+        return JaxTracer(self)
 
 
 def facts() -> dict[str, object]:
@@ -65,15 +72,21 @@ def _compiled(model: Callable[..., jax.Array]) -> tuple[Callable[..., Any], Call
 
     def train(weights: models.Weights, moments: list[Any], number: int, inputs: Any, answers: Any) -> tuple[Any, ...]:
         value, slopes = jax.value_and_grad(lambda one: models.loss(model(one, inputs), answers))(weights)
-        first, second = (
-            jax.tree.map(lambda old, new, part=part, power=power: part * old + (1 - part) * new**power, moment, slopes)
-            for moment, part, power in zip(moments, FADING, (1, 2), strict=True)
-        )
-        scales = [1 / (1 - part**number) for part in FADING]
-        changed = jax.tree.map(
-            lambda weight, one, two: weight - RATE * scales[0] * one / (jnp.sqrt(scales[1] * two) + SMALL),
-            weights, first, second,
-        )  # fmt: skip
-        return changed, [first, second], value
+        return *_adam(weights, moments, slopes, number), value
 
     return jax.jit(train, donate_argnums=(0, 1)), jax.jit(infer)
+
+
+@jax.named_scope("optimizer")
+def _adam(weights: models.Weights, moments: list[Any], slopes: models.Weights, number: int) -> tuple[Any, list[Any]]:
+    """The weights after a step, and their moments."""
+    first, second = (
+        jax.tree.map(lambda old, new, part=part, power=power: part * old + (1 - part) * new**power, moment, slopes)
+        for moment, part, power in zip(moments, FADING, (1, 2), strict=True)
+    )
+    scales = [1 / (1 - part**number) for part in FADING]
+    changed = jax.tree.map(
+        lambda weight, one, two: weight - RATE * scales[0] * one / (jnp.sqrt(scales[1] * two) + SMALL),
+        weights, first, second,
+    )  # fmt: skip
+    return changed, [first, second]

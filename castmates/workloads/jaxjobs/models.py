@@ -1,4 +1,7 @@
-"""The models, in plain JAX: weights are dictionaries of arrays, a model is a function of them."""
+"""The models, in plain JAX: weights are dictionaries of arrays, a model is a function of them.
+
+Scopes name the parts of a model in traces; they change nothing of what is computed.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +29,8 @@ def mlp(weights: Weights, images: jax.Array) -> jax.Array:
     """Images to a score for each class."""
     x = images.reshape(len(images), -1)
     for place in range(len(weights)):
-        x = _applied(weights[f"layer{place}"], x if place == 0 else jax.nn.relu(x))
+        with jax.named_scope(f"layer{place}"):
+            x = _applied(weights[f"layer{place}"], x if place == 0 else jax.nn.relu(x))
     return x
 
 
@@ -56,20 +60,25 @@ def transformer_weights(key: jax.Array, details: Mapping[str, int]) -> Weights:
 
 def transformer(weights: Weights, tokens: jax.Array) -> jax.Array:
     """Tokens to a score for each next token; each place sees those before it."""
-    x = weights["tokens"][tokens] + weights["places"]
-    for layer in weights["layers"]:
-        x = x + _attention(layer, _normed(layer["norms"][0], x))
-        inner = jax.nn.gelu(_applied(layer["wider"], _normed(layer["norms"][1], x)))
-        x = x + _applied(layer["narrower"], inner)
-    return _applied(weights["head"], _normed(weights["norm"], x))
+    with jax.named_scope("embedding"):
+        x = weights["tokens"][tokens] + weights["places"]
+    for place, layer in enumerate(weights["layers"]):
+        with jax.named_scope(f"layer{place}"):
+            x = x + _attention(layer, _normed(layer["norms"][0], x))
+            inner = jax.nn.gelu(_applied(layer["wider"], _normed(layer["norms"][1], x)))
+            x = x + _applied(layer["narrower"], inner)
+    with jax.named_scope("head"):
+        return _applied(weights["head"], _normed(weights["norm"], x))
 
 
+@jax.named_scope("loss")
 def loss(outputs: jax.Array, answers: jax.Array) -> jax.Array:
     """The cross entropy of the answers."""
     chances = jax.nn.log_softmax(outputs)
     return -jnp.take_along_axis(chances, answers[..., None], axis=-1).mean()
 
 
+@jax.named_scope("attention")
 def _attention(layer: Weights, x: jax.Array) -> jax.Array:
     batch, sequence, width = x.shape
     heads = layer["heads"].shape[0]
@@ -89,6 +98,7 @@ def _applied(dense: Weights, x: jax.Array) -> jax.Array:
     return x @ dense["matrix"] + dense["offset"]
 
 
+@jax.named_scope("layer_norm")
 def _normed(scale: jax.Array, x: jax.Array) -> jax.Array:
     centred = x - x.mean(-1, keepdims=True)
     return scale * centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5)

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
 from castmates.workloads.jobs.asked import Asked
+from castmates.workloads.jobs.tracing import Profiler, Tracer
 from castmates.workloads.standing import Standing, StandingError
 from castmates.workloads.tfmodels.ending import Ending, leave
+from castmates.workloads.tfmodels.profile_page import PageError
 
 WARM_UP_STEPS = 6
 TOLERANCE = 0.005  # of a known value, for processors and libraries that add in another order
@@ -31,6 +33,9 @@ class Job(Protocol):
     def again(self) -> float:
         """Return what inference makes of its first batch now."""
 
+    def tracer(self) -> Tracer:
+        """Return the profiler that can trace its steps."""
+
 
 class Unusable(Exception):
     """What was asked for cannot run here; the message is one sentence."""
@@ -49,8 +54,8 @@ def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mappi
         if why := _wrong_at_start(values, known):
             return _fail(beats, why, WRONG)
         print(json.dumps(asdict(asked) | {"parameters": job.parameters, "value": values[-1]} | dict(facts)), flush=True)
-        why = _cycle(job, beats, standing, asked, values)
-    except Unusable as error:
+        why = _cycle(job, beats, standing, asked, values, Profiler.wanted(job.tracer))
+    except (PageError, Unusable) as error:
         return _fail(beats, str(error), 2)
     except BaseException:
         beats.failed()
@@ -61,7 +66,9 @@ def main(asked: Asked, known: float | None, build: Callable[[], tuple[Job, Mappi
     return 0
 
 
-def _cycle(job: Job, beats: Writer, standing: Standing, asked: Asked, first: list[float]) -> str:
+def _cycle(
+    job: Job, beats: Writer, standing: Standing, asked: Asked, first: list[float], profiler: Profiler | None
+) -> str:
     """Beat once a step until the limit or SIGTERM; return what is wrong with the result, or ""."""
     ending = Ending(beats)
     beats.ready()
@@ -73,6 +80,8 @@ def _cycle(job: Job, beats: Writer, standing: Standing, asked: Asked, first: lis
             break
         value = job.step(number)
         beats.beat()
+        if profiler is not None:
+            profiler.step_is_over()
         if not math.isfinite(value):
             return f"Step {number} gave {value}, which is no result."
         last = [*last[1:], value]

@@ -43,7 +43,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
     try:
         sparing.spare(one_job=True)
         tf = runtime.tensorflow(wanted.threads)
-        from castmates.workloads.tfmodels import feeding, job, steps
+        from castmates.workloads.tfmodels import feeding, job, lite, steps
     except ModuleNotFoundError as error:
         return _fail(beats, runtime.where_to_run(error))
     if wanted.device == "gpu" and not tf.config.list_physical_devices("GPU"):
@@ -64,7 +64,8 @@ def _run(wanted: Wish, beats: Writer) -> int:
         return _fail(beats, f"The files of --data {wanted.data} are not what this job reads: {_first_line(error)}")
     try:
         step = _marking(steps.marked(built, wanted), source, written) if written else None
-        step = step or _plain(steps.compiled(built, wanted), source)
+        engine = lite if wanted.engine == "lite" else steps
+        step = step or _plain(engine.compiled(built, wanted), source)
         step()
     except (tf.errors.OpError, ValueError) as error:
         if wanted.source == "memory":

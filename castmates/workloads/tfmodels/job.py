@@ -44,7 +44,7 @@ class Job:
 def build(wish: Wish) -> Job:
     """Build the wanted job with the package's own factories."""
     tf.random.set_seed(SEED)
-    if wish.precision != "float32":
+    if wish.precision == "mixed_bfloat16":
         tf_keras.mixed_precision.set_global_policy(wish.precision)
     builder = import_module(f"castmates.workloads.tfmodels.{BUILDERS[wish.model]}")
     job: Job = builder.BUILDERS[wish.model](wish, np.random.default_rng(SEED))

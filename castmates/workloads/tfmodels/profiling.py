@@ -8,17 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from castmates.workloads.jobs.clocks import clock_pair
 from castmates.workloads.tfmodels import xspace
+from castmates.workloads.tfmodels.primitive_log import PrimitiveLog
 from castmates.workloads.tfmodels.profile_page import FOLDER, Page
 
 
 class Profiler:
     """Looks after each step whether a profile is wanted; it costs the job nothing while none is."""
 
-    def __init__(self, page: Page, tf: Any, traces: str | None = None) -> None:
+    def __init__(self, page: Page, tf: Any, traces: str | None = None, log: PrimitiveLog | None = None) -> None:
         self._page = page
         self._tf = tf
         self._traces = traces  # where whole traces are to be left; None: they are added up here
+        self._log = log  # of oneDNN's primitives
         self._done = page.asked
         self._left = 0  # steps of the profile that is being made
         self._mark: Any = None
@@ -32,11 +35,13 @@ class Profiler:
     def wanted(cls, tf: Any) -> "Profiler | None":
         """One where the runner has named a page, else None."""
         page = Page.from_environment()
-        return cls(page, tf, os.environ.get(FOLDER)) if page else None
+        return cls(page, tf, os.environ.get(FOLDER), PrimitiveLog.wanted()) if page else None
 
     def step_is_over(self) -> None:
         """Begin, go on with, or end a profile where one is asked for."""
         self._steps += 1
+        if self._steps == 1 and self._log is not None:
+            self._log.warmed_up()
         if self._left:
             self._next()
         elif self._page.asked != self._done:
@@ -49,6 +54,8 @@ class Profiler:
             self._folder = self._new_folder()
             self._clocks = [clock_pair()]
             self._tf.profiler.experimental.start(self._folder)
+            if self._log is not None:
+                self._log.begin(self._folder)
         except (self._tf.errors.OpError, OSError) as error:
             self._answer(_error(error))
             return
@@ -77,6 +84,8 @@ class Profiler:
     def _end(self) -> dict[str, Any]:
         """Stop the profiler, which writes its trace, and add that up where it is not to be left whole."""
         self._clocks.append(clock_pair())
+        if self._log is not None:
+            self._log.end()
         begin = time.monotonic()
         try:
             self._tf.profiler.experimental.stop()
@@ -108,19 +117,6 @@ class Profiler:
         self._folder = ""
         with suppress(OSError):  # the job goes on without its profile; the runner reports that nothing came
             self._page.answer(self._done, content)
-
-
-def clock_pair() -> tuple[int, int, int]:
-    """The steady and the real clock at one moment, and how far apart they may have been read: all in nanoseconds.
-
-    Of a few tries the closest one; the first may have been interrupted.
-    """
-    tries = []
-    for _ in range(5):
-        before, real, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        tries.append((after - before, (before + after) // 2, real))
-    bracket, steady, real = min(tries)
-    return steady, real, bracket
 
 
 def _error(error: Exception) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def _resnet50(wish: Wish, rng: np.random.Generator) -> Job:
 
 
 def _mobilenet(version: str, wish: Wish, rng: np.random.Generator) -> Job:
-    backbone = {"backbone": {"mobilenet": {"model_id": version}}}
+    backbone = {"backbone": {"mobilenet": {"model_id": version, "filter_size_scale": wish.width}}}
     rate = {"exponential": {"initial_learning_rate": 0.008 * wish.batch / 128}}  # again 0.008 for 128
     return _classification("mobilenet_imagenet", wish, rng, backbone, rate)
 

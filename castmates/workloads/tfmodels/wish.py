@@ -13,7 +13,10 @@ from castmates.workloads.tfmodels.jobs import Shape
 
 SOURCES = ("records", "memory")
 DEVICES = ("cpu", "gpu")
-PRECISIONS = ("float32", "mixed_bfloat16")
+PRECISIONS = ("float32", "mixed_bfloat16", "int8")
+ENGINES = ("tensorflow", "lite")
+IN_LITE = ("resnet50", "mobilenetv2", "mobilenetv3")  # models of which nothing stands in the way of 8-bit integers
+SCALED = ("mobilenetv2", "mobilenetv3")  # models whose layers have any width
 DOC = "Run one Model Garden job, step after step, with a heartbeat for each."
 
 
@@ -35,6 +38,8 @@ class Wish:
     phases: bool
     rows: int | None
     steps: int | None
+    engine: str
+    width: float
 
     @property
     def shape(self) -> Shape:
@@ -85,6 +90,8 @@ def parse(words: list[str] | None = None) -> Wish | None:
         phases=given.phases or phases_wanted(),
         rows=given.rows,
         steps=given.steps,
+        engine=given.engine,
+        width=given.width,
     )
     if complaint := _complaint(wish):
         parser.error(complaint)
@@ -106,7 +113,21 @@ def _parser() -> OneSentence:
     parser.add_argument("--steps", type=_positive, help="end after so many steps (default: go on for ever)")
     add_runtime(parser)
     parser.add_argument("--xla", action="store_true", help="compile the step with XLA")
-    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, default=PRECISIONS[0], help="int8 needs --engine lite (default: float32)"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help="lite: inference by TensorFlow Lite, whose model is made at the start (default: tensorflow)",
+    )
+    parser.add_argument(
+        "--width",
+        type=_share,
+        default=1.0,
+        help="mobilenetv2 and mobilenetv3 only: how many channels each layer has, times the model's own (default: 1)",
+    )
     parser.add_argument("--data", metavar="PATTERN", help="the files that are read, such as 'folder/*.tfrecord'")
     parser.add_argument(
         "--source",
@@ -139,6 +160,10 @@ def _complaint(wish: Wish) -> str:
         return f"--rows is about the embedding tables of dlrm, and the {wish.model} model has none"
     if wish.model == "dlrm" and wish.precision != "float32":
         return "the package's dlrm model adds losses of two precisions and works with --precision float32 alone"
+    if complaint := _of_engine(wish):
+        return complaint
+    if wish.width != 1 and wish.model not in SCALED:
+        return f"--width is for {' and '.join(SCALED)}, whose layers have any width, and not for {wish.model}"
     if wish.phases and wish.xla:
         return "phases are told by a clock inside the step, which a step compiled with --xla cannot read: leave one out"
     if wish.data is None and wish.source == "records":
@@ -153,6 +178,29 @@ def _complaint(wish: Wish) -> str:
     if wish.vocabulary is not None and not wish.vocabulary.is_file():
         return f"{wish.vocabulary} is missing: the transformer reads its vocabulary beside its records"
     return ""
+
+
+def _of_engine(wish: Wish) -> str:
+    """Return in a few words what of a wish its engine does not do, or ''."""
+    if wish.engine != "lite":
+        return "--precision int8 needs --engine lite" if wish.precision == "int8" else ""
+    if wish.training or wish.model not in IN_LITE:
+        return f"--engine lite is for --mode infer of {', '.join(IN_LITE)}"
+    if wish.precision == "mixed_bfloat16":
+        return "--engine lite works with --precision float32 and int8"
+    if wish.xla or wish.phases or wish.device != "cpu":
+        return "--engine lite goes with none of --xla, --phases and --device gpu"
+    return ""
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0.05 <= share <= 4:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0.05 to 4")
+    return share
 
 
 def _positive(text: str) -> int:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from castmates.workloads.jobs import data
 from castmates.workloads.jobs.asked import Asked, Shape
 from castmates.workloads.jobs.loop import Unusable
+from castmates.workloads.jobs.tracing import Tracer
 from castmates.workloads.phases import phase
 from castmates.workloads.torchjobs import models
 
@@ -32,16 +33,16 @@ class TorchJob:
         self._training = asked.training
         model, dataset = BUILDERS[asked.model]
         torch.manual_seed(asked.seed)
-        self._model: nn.Module = model(shape.details).to(self._device).train(asked.training)
-        self.parameters = sum(weight.numel() for weight in self._model.parameters())
+        self.model: nn.Module = model(shape.details).to(self._device).train(asked.training)
+        self.parameters = sum(weight.numel() for weight in self.model.parameters())
         self._optimizer = self._optimizer_of(asked.model) if asked.training else None
-        self._batches = data.batches(dataset(shape.details, asked.batch, asked.seed), asked.source, shape.batches)
+        self.batches = data.batches(dataset(shape.details, asked.batch, asked.seed), asked.source, shape.batches)
         self._first: list[Tensor] = []
 
     def step(self, number: int) -> float:
         """Make one whole step: the loss of training, or the mean of |outputs| of inference."""
         with phase("input", step=number):
-            batch = self._moved(self._batches)
+            batch = self._moved(self.batches)
             self._first = self._first or batch
         if self._optimizer is None:
             with phase("forward", step=number):
@@ -49,7 +50,7 @@ class TorchJob:
             return self._result(outputs, number)
         with phase("forward", step=number):
             *inputs, answers = batch
-            loss = self._model.loss(self._model(*inputs), answers)
+            loss = self.model.loss(self.model(*inputs), answers)
         with phase("backward", step=number):
             self._optimizer.zero_grad(set_to_none=True)
             loss.backward()
@@ -61,9 +62,15 @@ class TorchJob:
         """Return what inference makes of its first batch now."""
         return self._inferred(self._first).item()
 
+    def tracer(self) -> Tracer:
+        """Return PyTorch's profiler, which is imported only where steps are traced."""
+        from castmates.workloads.torchjobs.tracing import TorchTracer
+
+        return TorchTracer(self)
+
     @torch.inference_mode()
     def _inferred(self, batch: list[Tensor]) -> Tensor:
-        return self._model(*batch[:-1]).abs().mean()
+        return self.model(*batch[:-1]).abs().mean()
 
     def _result(self, value: Tensor, number: int) -> float:
         """The value of a step, when everything that it queued is done."""
@@ -81,10 +88,10 @@ class TorchJob:
 
     def _optimizer_of(self, model: str) -> torch.optim.Optimizer:
         if model == "dlrm":  # the usual one of tables: it needs no state for each of their rows
-            return torch.optim.SGD(self._model.parameters(), lr=0.05)
+            return torch.optim.SGD(self.model.parameters(), lr=0.05)
         if model == "convnet":
-            return torch.optim.SGD(self._model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
-        return torch.optim.AdamW(self._model.parameters(), lr=3e-4)
+            return torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+        return torch.optim.AdamW(self.model.parameters(), lr=3e-4)
 
     @staticmethod
     def _prepare(asked: Asked) -> None:

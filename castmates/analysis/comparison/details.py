@@ -1,0 +1,106 @@
+"""What lies below the losses of two studies: changes of counters, phases, operations and quantiles, compared.
+
+A change and its interval are those of the study itself. Student's interval over n launches has their mean and their
+variance in it, so Welch's t over the launches of both follows from the two intervals exactly.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.comparison import comparison_partitions as partitions
+from castmates.analysis.comparison.comparison import BOTH, ONLY_A, ONLY_B
+from castmates.analysis.effects.verdicts import LARGER, SMALLER, detail_verdicts
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, holm, quantile
+from castmates.analysis.statistics.welch import welch
+from castmates.results.columns.comparison import COMPARISON_DETAILS
+from castmates.results.columns.study import frame
+from castmates.study.spec import UNMANAGED, Plan
+
+RATIO, POINTS = "ratio", "points"
+PROVEN = (LARGER, SMALLER)
+PER_CENT = 100.0
+KEY = ["mix", "member", "baseline", "item", "scale"]
+_ENDS = ("", "_low", "_high")
+
+
+class Kind(NamedTuple):
+    """One table of details."""
+
+    name: str  # counters
+    apart: tuple[str, ...] = ()  # items that stand for the whole, and are adjusted by themselves
+
+
+KINDS = (
+    Kind("counters"),
+    Kind("phases", ("step",)),
+    Kind("operations", ("step",)),
+    Kind("quantiles"),
+)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """One study: its plan, and its changes of one kind, a row each."""
+
+    COLUMNS: ClassVar = (*KEY, "partition", "platform", "change", "change_low", "change_high", "launches")
+
+    plan: Plan
+    table: pd.DataFrame
+
+
+def compare_changes(baseline: Changes, others: Mapping[str, Changes], kind: Kind, margin: float) -> pd.DataFrame:
+    """Each of the others, by letter, against the baseline; p is adjusted over the rows of all of them."""
+    parts = [
+        _compared(baseline, other).assign(letter=letter, study_a=baseline.plan.study, study_b=other.plan.study)
+        for letter, other in others.items()
+        if len(baseline.table) and len(other.table)  # what only one study looked at is no difference
+    ]
+    if not parts:
+        return frame([], COMPARISON_DETAILS)
+    table = pd.concat(parts, ignore_index=True)
+    families = ["platform_a", "baseline", table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
+    table["p_holm"] = table.groupby(families)["p_value"].transform(holm)
+    table["verdict"] = detail_verdicts(table, margin)
+    return table[list(COMPARISON_DETAILS)].astype(dict(COMPARISON_DETAILS)).reset_index(drop=True)
+
+
+def _compared(a: Changes, b: Changes) -> pd.DataFrame:
+    matched = partitions.matches(partitions.gifts(a.plan), partitions.gifts(b.plan))
+    ours, theirs = a.table.assign(own=a.table["partition"]), b.table.assign(own=b.table["partition"])
+    names = {(match.mix, match.b): match.a for match in matched}
+    called = zip(theirs["mix"], theirs["partition"], strict=True)
+    theirs["partition"] = [names.get(key, key[1]) for key in called]
+    key = [*KEY, "partition"]
+    order = pd.concat([ours[key], theirs[key]]).drop_duplicates(ignore_index=True).reset_index(names="order")
+    both = ours.merge(theirs, on=key, how="outer", suffixes=("_a", "_b"), indicator=True)
+    both = both.merge(order, on=key).sort_values("order", ignore_index=True)
+    both["where"] = both["_merge"].astype("str").map({"both": BOTH, "left_only": ONLY_A, "right_only": ONLY_B})
+    for side in "ab":
+        both[f"partition_{side}"] = both[f"own_{side}"].fillna("")
+        both[f"platform_{side}"] = both[f"platform_{side}"].fillna("")
+        both[f"launches_{side}"] = both[f"launches_{side}"].fillna(0)
+    difference = welch(_launches(both, "a"), _launches(both, "b"))
+    comparable = (both["where"] == BOTH) & (both["platform_a"] == both["platform_b"])
+    both = both.assign(**{str(name): values.where(comparable) for name, values in difference.items()})
+    points = both["scale"] == POINTS
+    back = {
+        f"difference{end}": np.where(points, PER_CENT * both[f"log{end}"], np.exp(both[f"log{end}"])) for end in _ENDS
+    }
+    named = {f"change{end}_{side}": f"change_{side}{end}" for end in _ENDS for side in "ab"}
+    return both.assign(**back).rename(columns=named)
+
+
+def _launches(table: pd.DataFrame, side: str) -> pd.DataFrame:
+    """Mean and variance over the launches of one study, from its interval: of logarithms, and of points as shares."""
+    points = (table["scale"] == POINTS).to_numpy()
+    values = [table[f"change{end}_{side}"].to_numpy(dtype=float) for end in _ENDS]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        middle, low, high = (np.where(points, each / PER_CENT, np.log(each)) for each in values)
+    launches = table[f"launches_{side}"].to_numpy(dtype=float)
+    freedom = np.where(launches >= FEWEST_BLOCKS, launches - 1, np.nan)
+    error = (high - low) / 2 / quantile(freedom)
+    return pd.DataFrame({"mean": middle, "variance": error**2 * launches, "blocks": launches}, index=table.index)

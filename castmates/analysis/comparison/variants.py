@@ -1,0 +1,70 @@
+"""Plan and windows -> whether a lead in other settings loses more or less beside others than the lead as it is.
+
+A variant and its base are different leads, so their launches are independent: the logarithms of their slowdowns are
+compared by Welch's t over the launches of both, as those of two studies are.
+"""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.comparison.launches import launch_means, questions, spread
+from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
+from castmates.analysis.statistics.intervals import holm, ratio
+from castmates.analysis.statistics.welch import alone, welch
+from castmates.results.columns.study import frame
+from castmates.results.columns.variants import VARIANT_EFFECTS
+from castmates.study.class_names import without_class
+from castmates.study.spec import UNMANAGED, Plan
+
+_ENDS = ("", "_low", "_high")
+_SAME = ["antagonists", "partition", "platform"]  # in a row of a variant and in the one of its base
+_OF_LAUNCHES = ("loss", "baseline", "scene")
+
+
+def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> pd.DataFrame:
+    """A row per variant, antagonists, partition and platform; p is adjusted over all of them."""
+    if not plan.variants:
+        return frame([], VARIANT_EFFECTS)
+    both = _beside_each_other(plan, _leads(plan, windows))
+    if both.empty:
+        return frame([], VARIANT_EFFECTS)
+    sides = {name: [_side(both, name, end) for end in ("_base", "")] for name in _OF_LAUNCHES}
+    difference = welch(*sides["loss"])
+    table = both.assign(**{str(name): values for name, values in difference.items()})
+    columns = {f"ratio{end}": ratio(difference[f"log{end}"]) for end in _ENDS}
+    for prefix, side in zip(("base_", ""), sides["loss"], strict=True):
+        own = alone(side)
+        columns |= {f"{prefix}slowdown{end}": ratio(own[f"log{end}"]) for end in _ENDS}
+    for column, name in (("speed", "baseline"), ("speed_beside", "scene")):
+        logs = welch(*sides[name])
+        columns |= {f"{column}{end}": table["work"] * ratio(logs[f"log{end}"]) for end in _ENDS}
+    table = table.assign(**columns, base_blocks=table["blocks_base"], base_mix=table["mix_base"])
+    table["p_holm"] = table.groupby(table["partition"] != UNMANAGED)["p_value"].transform(holm)
+    table["verdict"] = variant_verdicts(table, margin, level)
+    table = table.assign(study=plan.study, machine=plan.machine)
+    return table[list(VARIANT_EFFECTS)].astype(dict(VARIANT_EFFECTS)).reset_index(drop=True)
+
+
+def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+    """Every lead against solo: what its launches show, mean and variance."""
+    asked = questions(plan)
+    asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["antagonists"] != "")]
+    found = spread(launch_means(plan, windows)).reset_index("platform")
+    table = asked.join(found, how="inner")
+    return table.assign(workload=table["lead"].map(without_class))
+
+
+def _beside_each_other(plan: Plan, leads: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each variant, with those of its base beside the same antagonists."""
+    known = pd.DataFrame([each.model_dump() for each in plan.variants]).rename(
+        columns={"lead": "base", "name": "variant"}
+    )
+    known = known.assign(order=np.arange(len(known)))
+    own = known.merge(leads, on="workload")
+    both = own.merge(leads, left_on=["base", *_SAME], right_on=["workload", *_SAME], suffixes=("", "_base"))
+    return both.assign(lead=both["base"]).sort_values("order", kind="stable", ignore_index=True)
+
+
+def _side(table: pd.DataFrame, name: str, end: str) -> pd.DataFrame:
+    columns = {"mean": f"{name}_mean{end}", "variance": f"{name}_variance{end}", "blocks": f"blocks{end}"}
+    return pd.DataFrame({column: table[own] for column, own in columns.items()})

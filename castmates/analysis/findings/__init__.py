@@ -1,0 +1,1 @@
+"""What is worth knowing of a study: rules and tables -> findings."""

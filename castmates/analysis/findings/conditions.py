@@ -1,0 +1,169 @@
+"""A condition on a table -> whether it holds of a lead or a mix, and the row that shows it.
+
+A number with an interval is beyond a threshold only where the whole interval is: where its near end is beyond, that is
+proven, and where the point alone is, it is suspected. A number without one is seen to be beyond, and proves nothing.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.findings.rows import LEAD, MIX, PLATFORM, chosen
+from castmates.analysis.statistics.intervals import Floats
+from castmates.study.finding_rules import Compared, Condition
+
+PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN = "proven", "seen", "suspected", "not shown", "not known"
+STATES = (PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN)  # a finding is as sure as its least sure condition
+NAN = float("nan")
+# Columns that say which row it is; where one of them is there, it is shown.
+NAMES = ("scene", "mix", "member", "partition", "baseline", "group", "operation", "type", "direction", "pool", "part",
+         "mitigation", "metric", "allocator", "extension", "company", "distance")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A number of a table, and the threshold that it is held against."""
+
+    table: str
+    row: Mapping[str, str]  # what names the row
+    number: str
+    value: float
+    low: float  # NaN where it has no interval
+    high: float
+    threshold: float
+    is_above: bool
+    shown: str
+    state: str
+    why: str = ""  # why it has no interval, or why nothing is known
+    cells: Mapping[str, object] | None = None  # the whole row, for the sentence
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Whom a finding is about."""
+
+    lead: str = ""
+    mix: str = ""
+    platform: str = ""
+
+
+def looked_at(condition: Condition, table: pd.DataFrame, subject: Subject) -> pd.DataFrame:
+    """The rows that a condition is about: those of the subject's mix, and of its lead alone."""
+    rows = chosen(table, condition.rows)
+    for column, cell in condition.without.items():
+        rows = rows.drop(chosen(rows, {column: cell}).index)
+    if subject.lead:
+        rows = rows[rows[LEAD].isin([subject.lead, ""])]
+    if subject.mix:
+        rows = rows[rows[MIX].isin([subject.mix, ""])]
+    return rows[rows[PLATFORM].isin([subject.platform, ""])] if subject.platform else rows
+
+
+def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) -> Evidence:
+    """Whether the condition holds of the subject; `table` as `with_subjects` returns it."""
+    if table is None:
+        return nothing(condition, f"there is no table {condition.table}")
+    if table.empty:
+        return nothing(condition, f"the table {condition.table} is empty")
+    rows = looked_at(condition, table, subject)
+    if rows.empty:
+        return nothing(condition, f"the table {condition.table} has no such row")
+    rows = chosen(rows, condition.where)
+    if condition.take in ("sum", "count"):
+        return _together(condition, rows)
+    if rows.empty:
+        return nothing(condition, f"no such row of {condition.table} has {_asked(condition)}", NOT_SHOWN)
+    return _strongest(condition, rows)
+
+
+def nothing(condition: Condition, why: str, state: str = NOT_KNOWN) -> Evidence:
+    """No number to show, and why."""
+    return Evidence(condition.table, {}, condition.number, NAN, NAN, NAN, *_threshold(condition), state, why)
+
+
+def _asked(condition: Condition) -> str:
+    """What `where` asks of a row, in words."""
+    return " and ".join(
+        f"{name} {f'above {cell.above:g}' if cell.above is not None else f'below {cell.below:g}'}"
+        if isinstance(cell, Compared)
+        else f"{name} {' or '.join(map(str, cell[:2]))}{' …' if len(cell) > 2 else ''}"
+        for name, cell in condition.where.items()
+    )
+
+
+def _threshold(condition: Condition) -> tuple[float, bool, str]:
+    is_above = condition.above is not None
+    return float(condition.above if condition.above is not None else condition.below or 0.0), is_above, condition.shown
+
+
+def _together(condition: Condition, rows: pd.DataFrame) -> Evidence:
+    """The sum of the rows, or their count: without an interval."""
+    values = rows[condition.number].astype("float64")
+    value = float(values.sum()) if condition.take == "sum" else float(len(rows))
+    threshold, is_above, shown = _threshold(condition)
+    beyond = value > threshold if is_above else value < threshold
+    first = _cells(rows, 0) if len(rows) else None
+    named = {name: str(cell) for name, cell in (first or {}).items() if name in ("mix", "member")}
+    state, why = (SEEN if beyond else NOT_SHOWN), condition.no_interval or ""
+    return Evidence(
+        condition.table, named, condition.number, value, NAN, NAN, threshold, is_above, shown, state, why, first
+    )
+
+
+def _strongest(condition: Condition, rows: pd.DataFrame) -> Evidence:
+    """The row that shows it best; where all rows must show it, the one that shows it least."""
+    value, low, high = _numbers(condition, rows)
+    threshold, is_above, shown = _threshold(condition)
+    sign = 1.0 if is_above else -1.0
+    near, beyond = (low if is_above else high), sign * (value - threshold) > 0
+    states = np.where(np.isnan(value), NOT_KNOWN, np.where(beyond, SUSPECTED, NOT_SHOWN)).astype(object)
+    if condition.interval is None:
+        states[beyond] = SEEN
+    else:
+        states[beyond & (sign * (near - threshold) > 0)] = PROVEN  # an end that is NaN is beyond nothing
+    far = np.where(np.isnan(near), value, near) * sign
+    order = sorted(range(len(rows)), key=lambda at: (STATES.index(states[at]), -far[at] if far[at] == far[at] else 0.0))
+    at = order[-1 if condition.take == "all" else 0]
+    cells = _cells(rows, at)
+    named = {name: str(cells[name]) for name in NAMES if str(cells.get(name, "")) not in ("", "nan")}
+    why = condition.no_interval or ("too few launches for an interval" if math.isnan(near[at]) else "")
+    why = "the row has no number" if math.isnan(value[at]) else why
+    return Evidence(
+        condition.table,
+        named,
+        condition.number,
+        float(value[at]),
+        float(low[at]),
+        float(high[at]),
+        threshold,
+        is_above,
+        shown,
+        str(states[at]),
+        why,
+        cells,
+    )
+
+
+def _cells(rows: pd.DataFrame, at: int) -> dict[str, object]:
+    return {str(name): cell for name, cell in rows.iloc[at].to_dict().items()}
+
+
+def _numbers(condition: Condition, rows: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
+    """The number of each row, and the ends of its interval in the number's unit."""
+    value = _floats(rows, condition.number)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if condition.per:
+            value = value / _floats(rows, condition.per)
+        if condition.interval is None:
+            none = np.full(len(rows), NAN)
+            return value, none, none
+        scale = value / _floats(rows, condition.interval_of) if condition.interval_of else np.ones(len(rows))
+        low, high = (_floats(rows, end) * scale for end in condition.interval)
+    return value, low, high
+
+
+def _floats(rows: pd.DataFrame, column: str) -> Floats:
+    return rows[column].to_numpy(dtype=float, na_value=NAN)

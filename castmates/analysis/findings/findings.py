@@ -1,0 +1,102 @@
+"""Rules and tables -> findings: what is worth knowing of each lead and mix, how sure it is, and what shows it."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from castmates.analysis.findings.conditions import (
+    NOT_KNOWN,
+    PROVEN,
+    SEEN,
+    STATES,
+    SUSPECTED,
+    Evidence,
+    Subject,
+    judge,
+    looked_at,
+)
+from castmates.analysis.findings.rows import LEAD, MIX, PLATFORM, with_subjects
+from castmates.study.finding_rules import Rule
+
+FOUND = (PROVEN, SEEN)
+TableOf = Callable[[str], pd.DataFrame | None]  # None where the study has no table of this name
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule, and how it came out of one lead, of one mix, or of the study."""
+
+    name: str
+    rule: Rule
+    subject: Subject
+    state: str
+    evidence: tuple[Evidence, ...]  # of each condition
+
+    @property
+    def id(self) -> str:
+        """What `castmates try` calls it: `input-bound/dlrm-train`."""
+        return "/".join(filter(None, (self.name, self.subject.mix or self.subject.lead)))
+
+    @property
+    def found(self) -> bool:
+        """Whether it holds, proven or seen."""
+        return self.state in FOUND
+
+    @property
+    def suspected(self) -> bool:
+        """Whether its point is beyond the threshold, and its interval is not."""
+        return self.state == SUSPECTED
+
+    @property
+    def why(self) -> str:
+        """Why nothing is known of it."""
+        return next((each.why for each in self.evidence if each.state == NOT_KNOWN), "")
+
+
+def findings(rules: Mapping[str, Rule], table_of: TableOf) -> list[Finding]:
+    """Every rule of every lead or mix that its first table has, the surest first, then in the order of the rules."""
+    read: dict[str, pd.DataFrame | None] = {}
+
+    def table(name: str) -> pd.DataFrame | None:
+        if name not in read:
+            found = table_of(name)
+            read[name] = None if found is None else with_subjects(found)
+        return read[name]
+
+    every = [finding for name, rule in rules.items() for finding in _of_rule(name, rule, table)]
+    return sorted(every, key=lambda finding: STATES.index(finding.state))
+
+
+def _of_rule(name: str, rule: Rule, table_of: TableOf) -> Iterator[Finding]:
+    found = [_of_subject(name, rule, subject, table_of) for subject in _subjects(rule, table_of)]
+    yield from sorted(found, key=lambda finding: -_excess(finding.evidence[0]))
+
+
+def _subjects(rule: Rule, table_of: TableOf) -> list[Subject]:
+    """Whom the rows of the first condition are about; nobody in particular where there are none."""
+    first, table = rule.when[0], table_of(rule.when[0].table)
+    if table is None or table.empty:
+        return [Subject()]
+    rows = looked_at(first, table, Subject())
+    if rule.about == "study":
+        return [Subject(platform=str(platform)) for platform in rows[PLATFORM].unique()] or [Subject()]
+    named = rows[rows[LEAD] != ""] if rule.about == "lead" else rows[rows[MIX] != ""]
+    named = named.assign(**({MIX: ""} if rule.about == "lead" else {}))
+    keys = named[[LEAD, MIX, PLATFORM]].drop_duplicates()
+    return [Subject(*map(str, key)) for key in keys.itertuples(index=False, name=None)] or [Subject()]
+
+
+def _of_subject(name: str, rule: Rule, subject: Subject, table_of: TableOf) -> Finding:
+    evidence = tuple(judge(condition, table_of(condition.table), subject) for condition in rule.when)
+    state = max((each.state for each in evidence), key=STATES.index)
+    return Finding(name, rule, subject, state, evidence)
+
+
+def _excess(evidence: Evidence) -> float:
+    """How many times the threshold, to put the largest first."""
+    if math.isnan(evidence.value):
+        return -math.inf
+    distance = evidence.value - evidence.threshold
+    return (distance if evidence.is_above else -distance) / (abs(evidence.threshold) or 1.0)

@@ -1,0 +1,115 @@
+"""How much of a step could use an extension of the instruction set, and how much of that does.
+
+Evidence is what an implementation's name shows. The time of an operation outside of its primitives, and that of an
+operation without any, may have run with any instructions: it is unknown. Only primitives show which data types an
+operation works on, so what serves certain types alone (VNNI, BF16, AMX) is asked of primitives alone.
+"""
+
+from collections.abc import Collection
+
+import pandas as pd
+
+from castmates.analysis.operations.instructions import (
+    EXTENSIONS,
+    LACKS,
+    UNKNOWN,
+    UNUSED,
+    USED,
+    WIDER,
+    Extension,
+    eligible,
+    has,
+    use_of,
+)
+from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.operations.primitives import OWNER, types_of
+from castmates.analysis.operations.summary import LAUNCH, SCENE
+
+ALL = "all operations"
+STATES = (USED, WIDER, UNUSED, UNKNOWN)
+NEARLY_ALL = 0.99
+NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
+    "nothing eligible",
+    "partly used",
+    "not used",
+    "not used where known",
+    "wider ones in its place",
+)
+
+
+def isa_use(traces: Traces, primitives: pd.DataFrame, flags: Collection[str] | None) -> pd.DataFrame:
+    """A row per scene, extension and type of operation, and one for all of them; `flags` are the processor's."""
+    pieces = _pieces(traces, primitives)
+    parts = [_of_extension(pieces, traces.steps, each, flags) for each in EXTENSIONS]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _pieces(traces: Traces, primitives: pd.DataFrame) -> pd.DataFrame:
+    """The steps' milliseconds by operation and primitive, and what of each operation lies outside of primitives."""
+    key = [*TRACE, *OWNER]
+    operations = traces.operations.groupby(key, as_index=False)[["own_ms", "shared_ms"]].sum()
+    inside = primitives[primitives["operation"] != ""].merge(operations, on=key)
+    within = inside.groupby(key)["ms"].transform("sum")
+    # A primitive that was joined to a call just beside it must not make the operation longer than it was.
+    fits = (inside["own_ms"] / within.where(within > 0)).clip(upper=1.0)
+    of_step = (inside["shared_ms"] / inside["own_ms"].where(inside["own_ms"] > 0)).fillna(0.0)
+    inside = inside.assign(ms=inside["ms"] * fits.fillna(0.0) * of_step)
+    taken = inside.groupby(key)["ms"].sum().rename("taken")
+    outside = operations.join(taken, on=key).fillna({"taken": 0.0})
+    left = (outside["shared_ms"] - outside["taken"]).clip(lower=0.0)
+    outside = outside.assign(ms=left, primitive="", isa="", data_types="")
+    wanted = [*TRACE, "type", "primitive", "isa", "data_types", "ms"]
+    return pd.concat([inside[wanted], outside[wanted]], ignore_index=True)
+
+
+def _of_extension(
+    pieces: pd.DataFrame, steps: pd.DataFrame, extension: Extension, flags: Collection[str] | None
+) -> pd.DataFrame:
+    what = ["type", "primitive", "isa", "data_types"]
+    kinds = pieces[what].drop_duplicates()
+    states = [_state(extension, *kind) for kind in kinds.itertuples(index=False, name=None)]
+    known = pieces.merge(kinds.assign(state=states), on=what)
+    known = known[known["state"] != ""]
+    both = pd.concat([known, known.assign(type=ALL)], ignore_index=True)
+    sums = both.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
+    sums = sums.reindex(columns=list(STATES), fill_value=0.0).reset_index()
+    types = pd.concat([sums[[*SCENE, "type"]], steps[SCENE].assign(type=ALL)]).drop_duplicates()
+    once = [*SCENE, *LAUNCH, "repetition"]
+    whole = types.merge(steps[[*once, "step_ms"]], on=SCENE)
+    whole = whole.merge(sums[[*once, "type", *STATES]], "left", [*once, "type"]).fillna(dict.fromkeys(STATES, 0.0))
+    launches = whole.groupby([*SCENE, "type", *LAUNCH])[["step_ms", *STATES]].mean()
+    table = launches.groupby([*SCENE, "type"]).mean()
+    table["launches"] = launches.groupby([*SCENE, "type"]).size()
+    table = table.reset_index().assign(extension=extension.name, processor=has(extension, flags))
+    return _shares(table)
+
+
+def _state(extension: Extension, type_: str, primitive: str, isa: str, data_types: str) -> str:
+    """What a piece shows of an extension; "" where it could not use it."""
+    if primitive:
+        return use_of(extension, primitive, isa, types_of(data_types))
+    return UNKNOWN if eligible(type_) and not extension.types else ""
+
+
+def _shares(table: pd.DataFrame) -> pd.DataFrame:
+    whole = table[list(STATES)].sum(axis=1)
+    table = table.assign(eligible_ms=whole, eligible_share=whole / table["step_ms"])
+    for state in STATES:
+        table[f"{state}_share"] = (table[state] / whole).where(whole > 0)
+    return table.assign(answer=[_answer(row) for _, row in table.iterrows()])
+
+
+def _answer(row: pd.Series) -> str:
+    """In a word or two; what the processor lacks is another answer than what it has and does not use."""
+    used, wider, unused, unknown = (float(row[f"{state}_share"]) for state in STATES)
+    if not row["eligible_ms"] > 0:
+        return NOTHING
+    if row["processor"] == LACKS:
+        return LACKS
+    if used > 0:
+        return USED if used >= NEARLY_ALL else PARTLY
+    if unknown >= NEARLY_ALL:
+        return UNKNOWN
+    if wider > 0:
+        return IN_ITS_PLACE
+    return WHERE_KNOWN if unknown > 0 and unused > 0 else NOT_USED

@@ -1,0 +1,88 @@
+"""What operations reach of what the lead's CPUs can do: 10^9 operations in a second, under measured roofs.
+
+Work is nominal and bytes are a lower bound (work.py), so the intensity, operations per byte, is an upper bound: a point
+may lie further to the left. What works from caches may lie above the roof of the memory.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
+from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.analysis.statistics.intervals import estimate, ratio
+
+# A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof
+# is measured.
+AS_DOUBLES = {"f64": 1.0, "f32": 2.0}
+MEMORY, EITHER = "memory", "compute or memory"
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """What the lead's CPUs were measured to do at most, in any launch; NaN where it was not."""
+
+    memory_gbs: float = math.nan
+    compute_gflops_f64: float = math.nan
+
+    @classmethod
+    def of(cls, measured: Sequence[dict[str, object]]) -> "Roofs":
+        """Those of several launches."""
+        return cls(*(_most(measured, name) for name in ("memory_gbs", "compute_gflops_f64")))
+
+    def compute(self, data_type: str) -> float:
+        """The roof of arithmetic for numbers of a type."""
+        return self.compute_gflops_f64 * AS_DOUBLES.get(data_type, math.nan)
+
+
+def _most(measured: Sequence[dict[str, object]], name: str) -> float:
+    return max((float(value) for one in measured if isinstance(value := one.get(name), int | float)), default=math.nan)
+
+
+def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Roofs) -> pd.DataFrame:
+    """A row per scene and operation, of its primitives whose work is known."""
+    rows = with_work(primitives[primitives["operation"] != ""])
+    rows = rows[(rows["flops"] > 0) & (rows["bytes"] > 0) & (rows["ms"] > 0)]
+    if rows.empty:
+        return pd.DataFrame()
+    rows = rows.assign(flops=rows["flops"] * rows["calls"], bytes=rows["bytes"] * rows["calls"])
+    what = [*SCENE, "operation", "type"]
+    each = rows.groupby([*TRACE, "operation", "type"], as_index=False)[["flops", "bytes", "ms"]].sum()
+    speed = np.log(each["flops"] / each["ms"] / 1e6)
+    named = {"log": "gflops", "log_low": "gflops_low", "log_high": "gflops_high", "blocks": "launches"}
+    table = estimate(as_pairs(each, speed), what)[list(named)].rename(columns=named)
+    for name in ("gflops", "gflops_low", "gflops_high"):
+        table[name] = ratio(table[name])
+    launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
+    table = table.join(launches.groupby(what).mean()).join(_types(rows, what)).reset_index()
+    step = steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean().groupby(SCENE).mean().rename("step_ms")
+    return _under(table.join(step, on=SCENE), roofs)
+
+
+def _types(rows: pd.DataFrame, what: Sequence[str]) -> pd.Series:
+    """The data types of the primitive that takes most of an operation's work."""
+    first = rows.sort_values("flops", ascending=False).drop_duplicates(list(what))
+    return first.set_index(list(what))["data_types"]
+
+
+def _under(table: pd.DataFrame, roofs: Roofs) -> pd.DataFrame:
+    kinds = [types_of(each).get("src", "") for each in table["data_types"]]
+    compute = pd.Series([roofs.compute(kind) for kind in kinds], index=table.index)
+    intensity = table["flops"] / table["bytes"]
+    memory = intensity * roofs.memory_gbs
+    attainable = np.minimum(memory, compute)  # NaN where either is not known
+    roof = np.where(memory < compute, MEMORY, EITHER)
+    table = table.assign(
+        share=table["ms"] / table["step_ms"],
+        intensity=intensity,
+        memory_gbs=roofs.memory_gbs,
+        compute_gflops=compute,
+        attainable_gflops=attainable,
+        roof=np.where(np.isnan(attainable), "", roof),
+        roof_share=table["gflops"] / attainable,
+    )
+    return table.sort_values([*SCENE, "ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)

@@ -1,0 +1,120 @@
+"""The command `castmates findings`: what is worth knowing of a study, and what to try."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from castmates.cli.arguments import AsJson, StudiedOrDefault
+from castmates.cli.screen import console, show_json
+
+if TYPE_CHECKING:
+    from castmates.analysis.findings.findings import Finding
+    from castmates.report.results import Results
+    from castmates.report.text.findings import InWords
+
+
+def findings(
+    study: StudiedOrDefault,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what is suspected, what is not shown, and what is not known, and why.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is worth knowing of a measured study: by which numbers, why it matters, and what tries it."""
+    from castmates.report.findings import findings_of
+    from castmates.report.results import read_results
+    from castmates.report.text.findings import in_words, others
+    from castmates.results.find import find
+
+    folder, file = find(study)
+    results = read_results(folder.path, file)
+    found = findings_of(results)
+    if as_json:
+        show_json({"study": results.name, "findings": [_as_data(results, each) for each in found]})
+        return
+    where = console()
+    shown = [in_words(results, each) for each in found if each.found or (everything and each.suspected)]
+    for each in shown:
+        _show(each)
+    if not shown:
+        where.print("Nothing is found.", markup=False)
+    rest = [each for each in found if not each.found and not (everything and each.suspected)]
+    if everything:
+        for line in _rest(rest):
+            where.print(line, markup=False, soft_wrap=True, highlight=False)
+    elif rest:
+        where.print(f"{others(rest)}; --all lists them.", markup=False, soft_wrap=True, highlight=False)
+
+
+def _show(each: "InWords") -> None:
+    where = console()
+    stamp = "" if each.platform in ("measured", "") else f"{each.platform}: "
+    where.print(f"{stamp}{each.title}  ({each.id})", style="bold", markup=False, soft_wrap=True, highlight=False)
+    lines = [each.sentence, f"It is {each.sure}.", f"Why it matters: {each.because}", f"What to do: {each.advice}"]
+    lines += [f"Shown by {line.replace('`', '')}." for line in each.evidence]
+    lines += [f"To try it: {each.command}", f"That shows: {each.shows}"] if each.command else []
+    for line in filter(None, lines):
+        where.print(f"  {line}", markup=False, soft_wrap=True, highlight=False)
+    where.print("", markup=False)
+
+
+def _rest(rest: "Sequence[Finding]") -> Iterator[str]:
+    """A line for each rule and state: of several leads or mixes the one that comes nearest, or the first."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for one in rest:
+        alike.setdefault((one.name, one.state), []).append(one)
+    for (name, _), ones in alike.items():
+        more = f", and of {len(ones) - 1} more" if len(ones) > 1 else ""
+        who = ones[0].id.removeprefix(name).lstrip("/")
+        yield f"{name}{f' ({who}{more})' if who else ''}: {_why(ones[0])}"
+
+
+def _why(finding: "Finding") -> str:
+    """Why it is no finding: its number beside the threshold, or what is missing."""
+    from castmates.analysis.findings.conditions import NOT_KNOWN
+    from castmates.report.text.findings import evidence_words
+
+    if finding.state == NOT_KNOWN:
+        return f"{finding.state}: {finding.why}"
+    each = next(one for one in finding.evidence if one.state == finding.state)
+    return f"{finding.state}: {evidence_words(each).replace('`', '') if each.cells else each.why}"
+
+
+def _as_data(results: "Results", finding: "Finding") -> dict[str, object]:
+    from castmates.report.text.findings import in_words
+
+    words, rule = in_words(results, finding), finding.rule
+    evidence = [
+        {
+            "table": each.table,
+            "row": dict(each.row),
+            "number": each.number,
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "threshold": each.threshold,
+            "side": "above" if each.is_above else "below",
+            "state": each.state,
+            "remark": each.why,
+        }
+        for each in finding.evidence
+    ]
+    return {
+        "id": finding.id,
+        "rule": finding.name,
+        "about": rule.about,
+        "lead": finding.subject.lead,
+        "mix": finding.subject.mix,
+        "platform": finding.subject.platform,
+        "title": rule.title,
+        "state": finding.state,
+        "sure": words.sure,
+        "sentence": words.sentence,
+        "because": rule.because,
+        "advice": rule.advice,
+        "evidence": evidence,
+        "try": words.command,
+        "shows": words.shows,
+        "sources": list(rule.sources),
+    }

@@ -1,0 +1,95 @@
+"""The command `castmates profile`: which operations of a program lose beside others, without a study file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from castmates.cli.arguments import CATALOGUE, Cores, Launches, complete_workloads
+
+
+def profile(
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND", help="Your program and its arguments, after --: python train.py.")
+    ],
+    beside: Annotated[
+        str,
+        typer.Option(metavar="NAMES", help="Its neighbours, separated by commas.", autocompletion=complete_workloads),
+    ] = "stream,chase",
+    steps: Annotated[
+        int | None, typer.Option(min=1, max=1000, metavar="N", help="Training steps in each trace; 8 if left out.")
+    ] = None,
+    times: Annotated[
+        int | None, typer.Option(min=1, max=100, metavar="N", help="Traces of each scene in a launch; 3 if left out.")
+    ] = None,
+    launches: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, metavar="N", help="Launches that are traced; 3 if left out, for intervals."),
+    ] = None,
+    blocks: Launches = None,
+    no_blocks: Annotated[
+        bool, typer.Option("--no-blocks", help="Only trace: measure no losses of speed, and make no report.")
+    ] = False,
+    step_function: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The tf.function that is one step, where Keras does not train."),
+    ] = "",
+    cpus: Annotated[int, typer.Option(min=1, metavar="N", help="CPUs that the program is given.")] = 1,
+    environment: Annotated[
+        str, typer.Option(metavar="NAME", help="An environment of Castmates to run it in, such as tfmodels.")
+    ] = "",
+    without_xla: Annotated[
+        bool, typer.Option("--without-xla", help="Keep Keras from compiling by XLA, which hides operations.")
+    ] = False,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the study; the script's if left out.")] = "",
+    cores: Cores = "all",
+    only_write: Annotated[bool, typer.Option("--only-write", help="Write the study file; run no launch.")] = False,
+) -> None:
+    """Trace a TensorFlow or Keras program that is not changed: which of its operations lose beside whom, and how much.
+
+    It runs until it has made some steps, then in several launches, which end it in the middle of its training.
+
+    The study that this writes into studies/ can be changed, planned and swept like any other.
+
+    Of your environment variables, those that it needs go into the command: -- env NAME=VALUE python train.py
+    """
+    from castmates.cli.show import print_result
+    from castmates.pipeline import snakemake
+    from castmates.pipeline.followed_study import Traced, followed_study
+    from castmates.project import load, read_catalogue
+    from castmates.results.folder import StudyFolder
+
+    neighbours = [each.strip() for each in beside.split(",") if each.strip()]
+    given = {"steps": steps, "times": times, "launches": launches}
+    keys = {key: number for key, number in given.items() if number is not None}
+    traced = Traced(command, neighbours, step_function, cpus, environment, not without_xla, keys)
+    file = followed_study(traced, name, read_catalogue(CATALOGUE), _say)
+    _say(f"study: {file}")
+    if only_write:
+        return
+    study = load(file, blocks).study
+    tables = [str(StudyFolder.of(study.name).tables / "operation_effects.csv")] if no_blocks else []
+    snakemake.sweep(file, cores, _say, blocks, tables, shows_result=False)
+    traced_it = _print_operations(file)
+    if not no_blocks:
+        typer.echo("")
+        print_result(file)
+    typer.echo(f"\nNext  castmates {'sweep' if no_blocks else 'open'} {file}")
+    if not traced_it:
+        raise typer.Exit(1)
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _print_operations(file: Path) -> bool:
+    """Print what was traced; whether anything was."""
+    from castmates.cli.screen import console
+    from castmates.report.answer.operation_lines import operation_lines
+    from castmates.report.results import load
+
+    screen, results = console(), load(file)
+    for line in operation_lines(results, screen.width):
+        screen.print(line, markup=False, soft_wrap=True, highlight=False)
+    return not results.iterations.empty

@@ -1,0 +1,130 @@
+"""Writes the study that traces a command as it was typed, and measures what it loses."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from castmates import shipped
+from castmates.errors import CastmatesError
+from castmates.files import cache_folder
+from castmates.pipeline.followed_trial import Steps, Wish, try_steps
+from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
+from castmates.protocols import Say
+from castmates.study.model import Study, Workload
+from castmates.study.profile_keys import ProfileKeys
+from castmates.workloads import environments
+from castmates.workloads.attached.keras import XLA
+
+BLOCKS = 4  # launches that measure
+READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
+PYTHON = re.compile(r"python[\d.]*")
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What is to be traced, and how."""
+
+    command: Sequence[str]
+    beside: Sequence[str]
+    step_function: str = ""
+    cpus: int = 1
+    environment: str = ""
+    xla: bool = True
+    keys: Mapping[str, int] = field(default_factory=dict)  # of `profile`: those that were given
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """That the program is started with."""
+        return {} if self.xla else {XLA: "off"}
+
+
+def followed_study(traced: Traced, name: str, known: Mapping[str, Workload], say: Say) -> Path:
+    """The study that traces a command beside these workloads: the one that was written before, or a new one."""
+    refuse_unknown(traced.beside, known)
+
+    def text(own: str) -> str:
+        say(f"trying {script_of(traced.command)}: it runs until it has made some training steps")
+        return text_of(own, traced, try_steps(_wish(traced), cache_folder(), say), known)
+
+    file = one_of(name_of([name or script_of(traced.command)]), lambda study: _traces(study, traced), text)
+    _refuse_other_keys(file, traced)
+    return file
+
+
+def script_of(command: Sequence[str]) -> str:
+    """What a command is about: the script or module that Python runs, or the program."""
+    for place, word in enumerate(command):
+        if PYTHON.fullmatch(Path(word).name):
+            rest = [each for each in command[place + 1 :] if not each.startswith("-")]
+            if "-c" in command[place + 1 : place + 2] or not rest:
+                break
+            return rest[0].rpartition(".")[2] if "-m" in command[place + 1 :] else Path(rest[0]).stem
+    return command[0]
+
+
+def text_of(name: str, traced: Traced, steps: Steps, known: Mapping[str, Workload]) -> str:
+    """The study as YAML."""
+    workload = f"{name}-own" if name in known else name
+    seen = ", ".join(f"{framework} {version}" for framework, version in steps.versions.items())
+    lines = [
+        "# Written by `castmates profile`; change it as you like, and go on with `castmates sweep`.",
+        f"name: {scalar(name)}",
+        f"title: {scalar(f'Which operations of {name} lose beside ' + ' and '.join(traced.beside))}",
+        "workloads:",
+        f"  {scalar(workload)}:",
+        f"    command: {in_a_line(traced.command)}",
+        f"    attach: tensorflow # {seen}",
+        *([f"    step_function: {scalar(traced.step_function)}"] if traced.step_function else []),
+        f"    progress: heartbeat # one step took {1000 * steps.seconds:.3g} ms",
+        *([f"    environment: {scalar(traced.environment)}"] if traced.environment else []),
+        *(
+            [f"    variables: {{{', '.join(f'{key}: {scalar(word)}' for key, word in traced.variables.items())}}}"]
+            if traced.variables
+            else []
+        ),
+        f"    cores: {traced.cpus}",
+        f"    memory: {memory_of(steps)}",
+        f"    ready_within: {max(READY_WITHIN, SLOWER * steps.start):.0f} # it took {steps.start:.0f} s",
+        f"leads: {in_a_line([workload])}",
+        f"antagonists: {in_a_line(traced.beside)}",
+        *budget_of(steps.seconds, BLOCKS),
+        "profile:",
+        *[f"  {key}: {number}" for key, number in _all_keys(traced).items()],
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _all_keys(traced: Traced) -> dict[str, int]:
+    usual = ProfileKeys()
+    return {"steps": usual.steps, "times": usual.times, "launches": usual.launches} | dict(traced.keys)
+
+
+def _wish(traced: Traced) -> Wish:
+    prefix: Mapping[str, str] = {}
+    if traced.environment:
+        place = environments.build(traced.environment, shipped.environments(), cache_folder())
+        prefix = environments.environment_of(place)
+    return Wish(traced.command, script_of(traced.command), traced.step_function, traced.cpus, traced.variables, prefix)
+
+
+def _traces(study: Study, traced: Traced) -> bool:
+    """Whether a study that is there traces just this."""
+    if study.profile is None or study.antagonists != list(traced.beside) or len(study.workloads) != 1:
+        return False
+    (workload,) = study.workloads.values()
+    wanted = (list(traced.command), traced.step_function, traced.cpus, traced.environment, traced.variables)
+    there = (workload.words, workload.step_function, workload.cores, workload.environment or "", workload.variables)
+    return workload.attach is not None and wanted == there
+
+
+def _refuse_other_keys(file: Path, traced: Traced) -> None:
+    """Refuse to trace otherwise than a study does that is there already: what it says is the user's."""
+    from castmates.study.reading import read
+
+    keys = read(Study, file.read_text(encoding="utf-8"), str(file)).profile
+    for key, number in traced.keys.items():
+        if (there := getattr(keys, key)) != number:
+            raise CastmatesError(
+                f"{file} has 'profile.{key}: {there}' and not {number}: change it there, or give another --name."
+            )

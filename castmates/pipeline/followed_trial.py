@@ -1,0 +1,220 @@
+"""Tries a program whose steps are to be traced: can they be followed, how long do they take, what does it need?"""
+
+import json
+import os
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import IO, Any
+
+from castmates.errors import CastmatesError
+from castmates.pipeline.own_study import Trial, last_line
+from castmates.protocols import Say
+from castmates.runner.processes.launch import clean_environment
+from castmates.workloads import attaching, heartbeat
+from castmates.workloads.attached.status import VARIABLE as STATUS
+
+MEASURED, LONGEST_MEASURED = 20, 10.0  # steps after the warm-up that show how long one takes; seconds of them at most
+UNFOLLOWED = 30.0  # seconds after which Python would have begun, …
+LOOPS = 60.0  # … a training step would have come beside functions that are called all the time, …
+LONGEST = 600.0  # … or a first step at all
+NEWS = 15.0  # seconds between two lines of progress
+LOOK = 0.1
+SHOWN = 200  # letters of a command
+MANY_CALLS = 30  # of a function of TensorFlow that may be the step
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A program, and how its steps are followed."""
+
+    command: Sequence[str]
+    name: str  # for people
+    step_function: str = ""
+    cpus: int = 1
+    variables: Mapping[str, str] = field(default_factory=dict)
+    path_prefix: Mapping[str, str] = field(default_factory=dict)  # of the environment that it runs in
+
+
+@dataclass(frozen=True)
+class Steps(Trial):
+    """What one step takes, and what the program needs."""
+
+    start: float  # seconds until it was ready
+    versions: Mapping[str, str]
+
+
+def try_steps(wish: Wish, cache: Path, say: Say) -> Steps:
+    """Run a program until it has made some steps, as a launch would run it, and end it."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as errors:
+        seen = _Seen(wish, Path(folder), say)
+        cpus = tuple(sorted(os.sched_getaffinity(0))[: wish.cpus])
+        environment = clean_environment(wish.variables, cpus, Path(folder), wish.path_prefix)
+        environment |= attaching.variables(environment, wish.step_function, cache) | seen.channels
+        process = _started(wish.command, environment, cpus, errors)
+        try:
+            seen.watch(process)
+        finally:
+            _kill(process)
+        if why := seen.failure(process, errors, environment["PATH"]):
+            raise CastmatesError(why)
+        return seen.steps()
+
+
+class _Seen:
+    """What a program shows of itself while it runs."""
+
+    def __init__(self, wish: Wish, folder: Path, say: Say) -> None:
+        self._wish, self._say = wish, say
+        self._status, beats = folder / "status", folder / "beats"
+        heartbeat.create(beats)
+        self._reader = heartbeat.Reader(beats)
+        self.channels = {heartbeat.VARIABLE: str(beats), STATUS: str(self._status)}
+        self._begun = time.monotonic()
+        self._ready = 0.0
+        self._ended = False
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it has reported; nothing where it is not followed."""
+        try:
+            found: dict[str, Any] = json.loads(self._status.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def watch(self, process: "subprocess.Popen[bytes]") -> None:
+        """Until enough is known, or nothing more is to be expected."""
+        news = NEWS
+        while process.poll() is None and not self._enough():
+            time.sleep(LOOK)
+            if time.monotonic() - self._begun > news:
+                self._say(f"trying {self._wish.name}: {self._progress()} ({news:.0f} s)")
+                news += NEWS
+        self._ended = process.poll() is not None
+
+    def _enough(self) -> bool:
+        now = time.monotonic()
+        if self._reader.state is heartbeat.State.READY:
+            self._ready = self._ready or now
+            return self._reader.head > MEASURED or (self._reader.head > 1 and now - self._ready > LONGEST_MEASURED)
+        passed, facts = now - self._begun, self.facts
+        if not facts:
+            return passed > UNFOLLOWED
+        return passed > LONGEST or (passed > LOOPS and not facts.get("steps") and bool(_candidates(facts)))
+
+    def _progress(self) -> str:
+        facts = self.facts
+        if "tensorflow" not in facts:
+            return "TensorFlow is not imported yet" if facts else "no Python is seen yet"
+        return f"TensorFlow {facts['tensorflow']}, {facts.get('steps', 0)} steps so far"
+
+    def steps(self) -> Steps:
+        """What they take."""
+        times = [at_ns for at_ns, _ in self._reader.beats().records]
+        seconds = median(after - before for before, after in pairwise(times)) / 1e9
+        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        return Steps(max(seconds, 1e-5), memory, self._ready - self._begun, self.facts.get("versions", {}))
+
+    def failure(self, process: "subprocess.Popen[bytes]", errors: IO[bytes], path: str) -> str:
+        """Why nothing can be traced, in a sentence; "" where it can."""
+        facts, program, wanted = self.facts, _shown(self._wish.command), self._wish.step_function
+        if self._reader.head > 1 and facts.get("traceable"):
+            return ""
+        errors.seek(0)
+        words = errors.read()
+        if self._ended and process.returncode:
+            return _status(self._wish.command, process.returncode, last_line(words), path)
+        if ours := next((line for line in words.splitlines() if line.startswith(b"castmates: steps ")), b""):
+            return f"{program}: {ours.decode(errors='replace').removeprefix('castmates: ')}"
+        instead = f"`castmates measure -- {program}` measures what any command loses."
+        if not facts:
+            return (
+                f"{program}: no Python program is seen to begin, and only programs that train by TensorFlow can be "
+                f"traced (not with python -I, -E or -S); {instead}"
+            )
+        if "tensorflow" not in facts:
+            how = "ended without importing" if self._ended else f"has not imported after {LONGEST:.0f} s"
+            return (
+                f"{program} {how} TensorFlow (Python {facts['python']}), and only programs that train by TensorFlow "
+                f"can be traced so far; {instead}"
+            )
+        if self._reader.head > 1:
+            return f"{program} trains by another framework than TensorFlow, which cannot be traced so far."
+        return self._no_steps(facts, program, wanted)
+
+    def _no_steps(self, facts: Mapping[str, Any], program: str, wanted: str) -> str:
+        steps, called = facts.get("steps", 0), _candidates(facts)
+        what = f"calls of {wanted}" if wanted else "training steps of Keras (fit, train_on_batch)"
+        how = f"ended after {steps} {what}" if self._ended else f"has made {steps} {what} by now"
+        if steps:
+            return f"{program} {how}, and a launch needs hundreds: give it more data, or more epochs."
+        if called:
+            return (
+                f"{program} {how}, but calls functions of TensorFlow: {', '.join(called)}. Name the one that is a step "
+                "by --step-function."
+            )
+        return (
+            f"{program} {how}, and no function of TensorFlow that is called again and again: put its step into a "
+            "tf.function and name it by --step-function, or have it report its steps (docs/add-a-workload.md)."
+        )
+
+
+def _shown(command: Sequence[str]) -> str:
+    """A command in a sentence: on one line, and not too long."""
+    return textwrap.shorten(shlex.join(command), SHOWN, placeholder=" …")
+
+
+def _candidates(facts: Mapping[str, Any]) -> list[str]:
+    """Functions that may be the step, those that are called most first."""
+    calls = sorted(facts.get("calls", {}).items(), key=lambda each: -each[1])
+    return [f"{name} ({count} times)" for name, count in calls if count >= MANY_CALLS][:5]
+
+
+def _status(command: Sequence[str], status: int, words: str, path: str) -> str:
+    said = f': it wrote "{words}"' if words else ""
+    sentence = f"{command[0]} ended with status {status}{said}; only a program that trains can be traced."
+    if "No module named 'tensorflow'" in words or "No module named 'keras'" in words:
+        where = shutil.which(command[0], path=path) or command[0]
+        return (
+            f"{sentence} {command[0]} is {where}: name the interpreter of your own environment in the command, or take "
+            "--environment tfmodels."
+        )
+    return sentence
+
+
+def _started(
+    command: Sequence[str], environment: Mapping[str, str], cpus: Sequence[int], errors: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    program = shutil.which(command[0], path=environment["PATH"])
+    try:
+        process = subprocess.Popen(
+            [program or command[0], *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env=dict(environment),
+            process_group=0,
+        )
+    except OSError as problem:
+        raise CastmatesError(f"{command[0]} cannot be started: {problem.strerror}.") from None
+    with suppress(ProcessLookupError):  # it has ended already
+        os.sched_setaffinity(process.pid, cpus)
+    return process
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,93 @@
+"""Tries the advice of a finding: writes the study that measures it in fresh launches, and reads what these gave."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from castmates.analysis.findings.changes import change_for
+from castmates.analysis.findings.findings import Finding
+from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.project import Project
+from castmates.results.pilots import with_rounds_of_pilot
+from castmates.results.trials import WORKLOADS, TrialRecord, write_trial
+from castmates.study.class_names import without_class
+from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
+from castmates.study.finding_rules import Change, Trial, Word
+from castmates.study.model import Study, Workload
+from castmates.study.spec import Plan
+from castmates.study.study_text import study_text
+from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying
+from castmates.workloads.usual_options import usual_options
+
+BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
+HEAD = "Written by `castmates try {study} {finding}`: fresh launches that try its advice."
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be tried."""
+
+    finding: Finding
+    options: Mapping[str, Word]  # of the lead, in place of what the rule has
+    blocks: int | None
+
+
+def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord:
+    """Write the study of a trial, its workloads, and what it is about."""
+    finding, trial = asked.finding, asked.finding.rule.trial
+    if project.modelled:
+        raise CastmatesError(f"{project.study_file}: its platform is modelled, so nothing runs that could be tried.")
+    if trial is None:
+        advice = finding.rule.advice
+        raise CastmatesError(f"the rule '{finding.name}' has no 'try', so its advice is tried by hand: {advice}")
+    study = with_rounds_of_pilot(project.study, project.study_file)
+    blocks = max(FEWEST_BLOCKS, study.budget.blocks) if asked.blocks is None else asked.blocks
+    lead = without_class(finding.subject.lead)
+    mixes = mixes_of(plan, finding.subject.lead, finding.subject.mix)
+    if trial.mitigate:
+        name = name_of(study.name, finding.id, " ".join(trial.mitigate))
+        written = mitigating(study, name, mixes[0], trial.mitigate, blocks, f"{finding.rule.title}: mitigations")
+        record = TrialRecord(name, finding.id, lead, "", mixes[0].name, (), 1.0, trial.shows)
+        return _write(project, written, record, {})
+    workload = project.workloads[lead]
+    if workload.requests:
+        raise CastmatesError(f"{lead} is an open-loop service, which is judged by its latency; trials compare rates.")
+    new = changed(lead, workload, _change(trial, workload, lead, asked.options), _usual(workload))
+    other = lead[: LONGEST_NAME - len(CHANGED)] + CHANGED
+    name = name_of(study.name, finding.id, str(new.differences))
+    title = f"{lead} with {', '.join(f'{what} {after}' for what, _, after in new.differences)}"
+    written = trying(study, name, mixes, [lead, other], blocks, title)
+    record = TrialRecord(name, finding.id, lead, other, "", new.differences, new.work, trial.shows)
+    titled = new.workload.model_copy(update={"title": f"{workload.title or lead}, changed", "tags": []})
+    return _write(project, written, record, {other: titled})
+
+
+def _change(trial: Trial, workload: Workload, lead: str, options: Mapping[str, Word]) -> Change:
+    """The change that fits the lead, with the options that were asked for in place of its own."""
+    change = change_for(trial, workload.words)
+    if change is None and not options:
+        raise CastmatesError(f"no change of this rule fits the program of {lead}; choose one, as in --set batch=64.")
+    if change is not None and not options:
+        return change
+    work = (change.work if change else None) or next((name for name in options if name == BATCH), None)
+    return Change(options=dict(options), work=work)
+
+
+def _usual(workload: Workload) -> Mapping[str, Word]:
+    return usual_options(workload.words, workload.cores)
+
+
+def _write(project: Project, study: Study, record: TrialRecord, added: Mapping[str, Workload]) -> TrialRecord:
+    """The files of a trial."""
+    folder = project.results
+    named = {name for rule in (*study.listed_mixes, *study.mitigations) for name in (rule.lead, *rule.antagonists)}
+    workloads = {name: project.workloads[name] for name in sorted(named - added.keys())} | dict(added)
+    entries = {name: each.model_dump(mode="json", exclude_defaults=True) for name, each in workloads.items()}
+    head = HEAD.format(study=project.study_file, finding=record.finding)
+    text = yaml.safe_dump({"workloads": entries}, sort_keys=False, allow_unicode=True)
+    replace_text(folder.trial(record.name) / WORKLOADS, f"# {head}\n{text}")
+    replace_text(folder.trial_study_file(record.name), study_text(study, head))
+    write_trial(folder, record)
+    return record

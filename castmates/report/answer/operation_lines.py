@@ -1,0 +1,113 @@
+"""What traces show, for a terminal: the step, what takes its time, and which operations lose beside whom."""
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.operations.effects import STEP
+from castmates.english import number
+from castmates.report.results import Results, records
+from castmates.report.text.operations import beside_words, operation_words, trouble_words
+from castmates.report.text.words import interval, plain
+from castmates.study.profile_keys import FEWEST_FOR_INTERVALS
+from castmates.study.spec import UNMANAGED
+
+SHOWN = 8  # operations of a step, and of a loss
+INTERVAL = 16  # letters
+WIDTH = 100
+SEEN = 0.2  # of a step: where operations have less, they are hidden
+COMPILED = (
+    "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
+    "doing so unless the program asks for it (docs/operations.md)."
+)
+
+
+def operation_lines(results: Results, width: int = WIDTH) -> Iterator[str]:
+    """For each lead: its step alone, its operations, its losses; then what to know of the traces."""
+    width = min(width, WIDTH)
+    if results.iterations.empty:
+        yield "Nothing was traced."
+    for member, rows in results.iterations.groupby("member", sort=False):
+        yield from _of_lead(results, str(member), rows, width)
+    for sentence in trouble_words(results):
+        yield ""
+        yield from textwrap.wrap(sentence, width)
+
+
+def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int) -> Iterator[str]:
+    alone = iterations[(iterations["kind"] == "solo") & (iterations["partition"] == UNMANAGED)]
+    for row in records(alone):
+        yield (
+            f"A step of {plain(member)} takes {number(row['usual_ms'], 2)} ms alone, and {number(row['mean_ms'], 2)} "
+            f"ms while it is traced ({row['steps']} steps in {row['traces']} traces)."
+        )
+        yield ""
+        yield "  of a step, alone          operation"
+        own = _of_scene(results.operation_summary, row)
+        yield from _summary(own)
+        if own.loc[own["operation"] != "", "share"].sum() < SEEN:
+            yield ""
+            yield from textwrap.wrap(COMPILED, width)
+    effects = results.operation_effects[results.operation_effects["member"] == member]
+    for _, own in effects.groupby(["mix", "partition"], sort=False):
+        yield ""
+        yield from _losses(own)
+
+
+def _of_scene(table: pd.DataFrame, scene: Any) -> pd.DataFrame:  # noqa: ANN401
+    own = table[(table["scene"] == scene["scene"]) & (table["member"] == scene["member"])]
+    return pd.DataFrame(own[own["partition"] == scene["partition"]]).sort_values("shared_ms", ascending=False)
+
+
+def _summary(own: pd.DataFrame) -> Iterator[str]:
+    for row in records(own.head(SHOWN)):
+        name = operation_words(f"{row['operation']}:{row['type']}") if row["operation"] else _nameless(row)
+        yield f"  {number(100 * row['share'], 0):>4} %  {number(row['shared_ms'], 3):>9} ms       {name}"
+    if len(own) > SHOWN:
+        rest = own.iloc[SHOWN:]
+        share, ms = number(100 * rest["share"].sum(), 0), number(rest["shared_ms"].sum(), 3)
+        yield f"  {share:>4} %  {ms:>9} ms       {len(rest)} others"
+
+
+def _nameless(row: Any) -> str:  # noqa: ANN401
+    return "between operations" if row["type"] == "runtime" else "outside of operations"
+
+
+def _losses(own: pd.DataFrame) -> Iterator[str]:
+    whole, groups = own[own["group"] == STEP], own[own["group"] != STEP]
+    for row in records(whole):
+        yield f"{_sentence(beside_words(row))}, a step takes {_longer(row)}: {_verdict(row)}."
+    slower = groups[groups["verdict"] == "slower"].sort_values("difference_ms", ascending=False)
+    if slower.empty:
+        yield "  No operation is proven to lose."
+        return
+    yield "  loss of the operation     ms of the step            operation"
+    for row in records(slower.head(SHOWN)):
+        loss = f"{number(row['degradation_pct']):>5} %  {_interval(row, 'degradation'):<{INTERVAL}}"
+        ms = f"{number(row['difference_ms'], 3):>7}  {_interval(row, 'difference', 3):<{INTERVAL}}"
+        yield f"  {loss}  {ms}  {operation_words(row['group'])}"
+    if len(slower) > SHOWN:
+        yield f"  … and {len(slower) - SHOWN} more operations that lose, in the report"
+
+
+def _verdict(row: Any) -> str:  # noqa: ANN401
+    few = row["verdict"] == "too few blocks"
+    return (
+        f"an interval takes {FEWEST_FOR_INTERVALS} launches, and there are {row['launches']}" if few else row["verdict"]
+    )
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _longer(row: Any) -> str:  # noqa: ANN401
+    known = _interval(row, "difference", 2)
+    return f"{number(row['difference_ms'], 2)} ms {f'{known} ' if known else ''}longer"
+
+
+def _interval(row: Any, what: str, digits: int = 1) -> str:  # noqa: ANN401
+    low, high = row[f"{what}_low"], row[f"{what}_high"]
+    return "" if low != low else interval(low, high, digits)

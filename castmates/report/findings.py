@@ -1,0 +1,30 @@
+"""What is worth knowing of a study: the rules that hold for it, and what they find in its tables."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from castmates.analysis.findings.findings import Finding, findings
+from castmates.report.results import Results
+from castmates.report.study_table import StudyTable
+from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.results.finding_rules import rules_of
+
+
+def findings_of(results: Results) -> list[Finding]:
+    """Every rule, and how it came out of each lead and mix; the surest first."""
+    file = Path(results.study_file) if results.study_file else None
+    rules = rules_of(results.study, file, {table.stem for table in results.folder.tables.glob("*.parquet")})
+    return findings(rules, lambda name: table_of(results, name))
+
+
+def table_of(results: Results, name: str) -> pd.DataFrame | None:
+    """A table of the study by its name; None where there is none, or where it is left from a key that is gone."""
+    if name in OPERATION_TABLES and not results.plan.profiles:
+        return None
+    for attribute, field in vars(Results).items():
+        if isinstance(field, StudyTable) and field.name == name:
+            table: pd.DataFrame = getattr(results, attribute)
+            return table
+    file = results.folder.table_file(name)
+    return pd.read_parquet(file) if file.is_file() else None

@@ -1,0 +1,189 @@
+"""Findings in words: what was found, by which numbers, why it matters, what to do, and the command that tries it."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from castmates.analysis.findings.changes import change_for
+from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, STATES, SUSPECTED, Evidence
+from castmates.analysis.findings.findings import Finding
+from castmates.english import counted, listed
+from castmates.report.findings import findings_of
+from castmates.report.results import Results
+from castmates.report.text.operations import operation_words
+from castmates.report.text.trials import sentences
+from castmates.report.text.words import interval, number, plain
+from castmates.report.trials import tried as trials
+from castmates.results.named import study_argument
+from castmates.study.class_names import without_class
+from castmates.study.finding_rules import PLACE
+from castmates.study.spec import Plan
+
+UNITS = {"share": " %", "percent": " %", "ms": " ms", "mb": " MB", "times": " times", "number": ""}
+SURE = {
+    PROVEN: "proven: the whole interval is beyond the threshold",
+    SEEN: "seen, and not proven",
+    SUSPECTED: "suspected: the interval reaches the threshold",
+}
+
+
+@dataclass(frozen=True)
+class InWords:
+    """A finding in words."""
+
+    id: str
+    title: str
+    state: str
+    sure: str  # how sure it is, and why
+    sentence: str  # "" where there is no number
+    because: str
+    advice: str
+    evidence: tuple[str, ...]  # each number, with its table and row
+    command: str  # that tries the advice; "" where none does
+    shows: str  # what that shows
+    platform: str
+    who: str  # whom it is about
+    tried: tuple[str, ...] = ()  # what trials of it gave
+
+
+def in_words(results: Results, finding: Finding) -> InWords:
+    """The words of one finding."""
+    rule, trial = finding.rule, finding.rule.trial
+    command = command_of(results, finding)
+    return InWords(
+        id=finding.id,
+        title=rule.title,
+        state=finding.state,
+        sure=_sure(finding),
+        sentence=sentence_of(results.name, finding),
+        because=rule.because,
+        advice=rule.advice,
+        evidence=tuple(evidence_words(each) for each in finding.evidence if each.cells is not None),
+        command=command,
+        shows=trial.shows if trial and command else "",
+        platform=finding.subject.platform,
+        who=plain(finding.subject.mix or finding.subject.lead) or "the study",
+    )
+
+
+def _sure(finding: Finding) -> str:
+    without = dict.fromkeys(each.why for each in finding.evidence if each.state == SEEN and each.why)
+    reasons = f" (no interval, because {listed(list(without))})" if finding.state == SEEN and without else ""
+    few = [each.why for each in finding.evidence if each.state == SUSPECTED and each.why]
+    return f"suspected: {few[0]}" if few else f"{SURE.get(finding.state, finding.state)}{reasons}"
+
+
+def sentence_of(study: str, finding: Finding) -> str:
+    """What the rule says of it; "" where a number is missing."""
+    if finding.state == NOT_KNOWN or any(each.cells is None for each in finding.evidence):
+        return ""
+    words = _words(study, finding)
+    text = PLACE.sub(lambda found: words.get(found[1], found[0]), finding.rule.sentence)
+    return text[:1].upper() + text[1:] if text.startswith("the ") else text
+
+
+def _words(study: str, finding: Finding) -> dict[str, str]:
+    subject, first = finding.subject, finding.evidence[0]
+    cells = {name: _cell(name, value) for name, value in (first.cells or {}).items() if not name.startswith("_")}
+    beside, lead = plain(subject.mix.partition("+")[2]), plain(subject.lead)
+    shown = [number_words(each) for each in finding.evidence]
+    numbers = {"number": shown[0]} | {f"number{place}": words for place, words in enumerate(shown[1:], start=2)}
+    threshold = f"{_in_unit(first, first.threshold)}{UNITS[first.shown]}"
+    named = {"study": study, "lead": lead, "mix": subject.mix, "beside": f"beside {beside}" if beside else "alone"}
+    return {**cells, **named, **numbers, "threshold": threshold}
+
+
+def _cell(name: str, value: object) -> str:
+    if name == "group":
+        return operation_words(str(value))
+    if isinstance(value, float):
+        return number(value)
+    return plain(str(value)) if name == "member" else str(value)
+
+
+def number_words(evidence: Evidence) -> str:
+    """23.1 % [20.0, 26.2]."""
+    words = f"{_in_unit(evidence, evidence.value)}{UNITS[evidence.shown]}"
+    if evidence.low != evidence.low:
+        return words
+    low, high = (100 * end if evidence.shown == "share" else end for end in (evidence.low, evidence.high))
+    return f"{words} {interval(low, high, _digits(evidence))}"
+
+
+def _in_unit(evidence: Evidence, value: float) -> str:
+    shown = 100 * value if evidence.shown == "share" else value
+    return number(shown, _digits(evidence)) if value != evidence.threshold else f"{shown:g}"
+
+
+def _digits(evidence: Evidence) -> int:
+    return 2 if evidence.shown in ("times", "number") else 1
+
+
+def evidence_words(evidence: Evidence) -> str:
+    """Which number of which row of which table, and what it is held against."""
+    row = ", ".join(f"{name} {value}" for name, value in evidence.row.items())
+    side = "above" if evidence.is_above else "below"
+    threshold = f"{_in_unit(evidence, evidence.threshold)}{UNITS[evidence.shown]}"
+    return (
+        f"`tables/{evidence.table}.csv`{f' ({row})' if row else ''}: {evidence.number} is "
+        f"{number_words(evidence)}; the threshold is {side} {threshold}"
+    )
+
+
+def command_of(results: Results, finding: Finding) -> str:
+    """The command that tries the advice; "" where nothing does."""
+    trial = finding.rule.trial
+    if trial is None:
+        return ""
+    study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
+    if trial.command:
+        return _filled(trial.command, study, finding) if finding.evidence[0].cells else ""
+    if finding.subject.platform == "modelled" or (trial.lead and not _fits(results.plan, finding)):
+        return ""  # nothing runs that could be changed, or nothing of it
+    return f"castmates try{study} {shlex.quote(finding.id)}"
+
+
+def _fits(plan: Plan, finding: Finding) -> bool:
+    trial, lead = finding.rule.trial, without_class(finding.subject.lead)
+    commands = [company.lead.command for company in plan.companies if company.lead.workload == lead]
+    return trial is not None and bool(commands) and change_for(trial, commands[0]) is not None
+
+
+def _filled(command: str, study: str, finding: Finding) -> str:
+    """Another command, with the study and what names the row, each as one word of a shell."""
+    cells: Mapping[str, Any] = finding.evidence[0].cells or {}
+    named = {name: shlex.quote(str(value)) for name, value in cells.items()} | {"study": study.strip()}
+    text = PLACE.sub(lambda found: named.get(found[1], found[0]), command)
+    return re.sub(" +", " ", text).strip()
+
+
+def others(found: Iterable[Finding]) -> str:
+    """How many rules did not come out as findings: 2 are suspected, 30 not shown, 4 not known."""
+    states = [finding.state for finding in found]
+    counts = [(state, states.count(state)) for state in STATES if state in (SUSPECTED, NOT_SHOWN, NOT_KNOWN)]
+    parts = [f"{count} {state}" for state, count in counts if count]
+    return f"{counted(len(states), 'rule')} of leads and mixes: {listed(parts)}" if parts else ""
+
+
+def context(results: Results) -> dict[str, Any]:
+    """What the part of the page is made of."""
+    every = findings_of(results)
+    found = [in_words(results, each) for each in every if each.found]
+    known = {tried.trial.finding: tuple(sentences(tried)) for tried in trials(results.folder)}
+    found = [replace(each, tried=known.get(each.id, ())) for each in found]
+    return {
+        "found": found,
+        "others": others(each for each in every if not each.found) if found else "",
+        "study": study_argument(results.study_file) if results.study_file else " STUDY.yaml",
+    }
+
+
+def first_proven(results: Results) -> str:
+    """The first finding, if it is proven, and the command that tries its advice."""
+    first = next(iter(findings_of(results)), None)
+    if first is None or first.state != PROVEN:
+        return ""
+    words = in_words(results, first)
+    return f"{words.title}: {words.sentence}" + (f" To try what helps: `{words.command}`." if words.command else "")

@@ -1,0 +1,109 @@
+"""Variants of leads in words: are they more or less sensitive than the lead as it is, and how fast are they?"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from castmates.analysis.effects.verdicts import EQUIVALENT, LESS_SENSITIVE, MORE_SENSITIVE, TOO_FEW
+from castmates.report.results import Results, records
+from castmates.report.text.words import Row, as_degradation, interval, listed, number, percent_of, plain
+from castmates.study.spec import UNMANAGED
+
+PROVEN = (LESS_SENSITIVE, MORE_SENSITIVE)
+NAMED = 3  # neighbours that a sentence names of a kind
+
+
+def sentences(results: Results) -> list[str]:
+    """One for each variant, and what they all have in common; none in a study without variants."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in records(results.variant_effects):
+        if row["partition"] == UNMANAGED:
+            groups.setdefault((row["lead"], row["variant"], row["platform"]), []).append(row)
+    said = [_sentence(rows, results.margin) for rows in groups.values()]
+    tests = int(results.variant_effects["p_value"].notna().sum())
+    return [*said, *_of_all(tests)]
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """The table of the page."""
+    return [_row(row) for row in records(results.variant_effects)]
+
+
+def beside(row: Row) -> str:
+    """Beside whom, and under which partition."""
+    where = "" if row["partition"] == UNMANAGED else f" under {row['partition']}"
+    return f"{plain(row['antagonists']).replace('+', ' + ')}{where}"
+
+
+def name_of(row: Row) -> str:
+    """bert-infer, int8 (precision int8)."""
+    return f"{row['variant']} ({row['words']})" if row["words"] else str(row["variant"])
+
+
+def _sentence(rows: Sequence[Row], margin: float | None) -> str:
+    first = rows[0]
+    parts = [*_proven(rows, LESS_SENSITIVE), *_proven(rows, MORE_SENSITIVE)]
+    if same := [beside(row) for row in rows if row["verdict"] == EQUIVALENT]:
+        limit = f" within {percent_of(margin)}" if margin is not None else ""
+        parts.append(f"as sensitive{limit} beside {listed(same)}")
+    if few := [beside(row) for row in rows if row["verdict"] == TOO_FEW]:
+        parts.append(f"not known beside {listed(few)} (too few launches)")
+    known = (*PROVEN, EQUIVALENT, TOO_FEW)
+    if unclear := [beside(row) for row in rows if row["verdict"] not in known]:
+        parts.append(f"no answer yet beside {listed(unclear)}")
+    return f"{first['lead']} as {name_of(first)}: {'; '.join(parts)}.{_speed(first)}"
+
+
+def _proven(rows: Sequence[Row], verdict: str) -> Iterator[str]:
+    """Less sensitive beside stream, where it loses 10.1 % and not 21.9 %: …."""
+    own = sorted((row for row in rows if row["verdict"] == verdict), key=lambda row: -abs(math.log(row["ratio"])))
+    if own:
+        parts = [
+            f"{beside(row)}, where it loses {number(as_degradation(row['slowdown']))} % and the lead as it is "
+            f"{number(as_degradation(row['base_slowdown']))} % (ratio of slowdowns {with_ends(row, 'ratio')})"
+            for row in own[:NAMED]
+        ]
+        more = f", and {len(own) - NAMED} more" if len(own) > NAMED else ""
+        yield f"{verdict} beside {'; beside '.join(parts)}{more}"
+
+
+def _speed(row: Row) -> str:
+    if math.isnan(row["speed"]):
+        return ""
+    counted = "" if row["work"] == 1 else f", a step counted as {row['work']:g}"
+    return f" Alone it is {with_ends(row, 'speed')} times as fast{counted}."
+
+
+def with_ends(row: Row, name: str) -> str:
+    """A ratio with its interval, where there is one."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return number(row[name], 3) + ("" if math.isnan(low) else f" {interval(low, high, 3)}")
+
+
+def _of_all(tests: int) -> Iterator[str]:
+    if tests:
+        more = f" Verdicts of all {tests} comparisons together hold at 5 % (Holm)." if tests > 1 else ""
+        yield (
+            "A variant and its lead run in different launches: ratios of slowdowns compare losses that are each paired "
+            f"within seconds, ratios of speed do not.{more}"
+        )
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        **row,
+        "name": name_of(row),
+        "beside": beside(row),
+        "loss": as_degradation(row["slowdown"]),
+        "base_loss": as_degradation(row["base_slowdown"]),
+        "said_loss": _loss(row, ""),
+        "said_base": _loss(row, "base_"),
+        "said_ratio": with_ends(row, "ratio"),
+        "said_speed": with_ends(row, "speed"),
+        "said_p": "< 0.001" if row["p_holm"] < 0.001 else number(row["p_holm"], 3),
+    }
+
+
+def _loss(row: Row, prefix: str) -> str:
+    value, low, high = (as_degradation(row[f"{prefix}slowdown{end}"]) for end in ("", "_low", "_high"))
+    return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")

@@ -1,0 +1,87 @@
+"""The key `machine` of a study: how the machine is set for each block."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, WithJsonSchema, model_serializer
+
+from castmates.study.written import Name, Written
+
+
+def _word(value: object) -> object:
+    """Take a bare `on` or `off`, which YAML reads as true or false, for the word."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
+Switch = Annotated[Literal["on", "off"], BeforeValidator(_word)]
+
+
+CLOCKS = {"type": "integer", "minimum": 100, "maximum": 12_700}
+
+
+def _uncore(value: object) -> object:
+    """Take a word or a clock."""
+    if value not in ("highest", "lowest") and not (type(value) is int and 100 <= value <= 12_700):
+        raise ValueError("highest, lowest, or a clock from 100 to 12700 MHz")
+    return value
+
+
+Uncore = Annotated[
+    Literal["highest", "lowest"] | int,
+    BeforeValidator(_uncore),
+    WithJsonSchema({"anyOf": [{"enum": ["highest", "lowest"]}, CLOCKS]}),
+]
+# Knobs that came after the first release.
+LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency", "cpuset")
+
+
+class Prepare(Written):
+    """How the machine is set for each block, and put back after it; what is left out stays as it is."""
+
+    governor: Name | None = Field(default=None, description="frequency governor of every CPU, such as performance")
+    turbo: Switch | None = Field(default=None, description="frequencies above the nominal one")
+    thp: Literal["always", "madvise", "never"] | None = Field(default=None, description="transparent huge pages")
+    numa_balancing: Switch | None = Field(default=None, description="whether the kernel moves pages between nodes")
+    nmi_watchdog: Switch | None = Field(default=None, description="the watchdog that holds one counter of each CPU")
+    irq_affinity: Literal["away"] | None = Field(
+        default=None, description="away: interrupts, and those still to come, are moved off the block's CPUs"
+    )
+    workqueues: Literal["away"] | None = Field(
+        default=None, description="away: the kernel's unbound work is moved off the block's CPUs"
+    )
+    uncore: Uncore | None = Field(
+        default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
+    )
+    epp: Name | None = Field(
+        default=None, description="energy_performance_preference of every CPU, such as performance"
+    )
+    prefetchers: Switch | None = Field(
+        default=None,
+        description="hardware prefetchers of the block's cores, on Intel's Xeon processors and AMD's since Zen 3",
+    )
+    cpu_dma_latency: int | None = Field(
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="microseconds that a CPU may take at most to wake up, which keeps it out of deeper sleep",
+    )
+    cpuset: Literal["isolated"] | None = Field(
+        default=None,
+        description="isolated: the block's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
+        "programs of one CPU each",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older blocks have no words for, so that they stay what they are."""
+        return {name: value for name, value in plain(self).items() if name not in LATER_KNOBS or value is not None}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The knobs that are to be set, each with its word."""
+        return {knob: str(word) for knob, word in self.model_dump(exclude_none=True).items()}
+
+
+class Machine(Written):
+    """What is done with the machine that measures."""
+
+    prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a block")

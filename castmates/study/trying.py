@@ -1,0 +1,161 @@
+"""A finding's advice -> the study that tries it in fresh launches: the lead as it is, and changed, or what mitigates.
+
+It runs beside the same antagonists, with the same windows, under another seed; its results lie in a separate folder,
+and nothing of what led to the finding is in them.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from castmates.errors import CastmatesError
+from castmates.study.class_names import class_of, without_class
+from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME, at_defaults
+from castmates.study.finding_rules import Change, Scaled, Value, Word
+from castmates.study.mix_keys import DISTANCES, ArrangedMix, CpuShare, Kind, Mitigated
+from castmates.study.model import Study, Workload
+from castmates.study.spec import Mix, Plan
+from castmates.study.wanted import overcommits, place_of
+
+MOST_MIXES = 3  # of a lead, beside which its change is tried
+CHANGED = "-changed"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A lead after its change."""
+
+    workload: Workload
+    differences: tuple[tuple[str, str, str], ...]  # what, as it was, as it is
+    work: float  # how many times the work of a step that it was
+
+
+def option_of(words: Sequence[str], name: str) -> str | None:
+    """What a command line has for `--name`: the last word behind it; None where it is not there."""
+    places = [at + 1 for at, word in enumerate(words) if word == f"--{name}" and at + 1 < len(words)]
+    return words[places[-1]] if places else None
+
+
+def name_of(study: str, finding: str, change: str) -> str:
+    """What the study of a trial is called; another change is another study."""
+    tail = f"-try-{hashlib.sha256(f'{finding} {change}'.encode()).hexdigest()[:8]}"
+    return study[: LONGEST_NAME - len(tail)] + tail
+
+
+def changed(name: str, workload: Workload, change: Change, usual: Mapping[str, Word]) -> Changed:
+    """The lead with its change; `usual` are the options that its program takes where none are set."""
+    differences: list[tuple[str, str, str]] = []
+    options, work = dict(workload.options), 1.0
+    for option, asked in change.options.items():
+        before = _now(workload, option, usual)
+        value = _value(name, option, asked, before, workload.cores)
+        if str(value) == str(before):
+            continue
+        options[option] = value
+        differences.append((f"--{option}", "not set" if before is None else str(before), str(value)))
+        if option == change.work:
+            work = _ratio(name, option, before, value)
+    for variable, text in change.variables.items():
+        if workload.variables.get(variable) != text:
+            differences.append((variable, workload.variables.get(variable, "not set"), text))
+    if change.cores and change.cores != workload.cores:
+        differences.append(("CPUs", str(workload.cores), str(change.cores)))
+    if not differences:
+        raise CastmatesError(f"{name} is already as the advice has it, so there is nothing to try; choose with --set.")
+    variables, cores = workload.variables | change.variables, change.cores or workload.cores
+    new = workload.model_copy(update={"options": options, "variables": variables, "cores": cores})
+    return Changed(new, tuple(differences), work)
+
+
+def _now(workload: Workload, option: str, usual: Mapping[str, Word]) -> Word | None:
+    written = option_of(workload.words, option)
+    return written if written is not None else workload.options.get(option, usual.get(option))
+
+
+def _value(name: str, option: str, asked: Value, before: Word | None, cores: int) -> Word:
+    if not isinstance(asked, Scaled):
+        return asked
+    if asked.of_cpus is not None:
+        return max(1, round(cores * asked.of_cpus))
+    try:
+        return max(1, round(float(str(before)) * (asked.times or 1.0)))
+    except ValueError:
+        known = "has none" if before is None else f"has {before}"
+        raise CastmatesError(
+            f"the advice multiplies --{option}, but {name} {known}; give a value, as in --set {option}=64."
+        ) from None
+
+
+def _ratio(name: str, option: str, before: Word | None, value: Word) -> float:
+    try:
+        return float(str(value)) / float(str(before))
+    except (ValueError, ZeroDivisionError):
+        raise CastmatesError(
+            f"the work of a step of {name} follows from --{option}, which is {before} now and would be {value}; "
+            "both have to be numbers."
+        ) from None
+
+
+def mixes_of(plan: Plan, lead: str, mix: str) -> list[Mix]:
+    """The mix that a finding is about, or the first mixes of its lead; without partitions."""
+    beside = [each for each in plan.mixes if each.antagonists and not each.partitions]
+    mine = [each for each in beside if _workload(each.lead) == lead and mix in ("", each.name)]
+    if not mine:
+        raise CastmatesError(f"the plan of the study '{plan.study}' has no mix {mix or f'of {lead}'} to try it beside.")
+    return mine[:MOST_MIXES]
+
+
+def trying(study: Study, name: str, mixes: Sequence[Mix], leads: Sequence[str], blocks: int, title: str) -> Study:
+    """The study that measures these leads beside the antagonists of these mixes."""
+    rules = [_beside(lead, mix) for mix in mixes for lead in leads]
+    return _fresh(study, name, mixes, blocks, title).model_copy(update={"mixes": rules})
+
+
+def _beside(lead: str, mix: Mix) -> ArrangedMix:
+    """This lead in place of the mix's own."""
+    place = next(([each] for each in DISTANCES if each == place_of(mix.name)), None)
+    where: dict[str, object] = {"distance": place} if place else {}
+    where |= {"share": CpuShare(cpus="lead")} if overcommits(mix.name) else {}
+    others = [without_class(_workload(member)) for member in mix.antagonists]
+    return ArrangedMix.model_validate({"lead": lead, "antagonists": others, **where})
+
+
+def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], blocks: int, title: str) -> Study:
+    """The study that measures what is tried against the loss of a mix, beside the mix as it is."""
+    if overcommits(mix.name):
+        raise CastmatesError(f"the antagonists of {mix.name} run on the lead's CPUs, where mitigations are not tried.")
+    rule = Mitigated(
+        lead=without_class(_workload(mix.lead)),
+        antagonists=[without_class(_workload(member)) for member in mix.antagonists],
+        distance=next((each for each in DISTANCES if each == place_of(mix.name)), None),
+        kinds=list(kinds),
+    )
+    return _fresh(study, name, [mix], blocks, title).model_copy(update={"mitigations": [rule]})
+
+
+def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: str) -> Study:
+    """The study without anything that it measures, under another name and seed."""
+    if blocks < FEWEST_BLOCKS:
+        raise CastmatesError(f"{blocks} launches show no gain; ask for at least {FEWEST_BLOCKS}.")
+    classes = {class_of(mix.name) for mix in mixes}
+    nothing = at_defaults(
+        study, "leads", "antagonists", "mixes", "mitigations", "workloads", "catalogue", "attribution", "place",
+        "predict", "profile", "recommend", "findings",
+    )  # fmt: skip
+    return study.model_copy(
+        update={
+            **nothing,
+            "name": name,
+            "machines": {each: keys for each, keys in study.machines.items() if each in classes},
+            "title": f"{study.title or study.name}: {title}",
+            "question": title,
+            "budget": study.budget.without_looks(blocks),
+            "cache": study.cache.model_copy(update=at_defaults(study.cache, "sweeps", "only", "prefetchers")),
+            "controls": None,
+            "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
+        }
+    )
+
+
+def _workload(member: str) -> str:
+    return member.rpartition("@")[0]

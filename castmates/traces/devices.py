@@ -1,0 +1,112 @@
+"""What runs on the streams of GPUs in a trace: kernels, copies, and memory, each with the operation that it is of.
+
+Made after what TensorFlow and XLA publish of their traces (cupti_collector.cc, xplane_schema.cc) and held against
+XProf; no trace of a real GPU was at hand. A plane is a GPU, its lines are streams, and statistics of an event name its
+operation. Lines that profile tools derive from these, such as "XLA Ops", are left out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.traces.operations import Trace, identity
+from castmates.traces.wire import NotProtobuf
+from castmates.traces.xspace import EventName, Line, Plane, Space, StatValue
+
+GPU, STREAM = "/device:GPU:", "Stream"  # what the names of planes and lines begin with
+OPERATION, HLO, CORRELATION = "tf_op", "hlo_op", "correlation_id"
+KINDS = {  # the statistic that an event of each kind has
+    "kernel_details": "kernel",
+    "memcpy_details": "copy",
+    "Memset_details": "set",
+    "memalloc_details": "memory",
+    "MemFree_details": "memory",
+    "MemoryResidency_details": "memory",
+}
+STATS = (OPERATION, HLO, CORRELATION, *KINDS)
+_COPIED = re.compile(r"(?:^|\s)(?:size|num_bytes):(\d+)")
+# What NVIDIA's libraries put into the names of kernels whose products tensor cores make: the shape of one instruction
+# (m8n8k4, m16n8k8, m16n8k16, m8n8k16, m16n8k32 …) or its name; those with simt or ffma are made elsewhere.
+_TENSOR = re.compile(
+    r"(?<!\d)(?:884|1688|16816|8816|16832|16864|8832)(?!\d)|[hi]mma|w?gmma|xmma|tensor_?op", re.IGNORECASE
+)
+_PLAIN = re.compile(r"simt|ffma", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DeviceCall:
+    """Something that ran on a stream."""
+
+    device: str  # GPU:0
+    stream: str
+    activity: str  # kernel, copy, set, memory, other
+    name: str  # of the kernel; MemcpyH2D
+    operation: str  # with its scopes; "" where that is not known
+    type: str  # of the operation
+    begin_ps: int  # from the trace's origin, as operations
+    end_ps: int
+    bytes: int  # that a copy moves, or memory has
+    tensor_cores: bool  # by its name
+    correlation: int  # the number that CUDA gives a launch; 0 for none
+
+
+def read_devices(path: Path, trace: Trace) -> list[DeviceCall]:
+    """Read what ran on GPUs in a trace that was read; nothing where it has none."""
+    with Space(path) as space:
+        try:
+            found = [
+                call
+                for plane in space.planes()
+                if plane.name.startswith(GPU)
+                for line in plane.lines()
+                for call in _of_line(plane, line, trace)
+            ]
+        except NotProtobuf as why:
+            raise CastmatesError(f"{path}: this is no whole XSpace: {why}.") from None
+    return sorted(found, key=lambda call: (call.begin_ps, call.device, call.stream))
+
+
+def uses_tensor_cores(kernel: str) -> bool:
+    """Whether the products of a kernel of this name are made by tensor cores."""
+    return bool(_TENSOR.search(kernel)) and not _PLAIN.search(kernel)
+
+
+def _of_line(plane: Plane, line: Line, trace: Trace) -> Iterator[DeviceCall]:
+    stream = line.display_name or line.name
+    if not line.name.startswith(STREAM):
+        return
+    start = 1000 * (line.timestamp_ns - trace.first_ns)
+    for events in line.events(STATS):
+        for place, (kind, offset, duration) in enumerate(
+            zip(events.kinds.tolist(), events.offset_ps.tolist(), events.duration_ps.tolist(), strict=True)
+        ):
+            about = plane.event_names.get(kind, EventName(""))
+            facts = {name: values[place] for name, values in events.stats.items() if place in values}
+            yield _call(plane, stream, about, {**(about.stats or {}), **facts}, start + offset, duration)
+
+
+def _call(
+    plane: Plane, stream: str, about: EventName, facts: Mapping[str, StatValue], begin: int, duration: int
+) -> DeviceCall:
+    """What an event shows, of its own statistics or those of its name."""
+    kind = next((kind for name, kind in KINDS.items() if name in facts), "other")
+    details = next((str(facts[name]) for name in KINDS if name in facts), "")
+    copied = _COPIED.search(details)
+    name, _, type_ = str(facts.get(OPERATION) or facts.get(HLO) or "").partition(":")
+    kernel = about.display_name or about.name
+    correlation = facts.get(CORRELATION)
+    return DeviceCall(
+        device=plane.name.removeprefix("/device:"),
+        stream=stream,
+        activity=kind,
+        name=kernel,
+        operation=identity(name),
+        type=type_,
+        begin_ps=begin,
+        end_ps=begin + duration,
+        bytes=int(copied[1]) if copied and kind != "kernel" else 0,
+        tensor_cores=kind == "kernel" and uses_tensor_cores(kernel),
+        correlation=correlation if isinstance(correlation, int) else 0,
+    )

@@ -1,0 +1,185 @@
+"""The calls of operations in the profiled steps of a JAX job, from the XSpace that it wrote.
+
+On a CPU, XLA runs a compiled program instruction by instruction: each is an event of its name. One that other threads
+finish ends where its event `end: NAME` lies; it stands on a line apart, because its thread does other things meanwhile.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from castmates.analysis.explanations.layers import RUNTIME, Place, place_of
+from castmates.traces.operations import (
+    BETWEEN,
+    FEEDS,
+    OUTSIDE,
+    WAITS,
+    Found,
+    Ints,
+    Lookup,
+    Operation,
+    Reading,
+    Trace,
+    assembled,
+    begin_of,
+)
+from castmates.traces.programs import METADATA, Known, merged, programs_in
+from castmates.traces.xspace import Events, Line, Plane
+from castmates.workloads.jobs.tracing import INPUT, STEP
+from castmates.workloads.tfmodels.xspace import FETCH, HOST
+
+END = "end: "
+VERSION = "jax_version"  # a statistic of the plane of programs that JAX alone writes
+NUMBER = "program_id"  # the statistic that names a program
+LATER = "XLA, asynchronous"  # the lines of calls that other threads finish
+PUT = "DevicePut"  # a batch becomes an array of JAX
+# What JAX and XLA do around a program's instructions: it counts where none of them runs.
+AROUND = re.compile(r"PjitFunction\(.*\)|ThunkExecutor::\w+|\w*PjRt\w*::\w+|ParseArguments|np\.asarray\(jax\.Array\)")
+
+
+@dataclass
+class _Thread:
+    """What happened on a thread: the calls, and the instructions whose ends are still to be found."""
+
+    name: str
+    operation: Ints
+    begin: Ints
+    end: Ints
+    instruction: Ints  # its name's number; -1 for what is no instruction
+
+
+class ThunkReading:
+    """A host's calls and steps, thread by thread."""
+
+    def __init__(self, host: Plane, metadata: Plane, began_ns: int) -> None:
+        self._names = {number: name.name for number, name in host.event_names.items()}
+        self._programs = programs_in(metadata, frozenset(host.stat_names.values()))
+        self._known, several = merged(self._programs)
+        self._asked = (NUMBER,) if several.intersection(self._names.values()) else ()
+        self._operations: dict[Operation, int] = {}
+        self._fill_lookups()
+        lines = list(host.lines())
+        self._first_ns = min((line.timestamp_ns for line in lines), default=0)
+        self._origin_ns = self._first_ns + (began_ns if self._first_ns < began_ns else 0)
+        self._marks: list[tuple[int, int]] = []
+        self._ends: list[tuple[Ints, Ints]] = []  # of instructions: number of the name, moment
+        self._threads = [self._read(line) for line in lines]
+        steps = np.array(sorted(self._marks), np.int64).reshape(-1, 2)
+        self.step_begin, self.step_end = steps[:, 0], steps[:, 1]
+
+    def trace(self) -> Trace:
+        """All threads together."""
+        _set_ends(self._threads, self._ends)
+        own = [_part(each, each.name, np.flatnonzero(each.instruction == OUTSIDE)) for each in self._threads]
+        threads = own + _lanes(self._threads)
+        self._threads.clear()
+        parts = [(each.operation, each.begin, each.end) for each in threads]
+        names, steps = [each.name for each in threads], (self.step_begin, self.step_end)
+        return assembled(Found(self._origin_ns, self._first_ns, *steps, list(self._operations), names, parts))
+
+    def _fill_lookups(self) -> None:
+        numbers = {name: number for number, name in self._names.items()}
+        self._marked = Lookup({number: 0 for number, name in self._names.items() if name == STEP})
+        self._of_event = Lookup(
+            {number: self._place(found) for number, name in self._names.items() if (found := self._operation(name))}
+        )
+        self._instruction = Lookup({number: number for number, name in self._names.items() if name in self._known})
+        self._ended = Lookup(
+            {
+                number: numbers[name.removeprefix(END)]
+                for number, name in self._names.items()
+                if name.startswith(END) and name.removeprefix(END) in numbers
+            }
+        )
+
+    def _operation(self, event: str) -> Operation | None:
+        """What an event is a call of; None where it is none, or only calls others."""
+        if event in self._known:
+            return self._known[event]
+        if event == INPUT:
+            return Operation("input", "input", place_of(FETCH, FETCH, is_input=True), WAITS)
+        if event == PUT:
+            return Operation(PUT, PUT, Place(PUT, "input", "input"), FEEDS)
+        return Operation("", RUNTIME, place_of("", RUNTIME), BETWEEN) if AROUND.fullmatch(event) else None
+
+    def _place(self, operation: Operation) -> int:
+        return self._operations.setdefault(operation, len(self._operations))
+
+    def _read(self, line: Line) -> _Thread:
+        """A thread's calls; keep the steps that it marked, and the ends of instructions."""
+        start, kept = 1000 * (line.timestamp_ns - self._first_ns), []
+        for events in line.events(self._asked):
+            begin, end = start + events.offset_ps, start + events.offset_ps + events.duration_ps
+            at = self._marked.find(events.kinds) != OUTSIDE
+            self._marks += zip(begin[at].tolist(), end[at].tolist(), strict=True)
+            ended = self._ended.find(events.kinds)
+            self._ends.append((ended[ended != OUTSIDE], begin[ended != OUTSIDE]))
+            operation = self._in_programs(events, self._of_event.find(events.kinds))
+            there = operation != OUTSIDE
+            kept.append([each[there] for each in (operation, begin, end, self._instruction.find(events.kinds))])
+        columns = [np.concatenate([part[number] for part in kept] or [np.empty(0, np.int64)]) for number in range(4)]
+        return _Thread(line.name, *columns)
+
+    def _in_programs(self, events: Events, operation: Ints) -> Ints:
+        """The same with what names mean in the program that ran, where they mean several things."""
+        for at, number in events.stats.get(NUMBER, {}).items():
+            known: Known = self._programs.get(int(number), {})
+            found = known.get(self._names[int(events.kinds[at])])
+            if found is not None:
+                operation[at] = self._place(found)
+        return operation
+
+
+def jax(planes: Mapping[str, Plane]) -> Reading | None:
+    """The calls in a trace of JAX; None where it is none of JAX."""
+    if HOST not in planes or METADATA not in planes or VERSION not in planes[METADATA].stats:
+        return None
+    return ThunkReading(planes[HOST], planes[METADATA], begin_of(planes))
+
+
+def _set_ends(threads: Sequence[_Thread], ends: Sequence[tuple[Ints, Ints]]) -> None:
+    """Let instructions end where other threads finished them: the ends of a name come in the order of its calls."""
+    name = np.concatenate([each.instruction for each in threads])
+    begin = np.concatenate([each.begin for each in threads])
+    end = np.concatenate([each.end for each in threads])
+    ended_name = np.concatenate([one for one, _ in ends] or [np.empty(0, np.int64)])
+    ended_at = np.concatenate([moment for _, moment in ends] or [np.empty(0, np.int64)])
+    calls, closes = np.lexsort((begin, name)), np.lexsort((ended_at, ended_name))
+    calls = calls[name[calls] != OUTSIDE]
+    paired = _same_counts(name[calls], ended_name[closes])
+    calls = calls[np.isin(name[calls], paired)]
+    closes = closes[np.isin(ended_name[closes], paired)]
+    end[calls] = np.maximum(end[calls], ended_at[closes])
+    for each, part in zip(threads, np.split(end, np.cumsum([len(each.end) for each in threads])[:-1]), strict=True):
+        each.instruction = np.where(part > each.end, each.instruction, OUTSIDE)  # what is left ends later
+        each.end = part
+
+
+def _same_counts(calls: Ints, ends: Ints) -> Ints:
+    """The names that have as many calls as ends."""
+    (names, count), (others, other) = (np.unique(each, return_counts=True) for each in (calls, ends))
+    both, at, at_other = np.intersect1d(names, others, return_indices=True)
+    return np.asarray(both[count[at] == other[at_other]])
+
+
+def _lanes(threads: Sequence[_Thread]) -> list[_Thread]:
+    """The calls that end later, on lines on each of which they do not overlap."""
+    later = _Thread(LATER, *(np.concatenate(columns) for columns in zip(*map(_later, threads), strict=True)))
+    lanes: list[list[int]] = []
+    for place in np.argsort(later.begin, kind="stable").tolist():
+        free = next((lane for lane in lanes if later.end[lane[-1]] <= later.begin[place]), None)
+        if free is None:
+            lanes.append(free := [])
+        free.append(place)
+    return [_part(later, f"{LATER}/{number}", np.array(lane)) for number, lane in enumerate(lanes)]
+
+
+def _later(thread: _Thread) -> tuple[Ints, ...]:
+    at = thread.instruction != OUTSIDE
+    return thread.operation[at], thread.begin[at], thread.end[at], thread.instruction[at]
+
+
+def _part(thread: _Thread, name: str, places: Ints) -> _Thread:
+    return _Thread(name, *(each[places] for each in (thread.operation, thread.begin, thread.end, thread.instruction)))

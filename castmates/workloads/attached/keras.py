@@ -1,0 +1,104 @@
+"""Follows the training of Keras 2 and 3: each call of a model's train function is a step, and `fit` does not end.
+
+The train function is what `fit` and `train_on_batch` call, in the thread that trains. A callback would change the
+program: Keras 3 runs callbacks beside the training where none of them looks at batches.
+"""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from castmates.workloads.attached.pulse import Pulse
+from castmates.workloads.attached.status import Status, say
+
+EPOCHS = 1_000_000  # more than any launch sees
+XLA = "CASTMATES_XLA"  # off: models are not compiled by XLA unless their program asks for it
+
+
+class Followed:
+    """The model whose steps are counted: the first that trains."""
+
+    def __init__(self, pulse: Pulse, status: Status) -> None:
+        self.pulse = pulse
+        self._status = status
+        self._model: Any = None
+
+    def patch(self, keras: ModuleType) -> None:
+        """Follow the models of this Keras."""
+        model = getattr(keras, "Model", None)
+        if not inspect.isclass(model) or not hasattr(model, "make_train_function"):
+            say(f"this {keras.__name__} has no Model whose steps can be followed.")
+            return
+        self._status.note(keras=f"{keras.__name__} {getattr(keras, '__version__', '')}".strip())
+        kind: Any = model
+        kind.make_train_function = self._counting(kind.make_train_function)
+        kind.fit = self._going_on(kind.fit)
+        if os.environ.get(XLA) == "off":
+            kind.compile = _without_xla(kind.compile)
+
+    def follows(self, model: object) -> bool:
+        """Whether this model's steps are counted, or will be."""
+        return self.pulse.own and (self._model is None or self._model is model)
+
+    def _counting(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        followed = self
+
+        @functools.wraps(make)
+        def make_train_function(model: Any, *words: Any, **more: Any) -> Any:
+            made = make(model, *words, **more)
+            function = getattr(model, "train_function", None)
+            if callable(function) and not hasattr(function, "castmates_step"):
+                model.train_function = followed._counted(model, function)
+            return model.train_function if made is function and made is not None else made
+
+        return make_train_function
+
+    def _counted(self, model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def step(*words: Any, **more: Any) -> Any:
+            found = function(*words, **more)
+            if self._model is None:
+                self._model = model
+            if self._model is model:
+                self.pulse.step()
+            return found
+
+        step.castmates_step = True  # type: ignore[attr-defined]
+        return step
+
+    def _going_on(self, fit: Callable[..., Any]) -> Callable[..., Any]:
+        """Let training go on until the launch is over: a program that ends cannot be put beside others."""
+        signature = inspect.signature(fit)
+        followed = self
+
+        @functools.wraps(fit)
+        def going_on(*words: Any, **more: Any) -> Any:
+            try:
+                given = signature.bind(*words, **more)
+            except TypeError:
+                return fit(*words, **more)  # which complains
+            if not followed.follows(given.args[0]):
+                return fit(*words, **more)
+            given.arguments["epochs"] = int(given.arguments.get("initial_epoch") or 0) + EPOCHS
+            while True:
+                before = followed.pulse.steps
+                found = fit(*given.args, **given.kwargs)
+                if followed.pulse.steps == before:
+                    return found  # its data is used up
+
+        return going_on
+
+
+def _without_xla(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(compile_)
+
+    @functools.wraps(compile_)
+    def compile_plainly(*words: Any, **more: Any) -> Any:
+        if "jit_compile" in signature.parameters and more.get("jit_compile", "auto") == "auto":
+            more["jit_compile"] = False
+        return compile_(*words, **more)
+
+    return compile_plainly

@@ -1,0 +1,92 @@
+"""Counts the steps of this process: ready after its warm-up, then a heartbeat for each; traces them when asked to."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from castmates.workloads import heartbeat
+from castmates.workloads.attached.status import Status, say
+
+WARM_UP_STEPS = 6  # the first of them traces and compiles
+WARM_UP_SECONDS = 10.0  # from the first one on; where steps are long, fewer of them warm up
+
+
+class Tracer(Protocol):
+    """What traces the steps of a framework."""
+
+    def step_is_over(self) -> None:
+        """Look, between two steps, whether a trace is wanted."""
+
+
+class Pulse:
+    """The steps of one loop of one process: those of its forks, and of other threads, are not counted."""
+
+    def __init__(self, status: Status, tracer: Callable[[], Tracer | None]) -> None:
+        self.steps = 0
+        self.ready = False
+        self._status = status
+        self._choose = tracer
+        self._tracer: Tracer | None = None
+        self._beats: heartbeat.Writer | None = None
+        self._thread = 0
+        self._pid = os.getpid()
+        self._first = 0.0
+        self._over = False
+
+    @property
+    def own(self) -> bool:
+        """Whether this is the process that is followed, and not a fork of it."""
+        return not self._over and os.getpid() == self._pid
+
+    def step(self) -> None:
+        """Note that one step is done; whatever fails is one line, and steps are no longer followed."""
+        if not self.own:
+            return
+        try:
+            self._step()
+        except Exception as error:  # the program must not end because of us
+            self._over = True
+            say(f"steps are no longer followed: {type(error).__name__}: {error}")
+
+    def _step(self) -> None:
+        if not self._thread:
+            self._begin()
+        if self._over or threading.get_ident() != self._thread or self._beats is None:
+            return
+        self.steps += 1
+        if self.ready:
+            self._beats.beat()
+            if self._tracer is not None:
+                self._tracer.step_is_over()
+        elif self.steps >= WARM_UP_STEPS or (self.steps > 1 and time.monotonic() - self._first > WARM_UP_SECONDS):
+            self._tracer = self._choose()
+            self.ready = True
+            self._beats.ready()
+        if self._status.wanted:
+            self._status.note(steps=self.steps, ready=self.ready)
+
+    def _begin(self) -> None:
+        self._thread, self._first = threading.get_ident(), time.monotonic()
+        path = os.environ.get(heartbeat.VARIABLE) or None
+        if path is not None and (other := writer_of(path)):
+            self._over = True
+            say(f"two processes make steps; only those of process {other} are followed, and not those of this one.")
+            return
+        self._beats = heartbeat.Writer(path)
+
+
+def writer_of(path: str) -> int:
+    """Another living process that reports its steps there; 0 where there is none."""
+    with heartbeat.Reader(path) as reader:
+        pid = reader.pid
+    if pid in (0, os.getpid()):
+        return 0
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return 0
+    except PermissionError:
+        return pid
+    return pid

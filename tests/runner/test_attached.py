@@ -1,0 +1,204 @@
+"""A program that is not changed for us: its steps are followed from outside, and nothing of ours can break it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.pipeline.followed_trial import Wish, try_steps
+from castmates.workloads import attaching, heartbeat
+from castmates.workloads.heartbeat import State
+from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page
+from tests.waiting import wait_for
+
+# A framework with what the hook needs of Keras and TensorFlow: `train_function` is made once, `fit` calls it.
+KERAS = """
+class Model:
+    train_function = None
+    def make_train_function(self, force=False):
+        if self.train_function is None or force:
+            self.train_function = lambda batch: batch
+        return self.train_function
+    def fit(self, x, epochs=1, initial_epoch=0):
+        self.make_train_function()
+        for epoch in range(initial_epoch, epochs):
+            for batch in x:
+                self.train_function(batch)
+        return "history"
+    def train_on_batch(self, batch):
+        self.make_train_function()
+        return self.train_function(batch)
+__version__ = "3.fake"
+"""
+TENSORFLOW = """
+import pathlib
+class _Function:
+    def __init__(self, inner): self.python_function = inner
+    def __call__(self, *words): return self.python_function(*words)
+function, executing_eagerly = _Function, lambda: True
+class errors:
+    class OpError(Exception): pass
+class profiler:
+    class experimental:
+        def start(folder): pathlib.Path(folder, "begun").touch()
+        def stop(): pass
+        class Trace:
+            def __init__(self, name, **_): pass
+            def __enter__(self): return self
+            def __exit__(self, *_): pass
+class config:
+    class threading:
+        get_intra_op_parallelism_threads = get_inter_op_parallelism_threads = staticmethod(lambda: 0)
+__version__ = "2.fake"
+"""
+
+
+@pytest.fixture
+def there(tmp_path):
+    """A folder with the framework, and with the channels that a launch gives."""
+    (tmp_path / "keras.py").write_text(KERAS)
+    (tmp_path / "tensorflow.py").write_text(TENSORFLOW)
+    heartbeat.create(tmp_path / "beats")
+    Page.create(tmp_path / "page").close()
+    return tmp_path
+
+
+def environment(there: Path, step_function: str = "", **more: str) -> dict[str, str]:
+    plain = os.environ | {"PYTHONPATH": str(there), heartbeat.VARIABLE: str(there / "beats")}
+    plain |= {VARIABLE: str(there / "page"), FOLDER: str(there / "traces")} | more
+    return plain | attaching.variables(plain, step_function, there / "cache")
+
+
+def ran(there: Path, script: str, step_function: str = "", **more: str) -> tuple[str, str, int]:
+    """Output, errors and heartbeats of a script that ends."""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment(there, step_function, **more), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with heartbeat.Reader(there / "beats") as reader:
+        return done.stdout, done.stderr, reader.head
+
+
+def test_each_step_of_the_first_model_is_a_heartbeat_and_a_loop_that_ends_says_so(there):
+    script = (
+        "import tensorflow, keras\nfirst, second = keras.Model(), keras.Model()\n"
+        "print([first.train_on_batch(n) + second.train_on_batch(n) for n in range(20)][-1])"
+    )
+    output, errors, beats = ran(there, script)
+    assert output == "38\n"
+    assert beats == 20 - 6
+    assert errors == (
+        "castmates: the program has ended after 20 training steps of Keras; a launch needs one that goes on, as with "
+        "more epochs.\n"
+    )
+
+
+def test_fit_goes_on_until_the_launch_is_over_and_answers_between_two_steps(there):
+    script = "import tensorflow, keras\nkeras.Model().fit([1, 2, 3], 2)\nprint('never')"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], env=environment(there), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    page, reader = Page(there / "page"), heartbeat.Reader(there / "beats")
+    try:
+        wait_for(lambda: reader.head > 100, "steps of many more epochs than two")
+        assert reader.state is State.READY
+        assert page.able
+        number, answers = page.ask(4), []
+        wait_for(lambda: answers.append(page.answered(number)) or answers[-1], "the answer")
+        assert answers[-1]["versions"] == {
+            "python": sys.version.split()[0],
+            "tensorflow": "2.fake",
+            "keras": "3.fake",
+        }
+        assert answers[-1]["threads"] == [len(os.sched_getaffinity(0))] * 2
+        assert (there / "traces" / "1" / "begun").is_file()
+    finally:
+        process.terminate()
+        output, _ = process.communicate()
+        page.close()
+        reader.close()
+    assert output == b""
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_calls_of_the_function_that_is_named_are_steps_where_python_makes_them(there, eager):
+    script = (
+        f"import tensorflow as tf, keras\ntf.executing_eagerly = lambda: {eager}\n"
+        "@tf.function\ndef train_step(): return 1\n@tf.function\ndef other(): return train_step()\n"
+        "print(sum(other() + keras.Model().train_on_batch(1) for _ in range(10)))"
+    )
+    output, _, beats = ran(there, script, "train_step")
+    assert output == "20\n"
+    assert beats == (10 - 6 if eager else 0)
+
+
+def test_what_fails_is_one_line_and_the_program_goes_on(there):
+    (there / "beats").write_bytes(b"foreign")
+    script = "import keras\nkeras.Model().train_on_batch(1)\nkeras.Model().train_on_batch(2)\nprint('went on')"
+    (odd := there / "odd").mkdir()
+    (odd / "keras.py").write_text(KERAS.replace("def fit(self", "fit = 1\n    def fitted(self"))
+    wrong_fit = environment(there) | {"PYTHONPATH": f"{odd}{os.pathsep}{environment(there)['PYTHONPATH']}"}
+    expected = {"steps are no longer followed: HeartbeatError": environment(there), "keras is not followed": wrong_fit}
+    for line, variables in expected.items():
+        done = subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "went on\n")
+        assert done.stderr.splitlines()[0].startswith(f"castmates: {line}")
+        assert "Traceback" not in done.stderr
+
+
+def test_a_fork_of_the_program_makes_no_heartbeats(there):
+    script = (
+        "import os, keras\nmodel = keras.Model()\nfor n in range(10): model.train_on_batch(n)\n"
+        "if not (child := os.fork()):\n for n in range(50): model.train_on_batch(n)\n os._exit(0)\n"
+        "os.waitpid(child, 0)"
+    )
+    assert ran(there, script)[2] == 10 - 6
+
+
+def test_the_machine_s_own_sitecustomize_runs_too_and_nothing_happens_without_a_listener(there):
+    (there / "sitecustomize.py").write_text("import builtins\nbuiltins.usual = 'ran'\n")
+    script = (
+        "import sys, keras\n"
+        "print(usual, sys.modules['sitecustomize'].__file__, hasattr(keras.Model.fit, '__wrapped__'))"
+    )
+    expected = f"ran {there / 'sitecustomize.py'} "
+    assert ran(there, script)[0] == f"{expected}True\n"
+    unheard = environment(there) | {heartbeat.VARIABLE: ""}
+    done = subprocess.run([sys.executable, "-c", script], env=unheard, capture_output=True, text=True)
+    assert done.stdout == f"{expected}False\n"
+
+
+LOOP = "import tensorflow as tf\n@tf.function\ndef train_step(): return 1\nfor _ in range(50): train_step()"
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (["no-such-program"], r"no-such-program cannot be started: No such file or directory\."),
+        (["true"], r"true: no Python program is seen to begin, .*`castmates measure -- true` measures"),
+        ([sys.executable, "-c", "print()"], r"ended without importing TensorFlow \(Python 3\..*can be traced so far"),
+        ([sys.executable, "-c", "import torch_of_no_kind"], r"ended with status 1: it wrote \"ModuleNotFoundError"),
+        ([sys.executable, "-c", "import tensorflow"], r"ended after 0 training steps of Keras .* put its step into"),
+        ([sys.executable, "-c", LOOP], r"calls functions of TensorFlow: train_step \(50 times\)\. Name the one"),
+        (
+            [sys.executable, "-c", f"{LOOP.replace('50', '4')}\nimport keras\nkeras.Model().train_on_batch(1)"],
+            "after 1 tr",
+        ),
+    ],
+)
+def test_a_program_that_cannot_be_traced_is_one_sentence(there, command, sentence):
+    wish = Wish(command, "it", variables={"PYTHONPATH": str(there)})
+    with pytest.raises(CastmatesError, match=sentence) as caught:
+        try_steps(wish, there / "cache", lambda _: None)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_that_trains_is_tried_until_it_has_made_some_steps(there):
+    script = "import tensorflow, keras, time\nkeras.Model().fit(iter(lambda: time.sleep(0.002), 1))"
+    wish = Wish([sys.executable, "-c", script], "it", variables={"PYTHONPATH": str(there)})
+    found = try_steps(wish, there / "cache", lambda _: None)
+    assert found.seconds >= 0.002
+    assert found.bytes > 5_000_000
+    assert found.versions == {"python": sys.version.split()[0], "tensorflow": "2.fake", "keras": "3.fake"}

@@ -1,0 +1,310 @@
+"""Findings: what rules find in tables, how sure they are, whose rules hold, and rules that cannot be."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, SUSPECTED
+from castmates.analysis.findings.findings import findings
+from castmates.cli.main import app
+from castmates.errors import CastmatesError
+from castmates.report.answer.answer import answer
+from castmates.report.answer.lines import answer_lines
+from castmates.report.figures.index import FIGURES
+from castmates.report.page.page import page
+from castmates.report.results import read_results
+from castmates.results.columns.study import frame
+from castmates.results.finding_rules import contract, rules_of
+from castmates.results.tables import write_table
+from castmates.study.finding_rules import FindingRules
+from castmates.study.model import Study
+from castmates.study.reading import read
+from tests.unit.results_maker import make
+
+NAN = math.nan
+ISA_USE = {"member": "str", "kind": "str", "platform": "str", "extension": "str", "eligible_share": "float64",
+           "used_share": "float64", "on_machine": "bool"}  # fmt: skip
+RULES = rules_of(None, None, ())
+COLUMNS = {"isa_use": ISA_USE} | contract()
+ALONE = {"kind": "solo", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
+BESIDE = ALONE | {"kind": "corun", "mix": "job+stream"}
+EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "solo", "metric": "rate", "verdict": "slower"}
+LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "verdict": "slower", "platform": "measured"}
+
+
+def loses(group, share):
+    return LOSING | {"group": group, "share_of_loss": share, "share_of_loss_low": 0.9 * share,
+                     "share_of_loss_high": 1.1 * share}  # fmt: skip
+
+
+def waits(scene, share):
+    return scene | {"waiting_share": share, "waiting_low": share - 0.02, "waiting_high": share + 0.02}
+
+
+def taken(kind, share):
+    return ALONE | {"type": kind, "share": share, "shared_ms": 8 * share, "shared_low": 7.9 * share,
+                    "shared_high": 8.1 * share}  # fmt: skip
+
+
+def pool(threads, busy, member="job@0"):
+    return ALONE | {"member": member, "pool": "tf_Compute", "threads": threads, "busy_share": busy}
+
+
+# Of each rule that is shipped: the tables in which it holds, with how sure it is, and those in which it does not.
+SHIPPED = {
+    "machine-not-quiet": (
+        SEEN, {"effects": [EFFECT | {"rejection_rate": 0.3}]}, {"effects": [EFFECT | {"rejection_rate": 0.1}]}
+    ),
+    "loss-still-grows": (
+        PROVEN,
+        {"effects": [EFFECT | {"still_growing": True, "growth_pct": 4.0, "growth_low": 2.0, "growth_high": 6.0}]},
+        {"effects": [EFFECT | {"still_growing": False, "growth_pct": 4.0, "growth_low": 2.0, "growth_high": 6.0}]},
+    ),
+    "tracing-perturbs": (SEEN, {"iterations": [ALONE | {"slower": 1.4}]}, {"iterations": [ALONE | {"slower": 1.1}]}),
+    "unattributed": (PROVEN, {"operation_types": [taken("unattributed", 0.4)]},
+                     {"operation_types": [taken("unattributed", 0.1), taken("MatMul", 0.9)]}),
+    "input-bound": (PROVEN, {"input_pipeline": [waits(ALONE, 0.3)]},
+                    {"input_pipeline": [waits(ALONE, 0.01), waits(BESIDE, 0.3)]}),
+    "wide-vectors-unused": (
+        SEEN,
+        {"isa_use": [ALONE | {"extension": "AMX", "eligible_share": 0.7, "used_share": 0.0, "on_machine": True}]},
+        {"isa_use": [ALONE | {"extension": "AMX", "eligible_share": 0.7, "used_share": 0.6, "on_machine": True}]},
+    ),
+    "small-operations": (PROVEN, {"operation_types": [taken("runtime", 0.3)]},
+                         {"operation_types": [taken("runtime", 0.05)]}),
+    "threads-oversubscribed": (SEEN, {"thread_pools": [pool(4, 0.5)]},
+                               {"thread_pools": [pool(4, 0.5, "job@0-3"), pool(1, 0.5)]}),
+    "threads-idle": (SEEN, {"thread_pools": [pool(4, 0.1, "job@0-3")]},
+                     {"thread_pools": [pool(4, 0.1), pool(4, 0.9, "other@0-3")]}),
+    "allocator-churn": (
+        SEEN,
+        {"memory_use": [ALONE | {"operation": "all operations", "allocator": "mklcpu", "allocated_mb": 300.0}]},
+        {"memory_use": [ALONE | {"operation": "all operations", "allocator": "mklcpu", "allocated_mb": 3.0},
+                        ALONE | {"operation": "MatMul", "allocator": "mklcpu", "allocated_mb": 300.0}]},
+    ),
+    "remote-memory": (
+        PROVEN,
+        {"resources": [EFFECT | {"metric": "node-load-misses per 1000 instructions", "baseline_value": 2.0,
+                                 "baseline_low": 1.5, "baseline_high": 2.5}]},
+        {"resources": [EFFECT | {"metric": "node-load-misses per 1000 instructions", "baseline_value": 0.1,
+                                 "baseline_low": 0.05, "baseline_high": 0.2}]},
+    ),
+    "one-operation": (PROVEN, {"operation_effects": [loses("a/MatMul:MatMul", 0.6), loses("step", 1.0)]},
+                      {"operation_effects": [loses("a/MatMul:MatMul", 0.3), loses("step", 1.0),
+                                             loses("all others", 0.7), loses("small: matmul forward", 0.6)]}),
+    "memory-bound-operations": (
+        SEEN,
+        {"operation_effects": [loses("embed*/Gather:ResourceGather", 0.3), loses("small: optimizer optimizer", 0.3)]},
+        {"operation_effects": [loses("embed*/Gather:ResourceGather", 0.3), loses("a/MatMul:MatMul", 0.6),
+                               loses("b/Gather:ResourceGather", 0.5) | {"verdict": "unclear"}]},
+    ),
+    "input-bound-beside": (PROVEN, {"input_pipeline": [waits(ALONE, 0.01), waits(BESIDE, 0.3)]},
+                           {"input_pipeline": [waits(ALONE, 0.3), waits(BESIDE, 0.3)]}),
+    "memory-saturated": (SEEN, {"effects": [EFFECT | {"antagonists_peak_pct": 80.0}]},
+                         {"effects": [EFFECT | {"antagonists_peak_pct": 80.0, "verdict": "unclear"}]}),
+    "busy-neighbour": (
+        PROVEN,
+        {"attribution": [EFFECT | {"part": "busy neighbour", "points": 5.0, "points_low": 4.0, "points_high": 6.0}]},
+        {"attribution": [EFFECT | {"part": "busy neighbour", "points": 5.0, "points_low": 4.0, "points_high": 6.0,
+                                   "verdict": "unclear"},
+                         EFFECT | {"part": "sharing", "points": 5.0, "points_low": 4.0, "points_high": 6.0}]},
+    ),
+    "smt-sibling": (
+        PROVEN,
+        {"distances": [EFFECT | {"distance": "core", "nearer": "smt", "gain_pct": 9.0, "gain_low": 7.0,
+                                 "gain_high": 11.0}]},
+        {"distances": [EFFECT | {"distance": "core", "nearer": "smt", "gain_pct": 1.0, "gain_low": 0.5,
+                                 "gain_high": 1.5}]},
+    ),
+    "partition-gives-back": (
+        PROVEN,
+        {"effects": [EFFECT | {"baseline": "unmanaged", "partition": "split-4", "verdict": "faster",
+                               "degradation_pct": -9.0, "degradation_low": -12.0, "degradation_high": -6.0}]},
+        {"effects": [EFFECT | {"baseline": "unmanaged", "partition": "split-4", "degradation_pct": 9.0,
+                               "degradation_low": 6.0, "degradation_high": 12.0}]},
+    ),
+    "mitigation-pays": (
+        PROVEN,
+        {"mitigations": [EFFECT | {"mitigation": "quota", "partition": "quota-50", "verdict": "faster",
+                                   "cost_pct": 40.0, "gain_pct": 9.0, "gain_low": 6.0, "gain_high": 12.0}]},
+        {"mitigations": [EFFECT | {"mitigation": "unmanaged", "verdict": "faster", "gain_pct": 9.0, "gain_low": 6.0,
+                                   "gain_high": 12.0}]},
+    ),
+}  # fmt: skip
+
+
+def made(tables):
+    full = {name: frame([{column: row.get(column, _empty(kind)) for column, kind in COLUMNS[name].items()}
+                         for row in rows], COLUMNS[name]) for name, rows in tables.items()}  # fmt: skip
+    return full.get
+
+
+def _empty(kind):
+    return {"float64": NAN, "int64": 0, "bool": False, "Int64": None}.get(kind, "")
+
+
+def states(name, tables):
+    return [each.state for each in findings({name: RULES[name]}, made(tables))]
+
+
+def test_every_shipped_rule_has_an_example():
+    assert list(RULES) == list(SHIPPED)
+    unknown = {condition.table for rule in RULES.values() for condition in rule.when} - {*contract()}
+    assert unknown <= {"isa_use"}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_rule_finds_what_it_is_for_and_is_silent_on_the_opposite(name):
+    sure, holds, does_not = SHIPPED[name]
+    assert states(name, holds) == [sure]
+    assert set(states(name, does_not)) <= {NOT_SHOWN, NOT_KNOWN}
+    assert states(name, {}) == [NOT_KNOWN]  # a table that is not there shows nothing
+
+
+@pytest.mark.parametrize(
+    ("share", "low", "high", "state"),
+    [(0.2, 0.15, 0.25, PROVEN), (0.2, 0.05, 0.35, SUSPECTED), (0.2, NAN, NAN, SUSPECTED), (0.2, 0.1, 0.3, SUSPECTED),
+     (0.09, 0.05, 0.13, NOT_SHOWN), (0.02, 0.0, 0.04, NOT_SHOWN), (NAN, NAN, NAN, NOT_KNOWN)],
+)  # fmt: skip
+def test_the_interval_decides_and_never_the_point(share, low, high, state):
+    row = ALONE | {"waiting_share": share, "waiting_low": low, "waiting_high": high}
+    assert states("input-bound", {"input_pipeline": [row]}) == [state]
+
+
+def test_an_interval_in_another_unit_is_scaled():
+    rule = RULES["small-operations"]
+    (found,) = findings({"x": rule}, made({"operation_types": [taken("runtime", 0.3)]}))
+    evidence = found.evidence[0]  # of 2.4 [2.37, 2.43] ms
+    assert (evidence.value, evidence.low, evidence.high) == pytest.approx((0.3, 0.29625, 0.30375))
+
+
+def test_each_lead_and_each_platform_is_judged_by_its_own_rows():
+    rows = [waits(ALONE, 0.3), waits(ALONE | {"member": "fast@0"}, 0.01), waits(ALONE | {"platform": "emulated"}, 0.02)]
+    rules = {"input-bound": RULES["input-bound"]}
+    found = {
+        (each.subject.lead, each.subject.platform): each.state
+        for each in findings(rules, made({"input_pipeline": rows}))
+    }
+    assert found == {("job", "measured"): PROVEN, ("fast", "measured"): NOT_SHOWN, ("job", "emulated"): NOT_SHOWN}
+
+
+OWN = """
+findings:
+  slow-steps:
+    title: Steps are slow
+    when:
+      - {table: iterations, rows: {kind: solo}, number: median_ms, no_interval: it is a median, above: 5, shown: ms}
+    sentence: A step of {lead} takes {number}.
+    because: Because.
+    advice: Hurry.
+"""
+
+
+def test_users_rules_replace_add_and_switch_off(tmp_path):
+    (tmp_path / "findings").mkdir()
+    (tmp_path / "findings/a.yaml").write_text(OWN + "  input-bound: null\n")
+    (tmp_path / "named.yaml").write_text(OWN.replace("slow-steps", "small-operations"))
+    study = Study(name="s", findings=[str(tmp_path / "named.yaml")])
+    rules = rules_of(study, tmp_path / "study.yaml", ())
+    assert {*rules} == {*SHIPPED} - {"input-bound"} | {"slow-steps"}
+    assert rules["small-operations"].title == "Steps are slow"
+
+
+KEY = "'findings.slow-steps"
+BAD = {
+    "number: median_ms": ("number: medain_ms", f"line 6: {KEY}.when.1.number' names the column 'medain_ms', which the "
+                          "table 'iterations' does not have, did you mean 'median_ms'?"),
+    "number: median_ms,": ("number: scene,", f"{KEY}.when.1.number' names the column 'scene', which holds words"),
+    "{kind: solo}": ("{kin: solo}", f"{KEY}.when.1.rows.kin' names the column 'kin'"),
+    "table: iterations": ("table: iteration", f"{KEY}.when.1.table' is 'iteration', but no study has such a table, did "
+                          "you mean 'iterations'?"),
+    "above: 5": ("above: five", f"{KEY}.when.1.above' is 'five', but expected a valid number"),
+    ", above: 5": ("", "expected one of 'above' and 'below'"),
+    "no_interval: it is a median, ": ("", "expected one of 'interval' (two columns) and 'no_interval' (why"),
+    "{number}": ("{numbr}", f"{KEY}.sentence' has {{numbr}}, but the row has no such column, did you mean 'number'?"),
+    "    advice: Hurry.\n": ("", f"the key {KEY}.advice' is missing"),
+    "advice: Hurry.": ("advice: Hurry.\n    try: {mitigate: [quota], shows: x}", "'about: mix' beside 'try.mitigate'"),
+    "because: Because.": ("why: x", f"unknown key {KEY}.why'"),
+    "  slow-steps:": ("  unheard-of: null\n  slow-steps:", "'findings.unheard-of' is null, which switches a rule off, "
+                      "but no earlier file has it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("good", BAD)
+def test_a_bad_rule_is_a_sentence(good, tmp_path):
+    bad, sentence = BAD[good]
+    file = tmp_path / "own.yaml"
+    assert good in OWN
+    file.write_text(OWN.replace(good, bad))
+    with pytest.raises(CastmatesError) as problem:
+        rules_of(Study(name="s", findings=[str(file)]), None, ())
+    assert str(problem.value).startswith(str(file))
+    assert sentence in str(problem.value)
+
+
+def test_a_rule_is_data_and_runs_nothing():
+    text = OWN.replace("rows: {kind: solo}", "rows: {kind: \"__import__('os').system('false')\"}")
+    rules = read(FindingRules, text, "own.yaml").findings
+    (found,) = findings(rules, made({"iterations": [ALONE | {"median_ms": 9.0}]}))
+    assert found.state == NOT_KNOWN
+
+
+def test_a_missing_file_of_rules_is_a_sentence(tmp_path):
+    with pytest.raises(CastmatesError, match=r"absent\.yaml: this file of rules cannot be read"):
+        rules_of(Study(name="s", findings=[str(tmp_path / "absent.yaml")]), None, ())
+
+
+@pytest.fixture
+def waiting(tmp_path):
+    """A study whose lead waits for its input; its tables on the disk."""
+    folder = make(tmp_path / "results" / "made", leads=["job"], blocks=3, rounds=1)
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"profiles": plan["blocks"][:1]}))
+    for name, rows in {"input_pipeline": [waits(ALONE, 0.3)], "thread_pools": [pool(4, 0.5)]}.items():
+        write_table(
+            frame([{"study": "made", "launches": 3} | row for row in rows], contract()[name]), folder / "tables" / name
+        )
+    return folder
+
+
+def test_the_page_and_the_answer_show_what_is_proven_first(waiting):
+    results = read_results(waiting)
+    text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+    assert '<section id="to-try"' in text
+    assert '<a href="#to-try">What to try</a>' in text
+    assert text.index("Steps wait for their input") < text.index("More threads than CPUs")
+    assert "waiting_share is 30.0" in text
+    (line,) = [line for line in answer_lines(answer(results), 1000) if line.startswith("Steps wait")]
+    assert line.startswith(
+        "Steps wait for their input: job alone waits for its input for 30.0 % [28.0, 32.0] of a step"
+    )
+
+
+def test_what_is_seen_without_an_interval_is_not_in_the_answer(waiting):
+    results = replace(
+        read_results(waiting), input_pipeline=made({"input_pipeline": [waits(ALONE, 0.11)]})("input_pipeline")
+    )
+    assert answer(results).to_try == ""
+    assert "More threads than CPUs" in page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+
+
+def test_a_study_without_findings_has_no_such_part(tmp_path):
+    results = read_results(make(tmp_path / "plain", blocks=3, rounds=1))
+    assert 'id="to-try"' not in page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+
+
+def test_the_command_shows_them_for_people_and_for_scripts(waiting):
+    shown = CliRunner().invoke(app, ["findings", str(waiting)])
+    assert shown.exit_code == 0, shown.output
+    assert "input-bound/job" in shown.output
+    assert "Why it matters: Nothing of the model works in that time." in shown.output
+    assert "not known" in CliRunner().invoke(app, ["findings", str(waiting), "--all"]).output
+    data = json.loads(CliRunner().invoke(app, ["findings", str(waiting), "--json"]).output)["findings"]
+    first = data[0]
+    assert (first["id"], first["state"]) == ("input-bound/job", PROVEN)
+    assert first["evidence"][0]["value"] == pytest.approx(0.3)
+    assert first["evidence"][0]["threshold"] == 0.1
+    assert {each["state"] for each in data if each["rule"] == "wide-vectors-unused"} == {NOT_KNOWN}

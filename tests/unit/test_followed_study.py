@@ -1,0 +1,129 @@
+"""`castmates profile`: the study that it writes, what it refuses, and what it prints of traces."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.pipeline import followed_study as module
+from castmates.pipeline.followed_study import Traced, followed_study, script_of
+from castmates.pipeline.followed_trial import Steps
+from castmates.project import load, read_catalogue
+from castmates.report.answer.operation_lines import operation_lines
+from castmates.report.figures import operations
+from castmates.shipped import catalogue, environments
+from castmates.study.after_rounds import can_be_profiled
+from castmates.study.model import Study, Workload
+from castmates.study.reading import read
+from castmates.study.spec import LATER, Member
+from tests.unit.makers import plan, study, workloads
+from tests.unit.operations_maker import results
+
+KNOWN = read_catalogue(catalogue().resolve())
+SEEN = Steps(0.02, 400_000_000, 70.0, {"python": "3.12.1", "tensorflow": "2.20.0"})
+TRAIN = ["python", "train.py", "--lr", "1e-3"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    (tmp_path / "envs").symlink_to(environments().resolve())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "try_steps", lambda *_: SEEN)
+    return tmp_path
+
+
+def written(command=TRAIN, beside=("stream", "chase"), name="", **more):
+    return followed_study(Traced(command, list(beside), **more), name, KNOWN, lambda _: None)
+
+
+def test_the_study_of_a_program_traces_and_measures_it_by_its_steps(here):
+    file = written(step_function="train_step", cpus=2, xla=False, keys={"launches": 5})
+    found = read(Study, file.read_text(), str(file))
+    own = found.workloads["train"]
+    assert (str(file), found.name, found.leads, found.antagonists) == (
+        "studies/train.yaml",
+        "train",
+        ["train"],
+        ["stream", "chase"],
+    )
+    assert (own.words, own.attach, own.step_function, own.progress) == (TRAIN, "tensorflow", "train_step", "heartbeat")
+    assert (own.cores, own.ready_within, own.variables) == (2, 280, {"CASTMATES_XLA": "off"})
+    assert own.memory_bytes == 600_000_000
+    assert (found.profile.launches, found.profile.steps, found.profile.times) == (5, 8, 3)
+    assert load(file).study.workloads["train"].attach == "tensorflow"
+
+
+def test_the_same_command_goes_on_and_what_is_followed_otherwise_is_another_study(here):
+    first = written()
+    assert written() == first
+    others = [written(step_function="f"), written(cpus=2), written(xla=False), written(beside=["chase"])]
+    assert [file.name for file in others] == [f"train-{number}.yaml" for number in (2, 3, 4, 5)]
+    with pytest.raises(CastmatesError, match=r"train\.yaml has 'profile\.steps: 8' and not 9"):
+        written(keys={"steps": 9})
+    with pytest.raises(CastmatesError, match="'strean' is not in the catalogue"):
+        written(beside=["strean"])
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["python3.12", "-u", "src/Fit Model.py", "x"], "Fit Model"),
+        (["env", "A=1", "/venv/bin/python", "-m", "my.package.train", "-v"], "train"),
+        (["python", "-c", "print()"], "python"),
+        (["./train"], "./train"),
+    ],
+)
+def test_a_program_is_called_by_its_script(command, name):
+    assert script_of(command) == name
+
+
+def test_a_program_that_is_followed_can_be_traced_and_all_others_stay_what_they_are():
+    programs = workloads("stream", job=Workload(command="python train.py", progress="heartbeat", attach="tensorflow"))
+    found = plan(study(["job"], ["stream"], profile={}), programs=programs)
+    assert {launch.company.lead.workload for launch in found.profiles} == {"job"}
+    lead, stream = found.profiles[0].company.members
+    assert lead.attach == "tensorflow"
+    assert can_be_profiled(found.profiles[0].company)
+    assert {"attach", "step_function"} <= set(LATER)
+    assert not {"attach", "step_function"} & Member.model_dump(stream).keys()
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ("attach: tensorflow", "has 'attach: tensorflow', but its progress is 'runs'; make it 'heartbeat'"),
+        ("progress: heartbeat, step_function: f", "has a 'step_function' but no 'attach'"),
+    ],
+)
+def test_keys_that_contradict_each_other_are_refused(here, keys, sentence):
+    (here / "s.yaml").write_text(
+        f"name: s\nleads: [job]\nantagonists: [stream]\nworkloads: {{job: {{command: python x.py, {keys}}}}}\n"
+    )
+    with pytest.raises(CastmatesError) as caught:
+        load("s.yaml")
+    assert sentence in str(caught.value)
+
+
+def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path):
+    alone = {"scene": "solo", "kind": "solo", "partition": "unmanaged", "member": "lead@0", "usual_ms": 8.0}
+    steps = pd.DataFrame([alone | {"mean_ms": 8.42, "steps": 24, "traces": 3}])
+    lines = list(operation_lines(replace(results(tmp_path / "study", 4), iterations=steps)))
+    assert lines[0] == ("A step of lead takes 8.00 ms alone, and 8.42 ms while it is traced (24 steps in 3 traces).")
+    operations = [line.split() for line in lines if line.startswith("  ") and " ms  " in line and "%" in line]
+    assert [words[-1] for words in operations][:2] == ["MatMul", "gradient"]
+    assert sum(float(words[2]) for words in operations) == pytest.approx(8.42, abs=0.1)
+    below = next(place for place, line in enumerate(lines) if line.startswith("Beside other, a step takes"))
+    assert lines[below].endswith("longer: slower.")
+    losing = lines[below + 2 :]
+    assert losing[0].split()[-2:] == ["model/dense:", "MatMul"]
+    assert "gradient" not in "".join(losing)
+    few = list(operation_lines(replace(results(tmp_path / "few", 2), iterations=steps)))
+    assert any(line.endswith("an interval takes 3 launches, and there are 2.") for line in few)
+
+
+def test_operations_of_too_few_launches_are_drawn_without_intervals(tmp_path):
+    drawn, source = operations.draw(replace(results(tmp_path / "study", 2), study=study(["lead"], ["other"])))
+    assert set(source["verdict"]) == {"too few blocks"}
+    assert source["degradation_low"].isna().all()
+    assert len(drawn.axes) > 1

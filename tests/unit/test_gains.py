@@ -1,0 +1,117 @@
+"""What a trial shows: how much more work a changed lead does, alone and beside its neighbours."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.analysis.findings.gains import gains
+from castmates.report.text.trials import sentences
+from castmates.report.trials import Tried
+from castmates.results.columns.findings import GAINS
+from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
+from castmates.results.trials import TrialRecord
+from tests.unit.printed_intervals import assert_told
+
+LEADS = {"job": 100.0, "job-changed": 40.0}
+LAUNCHES, ROUNDS = 5, 3
+
+
+def windows(gain_beside, dice, mixes=1, launches=LAUNCHES, between=0.03):
+    """Launches of a lead and of a changed one, which does 1.1 times the work alone, and so much beside neighbours."""
+    parts = []
+    for lead, rate in LEADS.items():
+        is_changed = lead != "job"
+        launch = dice.normal(0, between * (1 + is_changed), (mixes, launches, 1))  # a launch is as good alone as beside
+        for kind, gain, loss in (("solo", 1.1, 1.0), ("corun", gain_beside, 0.8)):
+            level = np.log(rate * loss * (gain if is_changed else 1.0))
+            log = level + launch + dice.normal(0, 0.01, (mixes, launches, ROUNDS))
+            at = np.indices(log.shape).reshape(3, -1)
+            mix = [f"{lead}+n{number}" for number in at[0]]
+            parts.append(pd.DataFrame({
+                "kind": kind, "mix": mix if kind == "corun" else "", "member": f"{lead}@0", "workload": lead,
+                "company": [f"{lead}-{number}" for number in at[0]], "block": at[1] + 1, "unit": "step",
+                "valid": True, "rate": np.exp(log.ravel()), "platform": "measured", "study": "trial",
+            }))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def beside(mixes=1):
+    return {f"{lead}+n{number}": f"n{number}" for lead in LEADS for number in range(mixes)}
+
+
+def test_the_gain_is_of_work_and_not_of_steps_and_a_loss_has_its_sign():
+    dice = np.random.default_rng(1)
+    table = gains(windows(0.7, dice, between=0.002), "job", "job-changed", 2.5, beside(), margin=0.02).set_index(
+        "beside"
+    )
+    assert list(table.index) == ["", "n0"]  # alone first
+    assert list(table["verdict"]) == ["faster", "slower"]
+    assert table["gain_pct"].tolist() == pytest.approx([10.0, -30.0], abs=1.0)
+    assert table["changed_rate"].iloc[0] == pytest.approx(44.0, abs=1.0)
+    assert (table["blocks"] == LAUNCHES).all()
+    assert table["rate"].iloc[0] == pytest.approx(100.0, abs=2.0)
+
+
+def test_what_does_not_count_is_left_out_and_two_launches_prove_nothing():
+    dice = np.random.default_rng(2)
+    two = windows(2.0, dice, launches=2)
+    rejected = two.assign(valid=False, rate=two["rate"] * 100, block=1)
+    placebo = two.assign(kind="placebo", rate=1e6)
+    table = gains(pd.concat([two, rejected, placebo]), "job", "job-changed", 2.5, beside(), margin=0.02)
+    assert list(table["verdict"]) == ["too few blocks"] * 2
+    assert table["gain_low"].isna().all()
+    assert (table["gain_pct"] > 0).all()
+    assert gains(two.iloc[:0], "job", "job-changed", 1.0, beside(), margin=0.02).empty
+
+
+def test_the_intervals_of_gains_hold_the_truth():
+    studies, shares = 2000, []
+    for launches in (3, LAUNCHES):
+        made = windows(1.2, np.random.default_rng(3), studies, launches)
+        table = gains(made, "job", "job-changed", 2.5, beside(studies), margin=0.02)
+        held = table[table["beside"] != ""]
+        assert len(held) == studies
+        shares.append(float(((held["gain_low"] <= 20.0) & (held["gain_high"] >= 20.0)).mean()))
+    assert_told("gains", "gain_low", *shares)
+
+
+def trial_of(**changes):
+    changed = (("--batch", "64", "160"),)
+    return replace(TrialRecord("trial", "input-bound/job", "job", "job-changed", "", changed, 2.5, "Speed."), **changes)
+
+
+def test_a_trial_is_put_in_words_with_the_losses_of_both():
+    made = windows(0.7, np.random.default_rng(1), between=0.002)
+    table = gains(made, "job", "job-changed", 2.5, beside(), margin=0.02)
+    loss = {"antagonists": "n0", "lead": ["job", "job-changed"], "degradation_pct": [20.0, 49.0]}
+    losses = pd.DataFrame(loss | {"degradation_low": [19.0, 48.0], "degradation_high": [21.0, 50.0]})
+    head, alone, with_n0 = sentences(Tried(trial_of(), table, losses, frame([], MITIGATIONS)))
+    assert "job with `--batch` 160 (instead of 64)" in head
+    assert "had no part in the finding" in head
+    assert alone.startswith("Alone: ")
+    assert "more work a second (proven; 5 launches as it is, 5 changed)" in alone
+    assert with_n0.startswith("Beside n0: −")
+    assert "it loses 20.0 % [19.0, 21.0] of its speed alone as it is, and 49.0 % [48.0, 50.0] changed" in with_n0
+
+
+def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason():
+    rows = [{"mitigation": "unmanaged", "gain_pct": 0.0, "blocks": 5},
+            {"mitigation": "quota", "partition": "quota-50", "gain_pct": 8.0, "gain_low": 5.0, "gain_high": 11.0,
+             "cost_pct": 48.0, "blocks": 5, "verdict": "faster"},
+            {"mitigation": "ways", "gain_pct": np.nan, "blocks": 0, "reason": "nothing is cut here"}]  # fmt: skip
+    empty = {name: 0 if kind == "int64" else np.nan if kind == "float64" else "" for name, kind in MITIGATIONS.items()}
+    table = frame([empty | row for row in rows], MITIGATIONS)
+    tried = Tried(trial_of(changed="", mix="job+n0"), frame([], GAINS), frame([], EFFECTS), table)
+    head, quota, ways = sentences(tried)
+    assert "mitigations of job+n0" in head
+    assert quota.startswith("quota quota-50: 8.0 % [5.0, 11.0] more steps a second")
+    assert "(proven; 5 launches); its neighbours pay 48.0 %" in quota
+    assert ways == "ways: not measured, because nothing is cut here."
+
+
+def test_a_trial_without_results_says_so():
+    tried = Tried(trial_of(), frame([], GAINS), frame([], EFFECTS), frame([], MITIGATIONS))
+    (only,) = sentences(tried)
+    assert only == "A trial of job with `--batch` 160 (instead of 64) is written, and has no results yet."

@@ -1,0 +1,145 @@
+"""`castmates try`: the study of a trial for every rule that has one, what it refuses, and what it shows afterwards."""
+
+from pathlib import Path
+
+import pytest
+
+from castmates import project
+from castmates.analysis.findings.conditions import PROVEN
+from castmates.analysis.findings.findings import Finding, Subject
+from castmates.errors import CastmatesError
+from castmates.pipeline.try_advice import Asked, write_trial_study
+from castmates.results.finding_rules import rules_of
+from castmates.results.trials import block_files, trials_of
+
+ROOT = Path(__file__).parents[2]
+STUDY = """
+name: trained
+workloads:
+  wide: {like: dlrm-train, options: {threads: 4, batch: 512}}
+  plain: {command: "true", progress: runs}
+  served: {like: memcached-5k}
+leads: [wide, bert-train, plain]
+antagonists: [stream, chase]
+budget: {blocks: 4}
+profile: {}
+seed: 7
+"""
+RULES = rules_of(None, None, ())
+LEADS = [name for name, rule in RULES.items() if rule.trial and rule.trial.lead]
+MITIGATED = [name for name, rule in RULES.items() if rule.trial and rule.trial.mitigate]
+CHANGES = {  # of the lead `wide`: what its command has afterwards, and how many times the work a step of it does
+    "unattributed": ("--batch", "2048", 4.0),
+    "small-operations": ("--batch", "2048", 4.0),
+    "input-bound": ("--source", "memory", 1.0),
+    "input-bound-beside": ("--source", "memory", 1.0),
+    "threads-oversubscribed": ("--threads", "1", 1.0),
+    "threads-idle": ("--threads", "1", 1.0),
+    "wide-vectors-unused": None,  # DLRM cannot
+    "allocator-churn": ("MALLOC_TRIM_THRESHOLD_", "4294967296", 1.0),
+}
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory):
+    """A project and its plan, in a folder of its own: planned once, because trials do not change it."""
+    tmp_path = tmp_path_factory.mktemp("project")
+    for folder in ("config/workloads", "config/findings", "envs"):
+        (tmp_path / folder).parent.mkdir(exist_ok=True)
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "trained.yaml").write_text(STUDY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        loaded = project.load("trained.yaml")
+        yield loaded, loaded.plan()
+
+
+def finding(name, lead="wide", mix=""):
+    if RULES[name].about == "mix":
+        mix = mix or f"{lead}+stream"
+    return Finding(name, RULES[name], Subject(lead, mix, "measured"), PROVEN, ())
+
+
+def written(parent, asked):
+    trial = write_trial_study(*parent, asked)
+    file = parent[0].results.trial_study_file(trial.name)
+    return trial, project.load(file)
+
+
+def test_every_rule_whose_advice_changes_a_lead_is_tried_here():
+    assert {*CHANGES} == {*LEADS}
+
+
+@pytest.mark.parametrize("name", [name for name in LEADS if CHANGES[name]])
+def test_a_lead_is_measured_as_it_is_and_changed_beside_the_same_neighbours(name, parent):
+    what, value, work = CHANGES[name]
+    trial, fresh = written(parent, Asked(finding(name), {}, None))
+    plan = fresh.plan()
+    assert {mix.name.partition("+")[0] for mix in plan.mixes} == {"wide", "wide-changed"}
+    beside = {"stream"} if RULES[name].about == "mix" else {"stream", "chase"}
+    assert {mix.name.partition("+")[2] for mix in plan.mixes} == beside
+    leads = {company.lead.workload: company.lead for company in plan.companies}
+    words = [
+        *leads["wide-changed"].command,
+        *(item for pair in leads["wide-changed"].variables.items() for item in pair),
+    ]
+    assert words[words.index(what) + 1] == value
+    assert trial.work == work
+    before = next(company.lead for company in parent[1].companies if company.lead.workload == "wide")
+    assert leads["wide"] == before  # as it is
+    assert {company.lead.cpus for company in plan.companies} == {before.cpus}
+    assert not {block.seed for block in plan.blocks} & {block.seed for block in parent[1].blocks}
+    assert not {*fresh.study.antagonists, *fresh.study.leads}
+    assert (fresh.study.profile, fresh.study.controls) == (None, None)
+    assert len(plan.blocks) == 2 * 4  # launches of both
+    assert trial in trials_of(parent[0].results)
+    assert block_files(parent[0].results) == []
+
+
+@pytest.mark.parametrize("name", MITIGATED)
+def test_mitigations_are_tried_on_the_mix(name, parent):
+    trial, fresh = written(parent, Asked(finding(name, mix="wide+chase"), {}, 3))
+    plan = fresh.plan()
+    assert {mix.name for mix in plan.mixes} == {"wide+chase"}
+    assert {each.kind for each in plan.mitigations} == {*RULES[name].trial.mitigate}
+    assert trial.mix == "wide+chase"
+    assert fresh.study.budget.blocks == 3
+
+
+def test_a_value_can_be_chosen_and_is_another_trial(parent):
+    name = write_trial_study(*parent, Asked(finding("small-operations"), {}, None)).name
+    trial, fresh = written(parent, Asked(finding("small-operations"), {"batch": 1024, "threads": 2}, None))
+    assert trial.name != name
+    assert trial.work == 2.0  # a step has twice as many examples
+    assert trial.differences == (("--batch", "512", "1024"), ("--threads", "4", "2"))
+    assert fresh.workloads["wide-changed"].options["batch"] == 1024
+
+
+def test_what_a_job_takes_unless_told_otherwise_is_known(parent):
+    trial, _ = written(parent, Asked(finding("small-operations", lead="bert-train"), {}, None))
+    assert trial.differences == (("--batch", "8", "32"),)
+    trial, fresh = written(parent, Asked(finding("wide-vectors-unused", lead="bert-train"), {}, None))
+    assert trial.differences == (("--precision", "float32", "mixed_bfloat16"),)
+    assert fresh.workloads["bert-train-changed"].environment == "tfmodels"
+
+
+@pytest.mark.parametrize(
+    ("name", "lead", "options", "sentence"),
+    [
+        ("wide-vectors-unused", "wide", {}, "no change of this rule fits the program of wide"),
+        ("threads-oversubscribed", "bert-train", {}, "bert-train is already as the advice has it"),
+        ("small-operations", "plain", {}, "no change of this rule fits the program of plain"),
+        ("small-operations", "wide", {"batch": "large"}, "the work of a step of wide follows from --batch"),
+        ("tracing-perturbs", "wide", {}, "the rule 'tracing-perturbs' has no 'try', so its advice is tried by hand"),
+    ],
+)
+def test_what_cannot_be_tried_is_a_sentence(name, lead, options, sentence, parent):
+    before = list(trials_of(parent[0].results))
+    with pytest.raises(CastmatesError, match=sentence):
+        write_trial_study(*parent, Asked(finding(name, lead), options, None))
+    assert list(trials_of(parent[0].results)) == before
+
+
+def test_too_few_launches_are_refused(parent):
+    with pytest.raises(CastmatesError, match="2 launches show no gain"):
+        write_trial_study(*parent, Asked(finding("input-bound"), {}, 2))
