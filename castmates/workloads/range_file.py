@@ -49,9 +49,10 @@ class Names:
 
     @classmethod
     def of(cls, reader: Reader) -> "Names":
-        """Those that a file has by now; the names last, which others may be added to meanwhile."""
-        places = reader.places
-        return cls(reader.names[: len(places)], places, reader.domains)
+        """Those that a file has by now; there may be more of them a moment later."""
+        places, paths = reader.places, reader.names
+        count = min(len(places), len(paths))
+        return cls(paths[:count], places[:count], reader.domains)
 
     @property
     def phases(self) -> list[str]:

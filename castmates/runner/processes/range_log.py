@@ -6,7 +6,7 @@ from typing import Any
 
 from castmates.runner.processes.phase_log import PhaseLog
 from castmates.workloads import phase_file, range_file
-from castmates.workloads.phase_file import Chunk, Phase
+from castmates.workloads.phase_file import Chunk, Phase, PhasesError
 from castmates.workloads.phase_layout import EPOCH, RANGE, SECOND
 from castmates.workloads.range_file import Names, Range
 
@@ -50,7 +50,11 @@ class RangeLog(PhaseLog):
         self._older.forget()
         if not self._mapped.is_sound():
             return
-        chunk = self._reader.read(self._seen)
+        try:
+            chunk = self._reader.read(self._seen)
+        except PhasesError as problem:
+            self._mapped.spoilt(str(problem))
+            return
         self._seen = chunk.head
         self._lost_between += chunk.lost
         size = self._reader.record_bytes

@@ -164,6 +164,33 @@ def test_between_windows_only_what_is_longer_than_one_is_kept(tmp_path):
     assert log.about() == {"names": ["between", "inside"], "lost": 0, "not_recorded": 0, "version": 2, "not_ended": 1}
 
 
+@pytest.mark.parametrize("take", [RangeLog.forget, RangeLog.read])
+def test_a_job_that_writes_nonsense_spoils_its_own_ranges_alone(tmp_path, take):
+    log = RangeLog.of(tmp_path / "file", [], most=10)
+    writer = RangeWriter(log.variables["CASTMATES_PHASES_2"])
+    writer.record("inside", 1, 2)
+    log.read()
+    with (tmp_path / "file2").open("r+b") as file:
+        file.seek(24)
+        file.write(struct.pack("QII", 0, 2**31, 2**31))  # records, names, domains
+    take(log)
+    assert "so there is no record 1" in log.trouble
+    take(log)
+    assert [one.path for one in log.ranges()] == ["inside"]
+
+
+def test_records_that_cannot_be_whole_are_left_out(tmp_path):
+    reader = create(tmp_path / "file")
+    writer = RangeWriter(tmp_path / "file")
+    for number in range(4):
+        writer.record("good", number, number + 1)
+    with (tmp_path / "file").open("r+b") as file:
+        for slot, (at, value) in enumerate([(32, 7), (36, 9), (0, 2**62)]):  # name, type, begin
+            file.seek(67136 + 128 * slot + at)
+            file.write(struct.pack("Q" if at == 0 else "I", value))
+    assert [one.begin_ns for one in heard(reader)] == [3]
+
+
 def test_every_window_keeps_an_equal_part_of_what_does_not_fit():
     windows = [1] * 10 + [2] * 2 + [3] * 10
     kept = share_out(windows, 12)
