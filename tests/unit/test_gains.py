@@ -11,6 +11,7 @@ from castmates.report.text.trials import sentences
 from castmates.report.trials import Tried
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
+from castmates.results.find import NEEDED
 from castmates.results.trials import TrialRecord
 from tests.unit.printed_intervals import assert_told
 
@@ -30,7 +31,8 @@ def windows(gain_beside, dice, mixes=1, launches=LAUNCHES, between=0.03):
             at = np.indices(log.shape).reshape(3, -1)
             mix = [f"{lead}+n{number}" for number in at[0]]
             parts.append(pd.DataFrame({
-                "kind": kind, "mix": mix if kind == "corun" else "", "member": f"{lead}@0", "workload": lead,
+                "scene": [f"corun:{name}" for name in mix] if kind == "corun" else "solo",
+                "member": f"{lead}@0", "workload": lead,
                 "company": [f"{lead}-{number}" for number in at[0]], "block": at[1] + 1, "unit": "step",
                 "valid": True, "rate": np.exp(log.ravel()), "platform": "measured", "study": "trial",
             }))  # fmt: skip
@@ -58,7 +60,8 @@ def test_what_does_not_count_is_left_out_and_two_launches_prove_nothing():
     dice = np.random.default_rng(2)
     two = windows(2.0, dice, launches=2)
     rejected = two.assign(valid=False, rate=two["rate"] * 100, block=1)
-    placebo = two.assign(kind="placebo", rate=1e6)
+    placebo = two.assign(scene="placebo:1", rate=1e6)
+    assert {*two.columns} - {"study"} <= {*NEEDED} | {"round"}  # what a comparison reads of windows
     table = gains(pd.concat([two, rejected, placebo]), "job", "job-changed", 2.5, beside(), margin=0.02)
     assert list(table["verdict"]) == ["too few blocks"] * 2
     assert table["gain_low"].isna().all()
