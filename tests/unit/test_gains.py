@@ -93,9 +93,9 @@ def test_a_trial_is_put_in_words_with_the_losses_of_both():
     head, alone, with_n0 = sentences(Tried(trial_of(), table, losses, frame([], MITIGATIONS)))
     assert "job with `--batch` 160 (instead of 64)" in head
     assert "had no part in the finding" in head
-    assert alone.startswith("Alone: ")
-    assert "more work a second (proven; 5 launches as it is, 5 changed)" in alone
-    assert with_n0.startswith("Beside n0: −")
+    assert alone.startswith("Alone: a gain of ")
+    assert "in work a second (proven; 5 launches as it is, 5 changed)" in alone
+    assert with_n0.startswith("Beside n0: a gain of −")
     assert "it loses 20.0 % [19.0, 21.0] of its speed alone as it is, and 49.0 % [48.0, 50.0] changed" in with_n0
 
 
@@ -109,7 +109,7 @@ def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason()
     tried = Tried(trial_of(changed="", mix="job+n0"), frame([], GAINS), frame([], EFFECTS), table)
     head, quota, ways = sentences(tried)
     assert "mitigations of job+n0" in head
-    assert quota.startswith("quota quota-50: 8.0 % [5.0, 11.0] more steps a second")
+    assert quota.startswith("quota quota-50: a gain of 8.0 % [5.0, 11.0] in steps a second")
     assert "(proven; 5 launches); its neighbours pay 48.0 %" in quota
     assert ways == "ways: not measured, because nothing is cut here."
 
