@@ -63,7 +63,7 @@ def test_where_ranges_are_not_kept_it_writes_phases_as_version_1(driver, tmp_pat
     phase_file.create(tmp_path / "python", ["page-faults"])
     calls: list[Call] = [*FIRST_CALLS, ("mark", "", "c", 3, ""), ("start", "", "d", 1, ""), ("end", "", "", 0, "")]
     assert run(driver, calls, CASTMATES_PHASES=str(tmp_path / "c"), CASTMATES_PHASES_2="") == ""
-    make(Writer(tmp_path / "python"), calls)  # type: ignore[arg-type]
+    make(Writer(tmp_path / "python"), calls)
     found = []
     for name in ("c", "python"):
         reader = Reader(tmp_path / name)

@@ -16,10 +16,14 @@ from castmates.analysis.statistics.intervals import holm
 from castmates.cli.main import app
 from castmates.report.comparison.compare import compare_studies
 from castmates.report.comparison.data import as_data
+from castmates.report.comparison.details import compare_details
 from castmates.results.columns.study import LATENCY, RESOURCES, frame
+from castmates.results.find import Measured
+from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from tests.unit import study_folder
 from tests.unit.operations_maker import ALONE, launches
+from tests.unit.phases import test_phase_figures as made_phases
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan, written
 
@@ -182,3 +186,32 @@ def test_terminal_folder_and_json_have_what_both_studies_left(tmp_path):
     told = as_data(compare_studies(folders, None))
     assert [row["verdict"] for row in told["quantiles"]] == ["larger in B"]
     assert told["operations"] == []
+
+
+def with_phases(folder, longer, monkeypatch):
+    """A study as a comparison reads it, in which forward takes so many times as long beside others."""
+    monkeypatch.setattr(made_phases, "FORWARD", longer)
+    made_phases.results(folder, antagonists=("stream",))
+    windows = pd.read_parquet(folder / "tables" / "windows.parquet")
+    whole = plan([company("dlrm-train-0000abcd", mix("dlrm-train@0", "stream@1"))], blocks=3)
+    ours = whole.companies[0]
+    lead = ours.lead.model_copy(update={"phases": True})
+    ours = ours.model_copy(update={"members": (lead, *ours.members[1:])})
+    blocks = tuple(block.model_copy(update={"company": ours}) for block in whole.blocks)
+    for block in blocks:
+        own = windows[(windows["company"] == block.company.id) & (windows["block"] == block.number)]
+        own.to_parquet(folder / "blocks" / block.path / "windows.parquet")
+    return Measured(StudyFolder(folder), whole.model_copy(update={"blocks": blocks}), windows, (), {}, None)
+
+
+def test_phases_are_read_from_the_launches(tmp_path, monkeypatch):
+    studies = {
+        letter: with_phases(tmp_path / letter, longer, monkeypatch) for letter, longer in (("A", 1.2), ("B", 1.8))
+    }
+    found = compare_details(studies, {letter: study.plan for letter, study in studies.items()}, 0.02)
+    table = found.tables["phases"].set_index("item")
+    proven = set(table.index[table["verdict"] == "larger in B"])
+    assert {"forward", "step"} <= proven
+    assert "optimizer" not in proven
+    share = made_phases.PARTS["forward"] / (sum(made_phases.PARTS.values()) + 0.1)
+    assert table.loc["forward", "difference"] == pytest.approx(100 * 0.6 * share, rel=0.05)

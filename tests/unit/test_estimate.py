@@ -38,6 +38,7 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
         "effects",
         "predictions",
         "profiles",
+        "variant_effects",
         "services",
         "attribution",
         "controls",

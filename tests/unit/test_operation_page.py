@@ -71,4 +71,5 @@ def test_a_study_without_them_has_no_tables_of_them(made):
 def test_the_figure_of_too_few_launches_has_their_losses_without_an_interval(tmp_path, count):
     figure, source = operations.draw(results(tmp_path / "study", count))
     assert set(source["verdict"]) == {"too few blocks"}
+    assert [text for text in figure.texts if "no ±: fewer than three launches" in text.get_text()]
     assert [text for axes in figure.axes for text in axes.texts if text.get_text() in ("16", "17")]

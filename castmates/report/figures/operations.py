@@ -29,6 +29,7 @@ LEFT, BAR, GAP = 2.75, 1.0, 0.12  # inches: names, bars, and between these and t
 LINE, WIDEST, HEAD = 0.27, 0.75, 0.62  # inches of a line, of a cell at most, above a panel
 LETTERS = 46
 BLUE = "#7fa8c9"
+FEW = "too few blocks"  # a verdict
 Row = dict[str, Any]
 
 
@@ -84,7 +85,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     drawn = drawn[:count]
     shown = table[table["verdict"].isin(["slower", "faster"])]["degradation_pct"].abs()
     limit = round_limit(float(shown.max()) if len(shown) else math.nan)
-    words = key(set(table["verdict"]), results.margin, close=True)
+    words = _key(set(table["verdict"]), results.margin)
     if _too_many(table, "group", LINES + 1):
         words += f"; smaller operations than {LINES} of a program are in the CSV"
     words += f"; not drawn: neighbours beyond {BESIDE}" if _too_many(table, "mix", BESIDE) else ""
@@ -145,6 +146,12 @@ def _bars(axes: Axes, title: str, lines: list[tuple[str, float, dict[str, Row]]]
         fontweight="bold", ha="left",
     )  # fmt: skip
     axes.text(0, 1 + 0.06 / (LINE * len(lines)), "share of a step", transform=axes.transAxes, fontsize=SMALL)
+
+
+def _key(seen: set[str], margin: float | None) -> str:
+    """What the marks mean; losses of fewer than three launches have no interval at all here."""
+    parts = [key(seen - {FEW}, margin, close=True), "no ±: fewer than three launches" if FEW in seen else ""]
+    return "; ".join(filter(None, parts))
 
 
 def _name(group: str) -> str:

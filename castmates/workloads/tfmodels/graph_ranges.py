@@ -67,14 +67,14 @@ class GraphRange:
             return tensors
         parts = tf.nest.flatten(tensors)
 
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
+        @tf.custom_gradient
         def identity(*given: Any) -> tuple[Any, Callable[..., Any]]:
             def gradient(*found: Any) -> Any:
                 return passed_after(list(found), self._kept[backward].assign)
 
             return passed_after(list(given), self._kept[forward].assign), gradient
 
-        return tf.nest.pack_sequence_as(tensors, identity(*parts))  # type: ignore[no-any-return]
+        return tf.nest.pack_sequence_as(tensors, identity(*parts))
 
 
 def write(step: int | None = None) -> None:

@@ -5,7 +5,7 @@ import threading
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.rounds.ranges import share_out
@@ -77,13 +77,14 @@ def test_what_ends_twice_or_never_is_counted_and_a_sentence_comes_once(listening
     assert "has 65 bytes and at most 64 are kept" in lines[1]
 
 
+@settings(max_examples=60)
 @given(CALLS)
 def test_phases_are_those_of_version_1_whatever_else_is_written(tmp_path_factory, calls):
     """The sums of a block cannot change with the version that its ranges are kept in."""
     folder = tmp_path_factory.mktemp("phases")
     phase_file.create(folder / "first", capacity=64)
     second = create(folder / "second", capacity=64)
-    make(Writer(folder / "first"), calls)  # type: ignore[arg-type]
+    make(Writer(folder / "first"), calls)
     make(RangeWriter(folder / "second"), calls)
     first = Reader(folder / "first")
     plain = [(one.name, one.step) for one in phase_file.phases_in(first.read().data, first.names, 0)]
@@ -96,6 +97,7 @@ def test_phases_are_those_of_version_1_whatever_else_is_written(tmp_path_factory
         assert not outer or outer[0].begin_ns <= one.begin_ns
 
 
+@settings(max_examples=40)
 @given(CALLS, CALLS)
 def test_a_reader_that_is_late_and_a_process_that_goes_on_in_the_file(tmp_path_factory, calls, more):
     path = tmp_path_factory.mktemp("phases") / "file"
@@ -109,7 +111,7 @@ def test_a_reader_that_is_late_and_a_process_that_goes_on_in_the_file(tmp_path_f
     lost = reader.read().lost
     assert lost == max(0, reader.head - CAPACITY + 1)
     assert said(reader)[1:] == said(whole)[1:]
-    assert said(reader)[0] == said(whole)[0][lost:]  # type: ignore[index]
+    assert said(reader)[0] == said(whole)[0][lost:]
     assert heard(reader, before) == heard(reader)[max(0, before - lost) :]
 
 
