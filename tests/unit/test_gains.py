@@ -11,6 +11,7 @@ from castmates.report.text.trials import sentences
 from castmates.report.trials import Tried
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
+from castmates.results.find import NEEDED
 from castmates.results.trials import TrialRecord
 from tests.unit.printed_intervals import assert_told
 
@@ -30,7 +31,8 @@ def windows(gain_beside, dice, mixes=1, launches=LAUNCHES, between=0.03):
             at = np.indices(log.shape).reshape(3, -1)
             mix = [f"{lead}+n{number}" for number in at[0]]
             parts.append(pd.DataFrame({
-                "kind": kind, "mix": mix if kind == "corun" else "", "member": f"{lead}@0", "workload": lead,
+                "scene": [f"corun:{name}" for name in mix] if kind == "corun" else "solo",
+                "member": f"{lead}@0", "workload": lead,
                 "company": [f"{lead}-{number}" for number in at[0]], "block": at[1] + 1, "unit": "step",
                 "valid": True, "rate": np.exp(log.ravel()), "platform": "measured", "study": "trial",
             }))  # fmt: skip
@@ -58,7 +60,8 @@ def test_what_does_not_count_is_left_out_and_two_launches_prove_nothing():
     dice = np.random.default_rng(2)
     two = windows(2.0, dice, launches=2)
     rejected = two.assign(valid=False, rate=two["rate"] * 100, block=1)
-    placebo = two.assign(kind="placebo", rate=1e6)
+    placebo = two.assign(scene="placebo:1", rate=1e6)
+    assert {*two.columns} - {"study"} <= {*NEEDED} | {"round"}  # what a comparison reads of windows
     table = gains(pd.concat([two, rejected, placebo]), "job", "job-changed", 2.5, beside(), margin=0.02)
     assert list(table["verdict"]) == ["too few blocks"] * 2
     assert table["gain_low"].isna().all()
@@ -90,9 +93,9 @@ def test_a_trial_is_put_in_words_with_the_losses_of_both():
     head, alone, with_n0 = sentences(Tried(trial_of(), table, losses, frame([], MITIGATIONS)))
     assert "job with `--batch` 160 (instead of 64)" in head
     assert "had no part in the finding" in head
-    assert alone.startswith("Alone: ")
-    assert "more work a second (proven; 5 launches as it is, 5 changed)" in alone
-    assert with_n0.startswith("Beside n0: −")
+    assert alone.startswith("Alone: a gain of ")
+    assert "in work a second (proven; 5 launches as it is, 5 changed)" in alone
+    assert with_n0.startswith("Beside n0: a gain of −")
     assert "it loses 20.0 % [19.0, 21.0] of its speed alone as it is, and 49.0 % [48.0, 50.0] changed" in with_n0
 
 
@@ -106,7 +109,7 @@ def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason()
     tried = Tried(trial_of(changed="", mix="job+n0"), frame([], GAINS), frame([], EFFECTS), table)
     head, quota, ways = sentences(tried)
     assert "mitigations of job+n0" in head
-    assert quota.startswith("quota quota-50: 8.0 % [5.0, 11.0] more steps a second")
+    assert quota.startswith("quota quota-50: a gain of 8.0 % [5.0, 11.0] in steps a second")
     assert "(proven; 5 launches); its neighbours pay 48.0 %" in quota
     assert ways == "ways: not measured, because nothing is cut here."
 

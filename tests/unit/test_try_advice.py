@@ -20,6 +20,7 @@ workloads:
   plain: {command: "true", progress: runs}
   served: {like: memcached-5k}
 leads: [wide, bert-train, plain]
+variants: {bert-train: [{name: eight, title: BERT in batches of 8, options: {batch: 8}, work: 1}]}
 antagonists: [stream, chase]
 budget: {blocks: 4}
 profile: {}
@@ -118,6 +119,9 @@ def test_a_value_can_be_chosen_and_is_another_trial(parent):
 def test_what_a_job_takes_unless_told_otherwise_is_known(parent):
     trial, _ = written(parent, Asked(finding("small-operations", lead="bert-train"), {}, None))
     assert trial.differences == (("--batch", "8", "32"),)
+    variant = next(name for name in parent[0].workloads if name.startswith("bert-train") and "eight" in name)
+    trial, fresh = written(parent, Asked(finding("small-operations", lead=variant), {}, None))
+    assert {mix.name.partition("+")[0] for mix in fresh.plan().mixes} == {variant, f"{variant}-changed"}
     trial, fresh = written(parent, Asked(finding("wide-vectors-unused", lead="bert-train"), {}, None))
     assert trial.differences == (("--precision", "float32", "mixed_bfloat16"),)
     assert fresh.workloads["bert-train-changed"].environment == "tfmodels"

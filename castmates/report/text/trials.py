@@ -33,7 +33,7 @@ def _gains(tried: Tried) -> Iterator[str]:
         where = f"Beside {row['beside']}" if row["beside"] else "Alone"
         gain = _percent(row["gain_pct"], row["gain_low"], row["gain_high"])
         launches = f"{counted(row['blocks'], 'launch')} as it is, {row['changed_blocks']} changed"
-        yield f"{where}: {gain} more {per} a second ({_sure(row)}; {launches}){_losses(tried, row['beside'])}."
+        yield f"{where}: a gain of {gain} in {per} a second ({_sure(row)}; {launches}){_losses(tried, row['beside'])}."
 
 
 def _losses(tried: Tried, beside: str) -> str:
@@ -57,7 +57,7 @@ def _mitigations(tried: Tried) -> Iterator[str]:
         gain = _percent(row["gain_pct"], row["gain_low"], row["gain_high"])
         cost = "" if row["cost_pct"] != row["cost_pct"] else f"; its neighbours pay {number(row['cost_pct'])} %"
         launches = counted(row["blocks"], "launch")
-        yield f"{what}: {gain} more steps a second beside the same neighbours ({_sure(row)}; {launches}){cost}."
+        yield f"{what}: a gain of {gain} in steps a second beside the same neighbours ({_sure(row)}; {launches}){cost}."
 
 
 def _sure(row: Row) -> str:
