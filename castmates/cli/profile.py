@@ -24,7 +24,12 @@ def profile(
     ] = None,
     launches: Annotated[
         int | None,
-        typer.Option(min=1, max=100, metavar="N", help="Launches that are traced; 3 if left out, for intervals."),
+        typer.Option(
+            min=1,
+            max=100,
+            metavar="N",
+            help="Launches that trace, beside those that measure (--blocks); 3 if left out, for intervals.",
+        ),
     ] = None,
     blocks: Launches = None,
     no_blocks: Annotated[
@@ -55,14 +60,14 @@ def profile(
     """
     from castmates.cli.show import print_result
     from castmates.pipeline import snakemake
-    from castmates.pipeline.followed_study import Traced, followed_study
+    from castmates.pipeline.followed_study import Followed, followed_study
     from castmates.project import load, read_catalogue
     from castmates.results.folder import StudyFolder
 
     neighbours = [each.strip() for each in beside.split(",") if each.strip()]
     given = {"steps": steps, "times": times, "launches": launches}
     keys = {key: number for key, number in given.items() if number is not None}
-    traced = Traced(command, neighbours, step_function, cpus, environment, not without_xla, keys)
+    traced = Followed(command, neighbours, step_function, cpus, environment, not without_xla, keys)
     file = followed_study(traced, name, read_catalogue(CATALOGUE), _say)
     _say(f"study: {file}")
     if only_write:

@@ -23,7 +23,7 @@ from castmates.results.asked import looks_before, profile_looks_before, remember
 from castmates.results.columns.operations import OPERATION_TABLES
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.profiles import Profile, analysed_profiles, is_under_log, read_profile, read_record
+from castmates.results.profiles import Profile, logged_profiles, read_profile, usual_profiles
 from castmates.results.tables import write_table
 from castmates.study.spec import Plan
 
@@ -31,9 +31,7 @@ from castmates.study.spec import Plan
 def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -> None:
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
     steps, traces, memory, stages, devices = [], [], [], [], []
-    every_path, _ = analysed_profiles(plan, folder)
-    logged = [path for path in every_path if is_under_log(read_record(folder, path))]
-    paths = [path for path in every_path if path not in logged]
+    paths = usual_profiles(plan, folder)
     for profile in _profiles(paths, folder):
         traces.append(per_trace(profile.calls, profile.steps))
         steps.append(profile.steps)
@@ -57,7 +55,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
             "kernels": lambda: kernels(pd.concat(devices, ignore_index=True), all_steps),
             "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps),
         }
-    tables |= logged_tables(folder, logged)
+    tables |= logged_tables(folder, logged_profiles(plan, folder))
     make_folder(output)
     made = output / ".new-operations"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed

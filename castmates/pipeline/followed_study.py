@@ -18,11 +18,12 @@ from castmates.workloads.attached.keras import XLA
 
 BLOCKS = 4  # launches that measure
 READY_WITHIN, SLOWER = 180.0, 4.0  # seconds, or so many times what the trial took
+WITH_VALUE = ("-W", "-X")  # options of Python that a word of their own follows
 PYTHON = re.compile(r"python[\d.]*")
 
 
 @dataclass(frozen=True)
-class Traced:
+class Followed:
     """What is to be traced, and how."""
 
     command: Sequence[str]
@@ -39,7 +40,7 @@ class Traced:
         return {} if self.xla else {XLA: "off"}
 
 
-def followed_study(traced: Traced, name: str, known: Mapping[str, Workload], say: Say) -> Path:
+def followed_study(traced: Followed, name: str, known: Mapping[str, Workload], say: Say) -> Path:
     """The study that traces a command beside these workloads: the one that was written before, or a new one."""
     refuse_unknown(traced.beside, known)
 
@@ -56,14 +57,16 @@ def script_of(command: Sequence[str]) -> str:
     """What a command is about: the script or module that Python runs, or the program."""
     for place, word in enumerate(command):
         if PYTHON.fullmatch(Path(word).name):
-            rest = [each for each in command[place + 1 :] if not each.startswith("-")]
+            behind = command[place + 1 :]
+            values = {number + 1 for number, each in enumerate(behind) if each in WITH_VALUE}
+            rest = [each for number, each in enumerate(behind) if not each.startswith("-") and number not in values]
             if "-c" in command[place + 1 : place + 2] or not rest:
                 break
             return rest[0].rpartition(".")[2] if "-m" in command[place + 1 :] else Path(rest[0]).stem
     return command[0]
 
 
-def text_of(name: str, traced: Traced, steps: Steps, known: Mapping[str, Workload]) -> str:
+def text_of(name: str, traced: Followed, steps: Steps, known: Mapping[str, Workload]) -> str:
     """The study as YAML."""
     workload = f"{name}-own" if name in known else name
     seen = ", ".join(f"{framework} {version}" for framework, version in steps.versions.items())
@@ -95,12 +98,12 @@ def text_of(name: str, traced: Traced, steps: Steps, known: Mapping[str, Workloa
     return "\n".join(lines) + "\n"
 
 
-def _all_keys(traced: Traced) -> dict[str, int]:
+def _all_keys(traced: Followed) -> dict[str, int]:
     usual = ProfileKeys()
     return {"steps": usual.steps, "times": usual.times, "launches": usual.launches} | dict(traced.keys)
 
 
-def _wish(traced: Traced) -> Wish:
+def _wish(traced: Followed) -> Wish:
     prefix: Mapping[str, str] = {}
     if traced.environment:
         place = environments.build(traced.environment, shipped.environments(), cache_folder())
@@ -108,7 +111,7 @@ def _wish(traced: Traced) -> Wish:
     return Wish(traced.command, script_of(traced.command), traced.step_function, traced.cpus, traced.variables, prefix)
 
 
-def _traces(study: Study, traced: Traced) -> bool:
+def _traces(study: Study, traced: Followed) -> bool:
     """Whether a study that is there traces just this."""
     if study.profile is None or study.antagonists != list(traced.beside) or len(study.workloads) != 1:
         return False
@@ -118,7 +121,7 @@ def _traces(study: Study, traced: Traced) -> bool:
     return workload.attach is not None and wanted == there
 
 
-def _refuse_other_keys(file: Path, traced: Traced) -> None:
+def _refuse_other_keys(file: Path, traced: Followed) -> None:
     """Refuse to trace otherwise than a study does that is there already: what it says is the user's."""
     from castmates.study.reading import read
 

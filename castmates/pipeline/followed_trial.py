@@ -19,7 +19,8 @@ from statistics import median
 from typing import IO, Any
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.own_study import Trial, last_line
+from castmates.machine.lock import machine_lock
+from castmates.pipeline.own_study import FirstRun, last_line
 from castmates.protocols import Say
 from castmates.runner.processes.launch import clean_environment
 from castmates.workloads import attaching, heartbeat
@@ -48,7 +49,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Steps(Trial):
+class Steps(FirstRun):
     """What one step takes, and what the program needs."""
 
     start: float  # seconds until it was ready
@@ -57,7 +58,11 @@ class Steps(Trial):
 
 def try_steps(wish: Wish, cache: Path, say: Say) -> Steps:
     """Run a program until it has made some steps, as a launch would run it, and end it."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as errors:
+    with (
+        machine_lock(f"a first run of {wish.name}", say=say),
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryFile() as errors,
+    ):
         seen = _Seen(wish, Path(folder), say)
         cpus = tuple(sorted(os.sched_getaffinity(0))[: wish.cpus])
         environment = clean_environment(wish.variables, cpus, Path(folder), wish.path_prefix)
@@ -103,6 +108,8 @@ class _Seen:
                 self._say(f"trying {self._wish.name}: {self._progress()} ({news:.0f} s)")
                 news += NEWS
         self._ended = process.poll() is not None
+        if self._reader.state is heartbeat.State.READY:
+            self._ready = self._ready or time.monotonic()
 
     def _enough(self) -> bool:
         now = time.monotonic()
@@ -130,7 +137,7 @@ class _Seen:
     def failure(self, process: "subprocess.Popen[bytes]", errors: IO[bytes], path: str) -> str:
         """Why nothing can be traced, in a sentence; "" where it can."""
         facts, program, wanted = self.facts, _shown(self._wish.command), self._wish.step_function
-        if self._reader.head > 1 and facts.get("traceable"):
+        if self._reader.head > 1 and facts.get("traceable") and not self._ended:
             return ""
         errors.seek(0)
         words = errors.read()
@@ -150,7 +157,7 @@ class _Seen:
                 f"{program} {how} TensorFlow (Python {facts['python']}), and only programs that train by TensorFlow "
                 f"can be traced so far; {instead}"
             )
-        if self._reader.head > 1:
+        if self._reader.head > 1 and not facts.get("traceable"):
             return f"{program} trains by another framework than TensorFlow, which cannot be traced so far."
         return self._no_steps(facts, program, wanted)
 

@@ -19,6 +19,7 @@ import yaml
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.machine.lock import machine_lock
 from castmates.results.find import is_taken
 from castmates.results.named import OWN_STUDY
 from castmates.study.model import Study, Workload
@@ -35,7 +36,7 @@ BLOCKS, ROUNDS = 6, 3
 
 
 @dataclass(frozen=True)
-class Trial:
+class FirstRun:
     """What one run of a command takes."""
 
     seconds: float
@@ -84,14 +85,14 @@ def name_of(command: Sequence[str]) -> str:
     return written.lstrip("._-")[:40] or "program"
 
 
-def try_command(command: Sequence[str]) -> Trial:
+def try_command(command: Sequence[str]) -> FirstRun:
     """Run a command to its end, as it will be run: nothing to read, and its output dropped."""
     trial = _run(command)
     return _run(command) if trial.seconds < AT_ONCE else trial
 
 
 def text_of(
-    name: str, command: Sequence[str], beside: Sequence[str], trial: Trial, known: Mapping[str, Workload]
+    name: str, command: Sequence[str], beside: Sequence[str], trial: FirstRun, known: Mapping[str, Workload]
 ) -> str:
     """The study as YAML: windows of as many runs as are good to have, as long as those take."""
     workload = f"{name}-own" if name in known else name
@@ -111,7 +112,7 @@ def text_of(
     return "\n".join(lines) + "\n"
 
 
-def memory_of(trial: Trial) -> str:
+def memory_of(trial: FirstRun) -> str:
     """What a program takes of the machine's memory, with some room."""
     return f"{max(10, math.ceil(ROOM * trial.bytes / 1e6))} MB"
 
@@ -158,9 +159,9 @@ def _measures(study: Study, command: Sequence[str], beside: Sequence[str]) -> bo
     return programs == [(list(command), "runs")] and study.antagonists == list(beside)
 
 
-def _run(command: Sequence[str]) -> Trial:
+def _run(command: Sequence[str]) -> FirstRun:
     begun = time.monotonic()
-    with tempfile.TemporaryFile() as errors:
+    with machine_lock(f"a first run of {command[0]}"), tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(
                 list(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0
@@ -178,7 +179,7 @@ def _run(command: Sequence[str]) -> Trial:
         if status:
             errors.seek(0)
             raise CastmatesError(_why(command, status, seconds, last_line(errors.read())))
-    return Trial(max(seconds, 1e-4), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+    return FirstRun(max(seconds, 1e-4), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

@@ -53,6 +53,16 @@ def analysed_profiles(plan: Plan, folder: StudyFolder) -> tuple[list[str], list[
     return chosen, words
 
 
+def usual_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
+    """Those of `analysed_profiles` whose times may be compared with others: not under oneDNN's log."""
+    return [path for path in analysed_profiles(plan, folder)[0] if not is_under_log(read_record(folder, path))]
+
+
+def logged_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
+    """Those of `analysed_profiles` under oneDNN's log."""
+    return [path for path in analysed_profiles(plan, folder)[0] if is_under_log(read_record(folder, path))]
+
+
 def missing_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
     """The paths of those that are still to be made."""
     there = set(measured_profiles(plan, folder))

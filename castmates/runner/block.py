@@ -115,18 +115,15 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     outcome.inputs = starts.inputs_used(company, cache)
     evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
-    refuse_too_little(company, outcome.needs, stage.evictors)
+    roofs = _roofs(block, stage.scratch.files, cache)
+    refuse_too_little(company, outcome.needs, stage.evictors, roofs.bytes if roofs else 0)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     everyone = [replace(start, ranges=_ranges_of(start, block)) for start in everyone]
     profiling = block.design.profiling
     if block.design.counters.profile or profiling:
         traces = logs.parent / TRACES if profiling else None
         asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(block))
-    roofs = None
-    if is_logged(block):
-        native = starts.native_programs(company, cache)
-        roofs = roofs_of(company.lead, read_topology(), native, stage.scratch.files)
-        everyone += roofs.starts
+    everyone += roofs.starts if roofs else []
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(block)
@@ -135,6 +132,13 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
         outcome.cast.append(stage.launch(start, logs))
     stage.freeze_ready()
     return roofs
+
+
+def _roofs(block: Block, scratch: Path, cache: Path) -> Roofs | None:
+    """What measures the roofs of the lead's CPUs, in launches under oneDNN's log."""
+    if not is_logged(block):
+        return None
+    return roofs_of(block.company.lead, read_topology(), starts.native_programs(block.company, cache), scratch)
 
 
 def _ranges_of(start: Start, block: Block) -> int:

@@ -11,11 +11,13 @@ def refuse_too_little(
     company: Company,
     needs: Mapping[str, int],
     evictors: Mapping[str, int],
+    roofs: int = 0,
     free: Callable[[], int | None] = free_memory,
 ) -> None:
     """Compare what everyone of a launch takes, by the catalogue and the sizes in the plan, with what is free now."""
     parts = [(member.workload, needs.get(member.workload, 0)) for member in company.members]
     parts += [("the eviction of the cache", sum(evictors.values()))] if evictors else []
+    parts += [("the measuring of roofs", roofs)] if roofs else []
     wanted, here = sum(size for _, size in parts), free()
     if here is None or wanted <= here:
         return

@@ -93,6 +93,14 @@ def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
     return sorted({company.lead.workload for company in wanted if traced_by(company) is None})
 
 
+def cannot_log(study: Study, plan: Plan) -> list[str]:
+    """Leads that are traced, but leave no log of primitives where the study asks for one."""
+    if study.profile is None or not study.profile.primitives:
+        return []
+    logged = {launch.company.id for launch in plan.profiles if is_logged(launch)}
+    return sorted({launch.company.lead.workload for launch in plan.profiles if launch.company.id not in logged})
+
+
 def is_logged(launch: Block) -> bool:
     """Whether oneDNN logs what it executes in this launch."""
     return launch.design.profiling is not None and launch.design.profiling.primitives

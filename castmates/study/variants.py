@@ -68,6 +68,11 @@ def _made(
 ) -> Workload:
     """The workload of a variant."""
     base, name = workloads[lead], name_of(lead, variant.name)
+    if base.requests:
+        raise CastmatesError(
+            f"{study_file}: '{lead}' in 'variants' is an open-loop service; variants are compared by rate, which its "
+            "load decides. Take it out of 'variants'."
+        )
     for option in SIZES:
         if option in variant.options and variant.options[option] != base.options.get(option) and variant.work is None:
             raise CastmatesError(

@@ -128,6 +128,6 @@ def nanoseconds(milliseconds: str) -> int:
 def operand_types(operands: str) -> Iterator[tuple[str, str]]:
     """The data type of each operand, by its role: src f32; `src:f32::blocked:ab::f0`, or `src_f32::…` before 3.5."""
     for operand in operands.split():
-        found = re.match(r"(src|wei|bia|dst|data|diff|ws|dat)\d*[:_](\w+)", operand)
+        found = re.match(r"((?:diff_)?(?:src|wei|bia|dst|data)|diff|ws|dat|stats)\d*[:_](\w+)", operand)
         if found and found[2] != "undef":
             yield found[1], found[2]

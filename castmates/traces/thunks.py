@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from castmates.analysis.explanations.layers import RUNTIME, Place, place_of
+from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, Place, place_of
 from castmates.traces.operations import (
     BETWEEN,
     FEEDS,
@@ -33,7 +33,6 @@ from castmates.workloads.tfmodels.xspace import FETCH, HOST
 END = "end: "
 VERSION = "jax_version"  # a statistic of the plane of programs that JAX alone writes
 NUMBER = "program_id"  # the statistic that names a program
-LATER = "XLA, asynchronous"  # the lines of calls that other threads finish
 PUT = "DevicePut"  # a batch becomes an array of JAX
 # What JAX and XLA do around a program's instructions: it counts where none of them runs.
 AROUND = re.compile(r"PjitFunction\(.*\)|ThunkExecutor::\w+|\w*PjRt\w*::\w+|ParseArguments|np\.asarray\(jax\.Array\)")
@@ -166,14 +165,14 @@ def _same_counts(calls: Ints, ends: Ints) -> Ints:
 
 def _lanes(threads: Sequence[_Thread]) -> list[_Thread]:
     """The calls that end later, on lines on each of which they do not overlap."""
-    later = _Thread(LATER, *(np.concatenate(columns) for columns in zip(*map(_later, threads), strict=True)))
+    later = _Thread(NO_THREAD, *(np.concatenate(columns) for columns in zip(*map(_later, threads), strict=True)))
     lanes: list[list[int]] = []
     for place in np.argsort(later.begin, kind="stable").tolist():
         free = next((lane for lane in lanes if later.end[lane[-1]] <= later.begin[place]), None)
         if free is None:
             lanes.append(free := [])
         free.append(place)
-    return [_part(later, f"{LATER}/{number}", np.array(lane)) for number, lane in enumerate(lanes)]
+    return [_part(later, f"{NO_THREAD}/{number}", np.array(lane)) for number, lane in enumerate(lanes)]
 
 
 def _later(thread: _Thread) -> tuple[Ints, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.pipeline import followed_study as module
-from castmates.pipeline.followed_study import Traced, followed_study, script_of
+from castmates.pipeline.followed_study import Followed, followed_study, script_of
 from castmates.pipeline.followed_trial import Steps
 from castmates.project import load, read_catalogue
 from castmates.report.answer.operation_lines import operation_lines
@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
 
 
 def written(command=TRAIN, beside=("stream", "chase"), name="", **more):
-    return followed_study(Traced(command, list(beside), **more), name, KNOWN, lambda _: None)
+    return followed_study(Followed(command, list(beside), **more), name, KNOWN, lambda _: None)
 
 
 def test_the_study_of_a_program_traces_and_measures_it_by_its_steps(here):

@@ -12,7 +12,7 @@ from castmates.cli.letters import ERRORS
 from castmates.cli.main import app, main
 from castmates.errors import CastmatesError
 from castmates.pipeline import own_study
-from castmates.pipeline.own_study import Trial, name_of, study_of, text_of
+from castmates.pipeline.own_study import FirstRun, name_of, study_of, text_of
 from castmates.project import load, read_catalogue
 from castmates.shipped import catalogue, environments
 from castmates.study.model import Study
@@ -56,7 +56,7 @@ def test_a_study_in_config_is_the_default_one_and_init_names_its_own(here):
 
 @pytest.mark.parametrize("seconds", [0.0001, 0.004, 0.3, 7.0, 90.0])
 def test_a_study_of_a_command_is_valid_and_its_windows_hold_some_runs(seconds):
-    text = text_of("mine", COMMAND, ["stream", "chase"], Trial(seconds, 50_000_000), KNOWN)
+    text = text_of("mine", COMMAND, ["stream", "chase"], FirstRun(seconds, 50_000_000), KNOWN)
     study = read(Study, text, "mine.yaml")
     assert study.workloads["mine"].words == COMMAND
     assert study.workloads["mine"].memory_bytes == 75_000_000
@@ -68,14 +68,14 @@ def test_a_study_of_a_command_is_valid_and_its_windows_hold_some_runs(seconds):
 
 
 def test_a_program_of_the_catalogue_s_name_is_told_apart():
-    study = read(Study, text_of("xz", ["xz", "-9"], ["stream"], Trial(0.1, 1), KNOWN), "xz.yaml")
+    study = read(Study, text_of("xz", ["xz", "-9"], ["stream"], FirstRun(0.1, 1), KNOWN), "xz.yaml")
     assert study.leads == ["xz-own"]
     assert "xz-own" not in KNOWN
 
 
 @pytest.mark.parametrize("name", ["true", "yes", "null", "007", "1.5", "0x1f", "2026-01-01"])
 def test_a_program_whose_name_yaml_reads_as_something_else_is_measured_like_any_other(name, here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     file = study_of([name, "--flag=no", "12", "a\nb", "é: #"], ["stream"], "", KNOWN)
     study = read(Study, file.read_text(encoding="utf-8"), str(file))
     assert (study.name, study.leads, study.title) == (name, [name], f"What {name} loses beside stream")
@@ -83,7 +83,7 @@ def test_a_program_whose_name_yaml_reads_as_something_else_is_measured_like_any_
 
 
 def test_a_study_that_cannot_be_read_is_not_left_behind(here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     monkeypatch.setattr(own_study, "ROUNDS", 0)  # as if a budget could come out impossible
     with pytest.raises(CastmatesError, match=r"studies/tool\.yaml, line \d+: 'budget\.rounds'"):
         study_of(["tool"], ["stream"], "", KNOWN)
@@ -91,7 +91,7 @@ def test_a_study_that_cannot_be_read_is_not_left_behind(here, monkeypatch):
 
 
 def test_a_program_never_measures_into_the_results_of_another_study(here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     (here / "config/studies").mkdir(parents=True)
     (here / "config/studies/first.yaml").write_text("name: demo\nleads: [chase]\nantagonists: [stream]\n")
     (here / "results/tool").mkdir(parents=True)  # its study file lies elsewhere, or was deleted
@@ -110,7 +110,7 @@ def test_a_study_is_named_by_its_program(word, name):
 
 
 def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of_its_own(here, monkeypatch):
-    monkeypatch.setattr(own_study, "try_command", lambda _: Trial(0.01, 1_000_000))
+    monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     first = study_of(["gzip", "-9"], ["stream"], "", KNOWN)
     first.write_text(first.read_text().replace("blocks: 6", "blocks: 7"))  # by hand
     assert study_of(["gzip", "-9"], ["stream"], "", KNOWN) == first

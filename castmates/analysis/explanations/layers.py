@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 UNATTRIBUTED = "unattributed"
+NO_THREAD = "XLA, asynchronous"  # lines with calls of JAX that other threads finish
 RUNTIME = "runtime"
 # In the order of a figure's legend.
 KINDS = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
+from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, UNATTRIBUTED
 
 TRACE = ["study", "company", "launch", "scene", "kind", "mix", "partition", "member", "platform", "repetition"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
@@ -65,7 +65,8 @@ def _operations(calls: pd.DataFrame) -> pd.DataFrame:
 def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """Of each trace and pool: how many of its threads work, and for how long they do in a step, all together."""
     inside = calls["step"] != OUTSIDE
-    works = calls[inside & (calls["layer_kind"] != RUNTIME) & (calls["layer"] != WAITING)]
+    on_thread = ~calls["thread"].astype("str").str.startswith(NO_THREAD)
+    works = calls[inside & on_thread & (calls["layer_kind"] != RUNTIME) & (calls["layer"] != WAITING)]
     names = works["thread"].astype("str")
     rows = works[TRACE].assign(thread=names, pool=names.str.replace(_NUMBER, "", regex=True), ns=works["own_ns"])
     pools = rows.groupby([*TRACE, "pool"], observed=True).agg(threads=("thread", "nunique"), busy_ms=("ns", "sum"))

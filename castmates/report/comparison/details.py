@@ -17,7 +17,7 @@ from castmates.results.columns.block import Columns
 from castmates.results.columns.comparison import COMPARISON_DETAILS
 from castmates.results.columns.study import LATENCY, RESOURCES, frame
 from castmates.results.find import Measured
-from castmates.results.profiles import analysed_profiles, read_profile
+from castmates.results.profiles import read_profile, usual_profiles
 from castmates.results.tables import Tables
 from castmates.study.spec import Plan
 
@@ -94,7 +94,7 @@ _NO_LEADS = _NO_LEADS.assign(workload=[], role=[], platform=[], block=[], window
 
 def _operations(studies: Studies, plans: Plans, margin: float, notes: list[str]) -> dict[str, pd.DataFrame]:
     """The changes of operations, in groups that all traced studies have."""
-    traced = {letter: study for letter, study in studies.items() if analysed_profiles(study.plan, study.folder)[0]}
+    traced = {letter: study for letter, study in studies.items() if usual_profiles(study.plan, study.folder)}
     if len(traced) < 2:  # nothing to compare: their millions of calls are not read
         return {}
     traces = {letter: found for letter, study in traced.items() if (found := _traces(study)) is not None}
@@ -110,7 +110,7 @@ def _operations(studies: Studies, plans: Plans, margin: float, notes: list[str])
 def _traces(study: Measured) -> Traces | None:
     """What each operation takes in each trace of a study, read one launch at a time."""
     parts = []
-    for path in analysed_profiles(study.plan, study.folder)[0]:
+    for path in usual_profiles(study.plan, study.folder):
         profile = read_profile(study.folder.profile(path))
         if len(profile.steps):
             parts.append(per_trace(profile.calls, profile.steps))

@@ -54,10 +54,10 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    if len(results.roofline):
+    if len(_shown(results.roofline)):
         return ""
     return (
-        f"No operation of the study {results.name} has primitives whose work is known: oneDNN logged none "
+        f"No operation of the study {results.name} has primitives whose work is known in traces of the lead alone "
         "(docs/operations.md)."
     )
 
@@ -85,7 +85,7 @@ def alternative(results: Results) -> str:
 
 
 def _figure(table: pd.DataFrame, results: Results) -> Figure:
-    shown = table[table["partition"] == UNMANAGED]
+    shown = _shown(table)
     names = neighbours.user_first(results, shown["member"])
     count = fitting([HEAD + HIGH + UNDER] * len(names), around=1.2)
     mixes = [mix for mix in dict.fromkeys(shown["mix"]) if mix]
@@ -112,6 +112,12 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     ]
     legend(figure, keys, (foot - 0.02) / height, len(keys))
     return finish(figure, notes, results)
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows without a partition, of leads that were traced alone too."""
+    rows = table[table["partition"] == UNMANAGED]
+    return rows[rows["member"].isin(rows.loc[rows["kind"] == "solo", "member"])]
 
 
 def _roof_words(table: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import LISTED, scene_words
 from castmates.report.text.words import interval, percent_of, plain
-from castmates.results.profiles import is_under_log
+from castmates.results.profiles import logged_profiles, read_record, usual_profiles
 from castmates.study.profile_launches import is_logged
 from castmates.study.spec import UNMANAGED
 
@@ -55,8 +55,8 @@ def use_words(results: Results) -> Iterator[str]:
 
 def quality_words(results: Results) -> Iterator[str]:
     """What to know of the log: what it costs, and what it leaves open."""
-    logged = [record for record in results.profiled if is_under_log(record)]
-    usual = [record for record in results.profiled if not is_under_log(record)]
+    logged = [read_record(results.folder, path) for path in logged_profiles(results.plan, results.folder)]
+    usual = [read_record(results.folder, path) for path in usual_profiles(results.plan, results.folder)]
     yield from _cost_words(logged, usual)
     joined: Counter[str] = Counter()
     other = 0

@@ -31,6 +31,7 @@ class Roofs:
 
     starts: list[Start]
     flops_per_unit: float  # of numbers of 64 bits
+    bytes: int = 0  # of memory
     why_not: str = ""  # in a sentence, why one is not measured
 
 
@@ -40,8 +41,10 @@ def roofs_of(lead: Member, topology: Topology, native: Path, scratch: Path) -> R
     sizes = [llc.bytes for llc in topology.llcs if set(llc.cpus) & set(lead.cpus)]
     threads = str(len(lead.cpus))
     known = [size for size in sizes if size]
+    streamed = 0
     if known and len(known) == len(sizes):
-        command = [str(native / "stream"), "--bytes", str(TIMES * sum(known)), "--threads", threads]
+        streamed = TIMES * sum(known)
+        command = [str(native / "stream"), "--bytes", str(streamed), "--threads", threads]
         starts.append(_on(lead, helper_start(MEMORY, lead.cpus[0], command, scratch)))
     else:
         why.append("the kernel does not show how large the last-level cache is")
@@ -51,7 +54,7 @@ def roofs_of(lead: Member, topology: Topology, native: Path, scratch: Path) -> R
         starts.append(_on(lead, helper_start(COMPUTE, lead.cpus[0], command, scratch)))
     else:
         why.append("the kernel avx does not show how wide its vectors are")
-    return Roofs(starts, flops, "; ".join(why))
+    return Roofs(starts, flops, streamed, "; ".join(why))
 
 
 def _on(lead: Member, start: Start) -> Start:

@@ -53,10 +53,12 @@ class Profiler:
         try:
             self._folder = self._new_folder()
             self._clocks = [clock_pair()]
-            self._tf.profiler.experimental.start(self._folder)
-            if self._log is not None:
+            if self._log is not None:  # first: nobody would end a profile whose log cannot be written
                 self._log.begin(self._folder)
+            self._tf.profiler.experimental.start(self._folder)
         except (self._tf.errors.OpError, OSError) as error:
+            if self._log is not None:
+                self._log.end()
             self._answer(_error(error))
             return
         self._left = max(self._page.steps, 1)
