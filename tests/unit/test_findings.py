@@ -18,6 +18,7 @@ from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.results.columns.study import frame
 from castmates.results.finding_rules import contract, rules_of
+from castmates.results.rule_check import problem, unknown_table
 from castmates.results.tables import write_table
 from castmates.study.finding_rules import FindingRules
 from castmates.study.model import Study
@@ -25,10 +26,8 @@ from castmates.study.reading import read
 from tests.unit.results_maker import make
 
 NAN = math.nan
-ISA_USE = {"member": "str", "kind": "str", "platform": "str", "extension": "str", "eligible_share": "float64",
-           "used_share": "float64", "on_machine": "bool"}  # fmt: skip
 RULES = rules_of(None, None, ())
-COLUMNS = {"isa_use": ISA_USE} | contract()
+COLUMNS = contract()
 ALONE = {"kind": "solo", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
 BESIDE = ALONE | {"kind": "corun", "mix": "job+stream"}
 EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "solo", "metric": "rate", "verdict": "slower"}
@@ -53,6 +52,15 @@ def pool(threads, busy, member="job@0"):
     return ALONE | {"member": member, "pool": "tf_Compute", "threads": threads, "busy_share": busy}
 
 
+def extension(name, unused, **others):
+    row = {"type": "all operations", "processor": "has it", "eligible_share": 0.7, "used_share": 0.0, "launches": 3}
+    return ALONE | row | {"extension": name, "unused_share": unused} | others
+
+
+def product(share, **others):
+    return ALONE | {"primitive": "matmul", "data_types": "src:f32 wei:f32 dst:f32", "share": share} | others
+
+
 # Of each rule that is shipped: the tables in which it holds, with how sure it is, and those in which it does not.
 SHIPPED = {
     "machine-not-quiet": (
@@ -70,8 +78,18 @@ SHIPPED = {
                     {"input_pipeline": [waits(ALONE, 0.01), waits(BESIDE, 0.3)]}),
     "wide-vectors-unused": (
         SEEN,
-        {"isa_use": [ALONE | {"extension": "AMX", "eligible_share": 0.7, "used_share": 0.0, "on_machine": True}]},
-        {"isa_use": [ALONE | {"extension": "AMX", "eligible_share": 0.7, "used_share": 0.6, "on_machine": True}]},
+        {"isa_use": [extension("AVX-512", 0.8)]},
+        # Nothing is known of AVX-512, AMX is used, a type by itself shows nothing of the model, nor does a co-run.
+        {"isa_use": [extension("AVX-512", 0.0), extension("AMX", 0.1), extension("AMX", 0.9, eligible_share=0.1),
+                     extension("AMX", 0.9, type="MatMul"), extension("AMX", 0.9, kind="corun", mix="job+stream"),
+                     extension("AMX", 0.9, processor="lacks it"), extension("AVX2", 0.9)]},
+    ),
+    "full-precision-products": (
+        SEEN,
+        {"primitive_summary": [product(0.15), product(0.15)], "isa_use": [extension("AMX", NAN, eligible_share=0.0)]},
+        {"primitive_summary": [product(0.15), product(0.9, data_types="src:bf16 wei:bf16 dst:f32"),
+                               product(0.9, primitive="reorder")],
+         "isa_use": [extension("AMX", NAN, eligible_share=0.0)]},
     ),
     "small-operations": (PROVEN, {"operation_types": [taken("runtime", 0.3)]},
                          {"operation_types": [taken("runtime", 0.05)]}),
@@ -152,8 +170,13 @@ def states(name, tables):
 
 def test_every_shipped_rule_has_an_example():
     assert list(RULES) == list(SHIPPED)
-    unknown = {condition.table for rule in RULES.values() for condition in rule.when} - {*contract()}
-    assert unknown <= {"isa_use"}
+    assert {name: problem(rule, contract()) for name, rule in RULES.items()} == dict.fromkeys(SHIPPED)
+    assert {name: unknown_table(rule, contract()) for name, rule in RULES.items()} == dict.fromkeys(SHIPPED)
+
+
+def test_a_processor_without_bfloat16_has_no_such_advice():
+    lacking = {"primitive_summary": [product(0.9)], "isa_use": [extension("AMX", NAN, processor="lacks it")]}
+    assert states("full-precision-products", lacking) == [NOT_SHOWN]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
