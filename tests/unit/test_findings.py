@@ -18,6 +18,7 @@ from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.results.columns.study import frame
 from castmates.results.finding_rules import contract, rules_of
+from castmates.results.rule_check import problem, unknown_table
 from castmates.results.tables import write_table
 from castmates.study.finding_rules import FindingRules
 from castmates.study.model import Study
@@ -51,8 +52,13 @@ def pool(threads, busy, member="job@0"):
     return ALONE | {"member": member, "pool": "tf_Compute", "threads": threads, "busy_share": busy}
 
 
-def vectors(**changes):
-    return ALONE | {"type": "all operations", "extension": "AMX", "processor": "has it"} | changes
+def extension(name, unused, **others):
+    row = {"type": "all operations", "processor": "has it", "eligible_share": 0.7, "used_share": 0.0, "launches": 3}
+    return ALONE | row | {"extension": name, "unused_share": unused} | others
+
+
+def product(share, **others):
+    return ALONE | {"primitive": "matmul", "data_types": "src:f32 wei:f32 dst:f32", "share": share} | others
 
 
 # Of each rule that is shipped: the tables in which it holds, with how sure it is, and those in which it does not.
@@ -72,10 +78,18 @@ SHIPPED = {
                     {"input_pipeline": [waits(ALONE, 0.01), waits(BESIDE, 0.3)]}),
     "wide-vectors-unused": (
         SEEN,
-        {"isa_use": [vectors(eligible_share=0.7, unused_share=0.9)]},
-        {"isa_use": [vectors(eligible_share=0.7, unused_share=0.1), vectors(eligible_share=0.05, unused_share=0.9),
-                     vectors(eligible_share=0.7, unused_share=0.9, processor="lacks it"),
-                     vectors(eligible_share=0.7, unused_share=0.9, extension="AVX2")]},
+        {"isa_use": [extension("AVX-512", 0.8)]},
+        # Nothing is known of AVX-512, AMX is used, a type by itself shows nothing of the model, nor does a co-run.
+        {"isa_use": [extension("AVX-512", 0.0), extension("AMX", 0.1), extension("AMX", 0.9, eligible_share=0.1),
+                     extension("AMX", 0.9, type="MatMul"), extension("AMX", 0.9, kind="corun", mix="job+stream"),
+                     extension("AMX", 0.9, processor="lacks it"), extension("AVX2", 0.9)]},
+    ),
+    "full-precision-products": (
+        SEEN,
+        {"primitive_summary": [product(0.15), product(0.15)], "isa_use": [extension("AMX", NAN, eligible_share=0.0)]},
+        {"primitive_summary": [product(0.15), product(0.9, data_types="src:bf16 wei:bf16 dst:f32"),
+                               product(0.9, primitive="reorder")],
+         "isa_use": [extension("AMX", NAN, eligible_share=0.0)]},
     ),
     "small-operations": (PROVEN, {"operation_types": [taken("runtime", 0.3)]},
                          {"operation_types": [taken("runtime", 0.05)]}),
@@ -156,8 +170,13 @@ def states(name, tables):
 
 def test_every_shipped_rule_has_an_example():
     assert list(RULES) == list(SHIPPED)
-    unknown = {condition.table for rule in RULES.values() for condition in rule.when} - {*contract()}
-    assert not unknown
+    assert {name: problem(rule, contract()) for name, rule in RULES.items()} == dict.fromkeys(SHIPPED)
+    assert {name: unknown_table(rule, contract()) for name, rule in RULES.items()} == dict.fromkeys(SHIPPED)
+
+
+def test_a_processor_without_bfloat16_has_no_such_advice():
+    lacking = {"primitive_summary": [product(0.9)], "isa_use": [extension("AMX", NAN, processor="lacks it")]}
+    assert states("full-precision-products", lacking) == [NOT_SHOWN]
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -36,7 +36,8 @@ CHANGES = {  # of the lead `wide`: what its command has afterwards, and how many
     "input-bound-beside": ("--source", "memory", 1.0),
     "threads-oversubscribed": ("--threads", "1", 1.0),
     "threads-idle": ("--threads", "1", 1.0),
-    "wide-vectors-unused": None,  # DLRM cannot
+    "wide-vectors-unused": ("ONEDNN_MAX_CPU_ISA", "DEFAULT", 1.0),
+    "full-precision-products": None,  # DLRM cannot
     "allocator-churn": ("MALLOC_TRIM_THRESHOLD_", "4294967296", 1.0),
 }
 
@@ -122,7 +123,7 @@ def test_what_a_job_takes_unless_told_otherwise_is_known(parent):
     variant = next(name for name in parent[0].workloads if name.startswith("bert-train") and "eight" in name)
     trial, fresh = written(parent, Asked(finding("small-operations", lead=variant), {}, None))
     assert {mix.name.partition("+")[0] for mix in fresh.plan().mixes} == {variant, f"{variant}-changed"}
-    trial, fresh = written(parent, Asked(finding("wide-vectors-unused", lead="bert-train"), {}, None))
+    trial, fresh = written(parent, Asked(finding("full-precision-products", lead="bert-train"), {}, None))
     assert trial.differences == (("--precision", "float32", "mixed_bfloat16"),)
     assert fresh.workloads["bert-train-changed"].environment == "tfmodels"
 
@@ -130,7 +131,7 @@ def test_what_a_job_takes_unless_told_otherwise_is_known(parent):
 @pytest.mark.parametrize(
     ("name", "lead", "options", "sentence"),
     [
-        ("wide-vectors-unused", "wide", {}, "no change of this rule fits the program of wide"),
+        ("full-precision-products", "wide", {}, "no change of this rule fits the program of wide"),
         ("threads-oversubscribed", "bert-train", {}, "bert-train is already as the advice has it"),
         ("small-operations", "plain", {}, "no change of this rule fits the program of plain"),
         ("small-operations", "wide", {"batch": "large"}, "the work of a step of wide follows from --batch"),

@@ -182,7 +182,7 @@ def _comments(module: str) -> dict[str, dict[str, str]]:
             own = found[node.target.id] = {}
             for key, value in zip(node.value.keys, node.value.values, strict=True):
                 if key is None and isinstance(value, ast.Name):  # the columns of another contract: **_SCENE
-                    own |= found[value.id]
+                    own |= found.get(value.id, {})
                 elif isinstance(key, ast.Constant) and key.lineno in lines:
                     own[str(key.value)] = lines[key.lineno]
     return found
