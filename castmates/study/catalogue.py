@@ -84,7 +84,7 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
     if workload.attach and workload.progress != "heartbeat":
         return f"has 'attach: {workload.attach}', but its progress is '{workload.progress}'; make it 'heartbeat'"
     if workload.step_function and not workload.attach:
-        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (docs/operations.md)"
+        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (docs/profile-a-program.md)"
     on_gpu = TORCH in workload.words and workload.options.get("device") == "gpu"
     if on_gpu and not workload.frozen_between_steps:
         return (

@@ -110,7 +110,7 @@ class Workload(Written):
     attach: Literal["tensorflow"] | None = Field(
         default=None,
         description="'tensorflow': a Python program that is not changed for Castmates; its training steps are followed "
-        "from outside, and traced where the study asks for that (docs/operations.md)",
+        "from outside, and traced where the study asks for that (docs/profile-a-program.md)",
     )
     step_function: str = Field(
         default="",

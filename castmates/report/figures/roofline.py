@@ -58,7 +58,7 @@ def lacking(results: Results) -> str:
         return ""
     return (
         f"No operation of the study {results.name} has primitives whose work is known in traces of the lead alone "
-        "(docs/operations.md)."
+        "(docs/primitives.md)."
     )
 
 

@@ -47,7 +47,7 @@ EFFECTS: Columns = {
     "verdict": "str",  # slower, faster, equivalent, unclear, too few blocks, no data
     "baseline_windows_valid": "int64",
     "baseline_windows_rejected": "int64",
-    "rejection_rate": "float64",  # share of the scene's windows; NaN where there was none
+    "rejection_rate": "float64",  # share of the scene's slices; NaN where there was none
     "baseline_rejection_rate": "float64",
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline
     "across_stretches": "bool",  # scene and baseline do not alternate, because masks change between them
