@@ -9,6 +9,7 @@ from castmates.analysis.findings.changes import change_for
 from castmates.analysis.findings.findings import Finding
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.pipeline.usual_options import usual_options
 from castmates.project import Project
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.trials import WORKLOADS, TrialRecord, write_trial
@@ -19,7 +20,6 @@ from castmates.study.model import Study, Workload
 from castmates.study.spec import Plan
 from castmates.study.study_text import study_text
 from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying
-from castmates.workloads.usual_options import usual_options
 
 BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
 HEAD = "Written by `castmates try {study} {finding}`: fresh launches that try its advice."

@@ -10,12 +10,18 @@ from castmates.report.study_table import StudyTable
 from castmates.results.columns.operations import OPERATION_TABLES
 from castmates.results.finding_rules import rules_of
 
+FOUND = "_findings"  # where results keep them, as they keep each table that was read
+
 
 def findings_of(results: Results) -> list[Finding]:
-    """Every rule, and how it came out of each lead and mix; the surest first."""
-    file = Path(results.study_file) if results.study_file else None
-    rules = rules_of(results.study, file, {table.stem for table in results.folder.tables.glob("*.parquet")})
-    return findings(rules, lambda name: table_of(results, name))
+    """Every rule, and how it came out of each lead and mix; the surest first. Found once, and kept by the results."""
+    held = vars(results)
+    if FOUND not in held:
+        file = Path(results.study_file) if results.study_file else None
+        rules = rules_of(results.study, file, {table.stem for table in results.folder.tables.glob("*.parquet")})
+        held[FOUND] = findings(rules, lambda name: table_of(results, name))
+    found: list[Finding] = held[FOUND]
+    return found
 
 
 def table_of(results: Results, name: str) -> pd.DataFrame | None:

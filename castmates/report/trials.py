@@ -59,7 +59,8 @@ def read_trial(trial: TrialRecord, folder: StudyFolder) -> Tried:
 
 def loss_of(tried: Tried, lead: str, beside: str) -> tuple[float, float, float]:
     """The loss of a lead beside neighbours, in per cent, with its interval; NaN where it is not known."""
-    rows = tried.losses[(tried.losses["lead"] == lead) & (tried.losses["antagonists"] == beside)]
+    names = {column: tried.losses[column].map(without_class) for column in ("lead", "antagonists")}
+    rows = tried.losses[(names["lead"] == lead) & (names["antagonists"] == beside)]
     if rows.empty:
         return math.nan, math.nan, math.nan
     row = rows.iloc[0]

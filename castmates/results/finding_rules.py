@@ -1,6 +1,7 @@
 """The rules of findings that hold for a study: ours, those of the folder beside it, and those that it names."""
 
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from castmates import shipped
@@ -21,15 +22,14 @@ def rules_of(study: Study | None, study_file: Path | None, tables: Collection[st
 
     `tables` are those that the study has, beside those that every version knows.
     """
-    return _together(
-        [(file, True) for file in _ours()] + [(file, False) for file in own_files(study, study_file)], tables
-    )
+    ours = [(file, _fitting(file)) for file in _ours()]
+    return _together([*ours, *((file, _read(file, tables)) for file in own_files(study, study_file))])
 
 
 def check_own(study: Study, study_file: Path) -> None:
     """Refuse files of rules that cannot be read, before anything is measured; results show which tables there are."""
     for file in own_files(study, study_file):
-        _read(file, is_ours=True, tables=())
+        _read(file, tables=None)
 
 
 def own_files(study: Study | None, study_file: Path | None) -> list[Path]:
@@ -50,10 +50,10 @@ def contract() -> dict[str, Columns]:
     return {name: getattr(module, name.upper()) for name, module in CONTRACTS.items() if name not in raw}
 
 
-def _together(files: list[tuple[Path, bool]], tables: Collection[str]) -> dict[str, Rule]:
+def _together(files: Iterable[tuple[Path, Mapping[str, Rule | None]]]) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
-    for file, is_ours in files:
-        for name, rule in _read(file, is_ours, tables).items():
+    for file, those in files:
+        for name, rule in those.items():
             if rule is not None:
                 rules[name] = rule
             elif rules.pop(name, None) is None:
@@ -63,7 +63,25 @@ def _together(files: list[tuple[Path, bool]], tables: Collection[str]) -> dict[s
     return rules
 
 
-def _read(file: Path, is_ours: bool, tables: Collection[str]) -> Mapping[str, Rule | None]:
+def _fitting(file: Path) -> Mapping[str, Rule | None]:
+    """Our rules, without those that fit no table: such a mistake of ours must not cost anybody a report."""
+    text, rules = _text_and_rules(file)
+    known = {name: _mistake(file, text, name, rule, None) for name, rule in rules.items()}
+    for sentence in filter(None, known.values()):
+        logging.getLogger(__name__).warning("%s The rule is left out.", sentence)
+    return {name: rule for name, rule in rules.items() if not known[name]}
+
+
+def _read(file: Path, tables: Collection[str] | None) -> Mapping[str, Rule | None]:
+    """The rules of a user's file; `tables` are those of the study, None where they are not known yet."""
+    text, rules = _text_and_rules(file)
+    for name, rule in rules.items():
+        if sentence := _mistake(file, text, name, rule, tables):
+            raise CastmatesError(sentence)
+    return rules
+
+
+def _text_and_rules(file: Path) -> tuple[str, Mapping[str, Rule | None]]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -71,16 +89,17 @@ def _read(file: Path, is_ours: bool, tables: Collection[str]) -> Mapping[str, Ru
             f"{file}: this file of rules cannot be read; 'findings' in a study names files from the folder in which "
             "the sweep runs."
         ) from None
-    rules, known = read(FindingRules, text, str(file)).findings, contract()
-    for name, rule in rules.items():
-        if rule is None:
-            continue
-        wrong = problem(rule, known)
-        if not wrong and not is_ours:  # one of ours may be about a table that not every version writes
-            wrong = unknown_table(rule, {*known, *tables})
-        if wrong:
-            key, what = wrong
-            path = tuple(int(part) - 1 if part.isdecimal() else part for part in key.split("."))
-            line = line_of(text, str(file), ("findings", name, *path))
-            raise CastmatesError(f"{file}, line {line}: 'findings.{name}.{key}' {what}.")
-    return rules
+    return text, read(FindingRules, text, str(file)).findings
+
+
+def _mistake(file: Path, text: str, name: str, rule: Rule | None, tables: Collection[str] | None) -> str:
+    """What is wrong with a rule, and in which line; "" where it fits the tables that there are."""
+    known = contract()
+    wrong = problem(rule, known) if rule else None
+    if rule and not wrong and tables is not None:
+        wrong = unknown_table(rule, {*known, *tables})
+    if not wrong:
+        return ""
+    key, what = wrong
+    path = tuple(int(part) - 1 if part.isdecimal() else part for part in key.split("."))
+    return f"{file}, line {line_of(text, str(file), ('findings', name, *path))}: 'findings.{name}.{key}' {what}."

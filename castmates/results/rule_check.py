@@ -42,7 +42,7 @@ def unknown_table(rule: Rule, tables: Collection[str]) -> tuple[str, str] | None
 
 def _wrong(condition: Condition, columns: Columns) -> tuple[str, str] | None:
     known = {**columns, **({"cpus": "float64"} if "member" in columns else {})}
-    numbers = {"number": condition.number, "per": condition.per, "interval_of": condition.interval_of}
+    numbers = {"number": condition.number, "per": condition.per}
     numbers |= {"interval": condition.interval[0], "interval.2": condition.interval[1]} if condition.interval else {}
     named = {f"{key}.{column}": column for key in ("rows", "where", "without") for column in getattr(condition, key)}
     for key, column in (*numbers.items(), *named.items()):

@@ -94,11 +94,6 @@ class Condition(Written):
     interval: Ends | None = Field(
         default=None, description="the columns of the lower and the upper end of the number's interval"
     )
-    interval_of: Column | None = Field(
-        default=None,
-        description="the column that the interval is of, where that is the same thing in another unit: milliseconds of "
-        "a step where the number is its share",
-    )
     no_interval: Text | None = Field(default=None, description="why the number has no interval, in place of 'interval'")
     above: float | None = Field(default=None, description="the threshold that is exceeded: by the lower end")
     below: float | None = Field(default=None, description="the threshold that is undercut: by the upper end")
@@ -116,8 +111,6 @@ class Condition(Written):
             raise ValueError("one of 'interval' (two columns) and 'no_interval' (why there is none)")
         if self.interval is not None and (self.take in ("sum", "count") or self.per):
             raise ValueError("'no_interval' beside 'per', 'take: sum' and 'take: count'")
-        if self.interval_of and self.interval is None:
-            raise ValueError("'interval' beside 'interval_of'")
         return self
 
 
@@ -209,6 +202,8 @@ class Rule(Written):
     def _of_a_mix(self) -> Self:
         if self.trial and self.trial.mitigate and self.about != "mix":
             raise ValueError("'about: mix' beside 'try.mitigate': it is tried against the loss of a mix")
+        if self.trial and self.trial.lead and self.about == "study":
+            raise ValueError("'about: lead' or 'about: mix' beside 'try.lead': a study has several leads")
         return self
 
 

@@ -58,6 +58,8 @@ def group_study(study: Study, groups: Sequence[Together], blocks: int, machine: 
             "place": PlaceKeys(),
             "predict": None,
             "variants": {},
+            "profile": None,  # losses alone are compared
+            "findings": fields["findings"].get_default(call_default_factory=True),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
         }

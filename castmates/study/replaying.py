@@ -132,6 +132,7 @@ def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
         "mixes": [rule for each in asked for rule in _rules(each)],
         "mitigations": rules,
         "predict": None,  # another seed would have other pairs measured
+        "profile": None,  # losses alone are compared
         "variants": {},  # their leads are named, and their workloads published
     }
     if part.company is not None:

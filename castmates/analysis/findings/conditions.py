@@ -1,7 +1,8 @@
 """A condition on a table -> whether it holds of a lead or a mix, and the row that shows it.
 
 A number with an interval is beyond a threshold only where the whole interval is: where its near end is beyond, that is
-proven, and where the point alone is, it is suspected. A number without one is seen to be beyond, and proves nothing.
+proven, and where the point alone is, it is suspected. A number without one is seen to be beyond, and proves nothing; so
+is the strongest of several rows, because intervals of 95 % hold for one row and not for the one that looks best.
 """
 
 import math
@@ -37,7 +38,7 @@ class Evidence:
     is_above: bool
     shown: str
     state: str
-    why: str = ""  # why it has no interval, or why nothing is known
+    why: str = ""  # why it has no interval, why that proves nothing, or why nothing is known
     cells: Mapping[str, object] | None = None  # the whole row, for the sentence
 
 
@@ -71,12 +72,19 @@ def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) ->
     rows = looked_at(condition, table, subject)
     if rows.empty:
         return nothing(condition, f"the table {condition.table} has no such row")
+    choice = _distinct(condition, rows)
     rows = chosen(rows, condition.where)
     if condition.take in ("sum", "count"):
         return _together(condition, rows)
     if rows.empty:
         return nothing(condition, f"no such row of {condition.table} has {_asked(condition)}", NOT_SHOWN)
-    return _strongest(condition, rows)
+    return _strongest(condition, rows, choice)
+
+
+def _distinct(condition: Condition, rows: pd.DataFrame) -> int:
+    """Among how many numbers the strongest is chosen: before `where`, which chooses too; equal ones are one."""
+    numbers = np.column_stack(_numbers(condition, rows))
+    return len(np.unique(numbers[~np.isnan(numbers[:, 0])], axis=0, equal_nan=True))
 
 
 def nothing(condition: Condition, why: str, state: str = NOT_KNOWN) -> Evidence:
@@ -113,8 +121,8 @@ def _together(condition: Condition, rows: pd.DataFrame) -> Evidence:
     )
 
 
-def _strongest(condition: Condition, rows: pd.DataFrame) -> Evidence:
-    """The row that shows it best; where all rows must show it, the one that shows it least."""
+def _strongest(condition: Condition, rows: pd.DataFrame, choice: int) -> Evidence:
+    """The row that shows it best of a choice of so many; where all rows must show it, the one that shows it least."""
     value, low, high = _numbers(condition, rows)
     threshold, is_above, shown = _threshold(condition)
     sign = 1.0 if is_above else -1.0
@@ -123,7 +131,9 @@ def _strongest(condition: Condition, rows: pd.DataFrame) -> Evidence:
     if condition.interval is None:
         states[beyond] = SEEN
     else:
-        states[beyond & (sign * (near - threshold) > 0)] = PROVEN  # an end that is NaN is beyond nothing
+        is_best_of_many = condition.take == "any" and choice > 1
+        proven = SEEN if is_best_of_many else PROVEN
+        states[beyond & (sign * (near - threshold) > 0)] = proven  # an end that is NaN is beyond nothing
     far = np.where(np.isnan(near), value, near) * sign
     order = sorted(range(len(rows)), key=lambda at: (STATES.index(states[at]), -far[at] if far[at] == far[at] else 0.0))
     at = order[-1 if condition.take == "all" else 0]
@@ -131,6 +141,8 @@ def _strongest(condition: Condition, rows: pd.DataFrame) -> Evidence:
     named = {name: str(cells[name]) for name in NAMES if str(cells.get(name, "")) not in ("", "nan")}
     why = condition.no_interval or ("too few launches for an interval" if math.isnan(near[at]) else "")
     why = "the row has no number" if math.isnan(value[at]) else why
+    if states[at] == SEEN and condition.interval is not None:
+        why = f"the strongest of {choice} rows, whose intervals are not adjusted for their number"
     return Evidence(
         condition.table,
         named,
@@ -152,7 +164,7 @@ def _cells(rows: pd.DataFrame, at: int) -> dict[str, object]:
 
 
 def _numbers(condition: Condition, rows: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
-    """The number of each row, and the ends of its interval in the number's unit."""
+    """The number of each row, and the ends of its interval."""
     value = _floats(rows, condition.number)
     with np.errstate(divide="ignore", invalid="ignore"):
         if condition.per:
@@ -160,8 +172,7 @@ def _numbers(condition: Condition, rows: pd.DataFrame) -> tuple[Floats, Floats, 
         if condition.interval is None:
             none = np.full(len(rows), NAN)
             return value, none, none
-        scale = value / _floats(rows, condition.interval_of) if condition.interval_of else np.ones(len(rows))
-        low, high = (_floats(rows, end) * scale for end in condition.interval)
+        low, high = (_floats(rows, end) for end in condition.interval)
     return value, low, high
 
 

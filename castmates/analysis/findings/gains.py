@@ -15,6 +15,7 @@ from castmates.analysis.statistics.intervals import BLOCK, holm
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import frame
+from castmates.study.class_names import without_class
 
 _SCENE = ["beside", "platform"]
 _COUNTS = ["mean", "variance", "blocks"]
@@ -23,7 +24,8 @@ _COUNTS = ["mean", "variance", "blocks"]
 def gains(
     windows: pd.DataFrame, lead: str, changed: str, work: float, beside: Mapping[str, str], margin: float
 ) -> pd.DataFrame:
-    """A row alone and one beside each neighbour; `beside` has the neighbours of each mix by its name.
+    """A row alone and one beside each neighbour; `beside` has the neighbours of each mix by its name. Names of
+    leads are without their class of nodes: a trial runs on one of them.
 
     `work` is how many times the work of a step that the changed lead does in one of its own.
     """
@@ -58,7 +60,7 @@ def gains(
 
 def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd.DataFrame:
     """Of each scene: mean and variance over launches of the logarithm of the rate, and how many launches there are."""
-    is_lead = workloads_of(windows["member"]) == name
+    is_lead = workloads_of(windows["member"]).map(without_class) == name
     scenes = windows["scene"].map({"solo": ""} | {f"corun:{mix}": others for mix, others in beside.items()})
     kept = windows[windows["valid"] & is_lead & (windows["rate"] > 0) & scenes.notna()]
     logs = kept.assign(log=np.log(kept["rate"].to_numpy(dtype=float)), beside=scenes[kept.index].astype("str"))

@@ -15,6 +15,7 @@ ALONE, SMALLEST = 0.03, 0.01  # of the step of the lead alone
 NAMED = {RUNTIME: "between operations", UNATTRIBUTED: UNATTRIBUTED}
 SMALL = "small: "  # before kind and direction
 OTHERS = "all others"
+INPUT = "input pipeline"
 _NUMBERS = r"_?\d+"
 
 
@@ -52,7 +53,7 @@ def groups_by_type(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
 
 def _apart(known: pd.DataFrame) -> pd.Series:
     """What is no operation of the model; NA for those."""
-    waits = known["layer"].where(known["layer"] == WAITING, "input pipeline")
+    waits = known["layer"].where(known["layer"] == WAITING, INPUT)
     return known["layer_kind"].map(NAMED).astype("object").where(known["direction"] != "input", waits)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from castmates.analysis.operations.per_trace import OPERATION, Traces
 from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.ratio_of_means import ratio_of_means
 
 SCENE = ["study", "scene", "kind", "mix", "partition", "member", "platform"]
 LAUNCH = ["company", "launch"]
@@ -58,8 +59,16 @@ def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
     named = {"log": "shared_ms", "log_low": "shared_low", "log_high": "shared_high", "blocks": "launches"}
     pairs = whole.rename(columns={"launch": "block", "repetition": "round"}).assign(difference=whole["shared_ms"])
     table = table.join(estimate(pairs, rows)[list(named)].rename(columns=named)).reset_index()
+    table = table.join(_shares(whole, rows), on=rows)
     launch = traces.steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean()
     table = table.join(launch.groupby(SCENE).mean().rename("step_ms"), on=SCENE)
     return table.assign(share=table["shared_ms"] / table["step_ms"]).sort_values(
         [*SCENE, "shared_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True
     )
+
+
+def _shares(whole: pd.DataFrame, rows: Sequence[str]) -> pd.DataFrame:
+    """The interval of each row's share of the step: both are means over the same launches."""
+    launches = whole.groupby([*rows, *LAUNCH], as_index=False)[["shared_ms", "step_ms"]].mean()
+    found = ratio_of_means(launches.rename(columns={"shared_ms": "above", "step_ms": "below"}), rows)
+    return found[["low", "high"]].add_prefix("share_")

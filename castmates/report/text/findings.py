@@ -69,8 +69,9 @@ def in_words(results: Results, finding: Finding) -> InWords:
 
 
 def _sure(finding: Finding) -> str:
-    without = dict.fromkeys(each.why for each in finding.evidence if each.state == SEEN and each.why)
-    reasons = f" (no interval, because {listed(list(without))})" if finding.state == SEEN and without else ""
+    seen = [each for each in finding.evidence if each.state == SEEN and each.why]
+    without = dict.fromkeys(each.why if each.low == each.low else f"no interval, because {each.why}" for each in seen)
+    reasons = f" ({listed(list(without))})" if finding.state == SEEN and without else ""
     few = [each.why for each in finding.evidence if each.state == SUSPECTED and each.why]
     return f"suspected: {few[0]}" if few else f"{SURE.get(finding.state, finding.state)}{reasons}"
 

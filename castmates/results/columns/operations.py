@@ -186,6 +186,8 @@ _TIMES: Columns = {
     "shared_high": "float64",
     "share": "float64",  # of the step
     "launches": "int64",
+    "share_low": "float64",  # 95 % between launches, by Fieller: both the part and the step vary
+    "share_high": "float64",
 }
 
 # tables/operation_summary.csv: a row per scene and operation; what belongs to none is a row too.

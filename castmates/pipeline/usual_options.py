@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from castmates.study.trying import option_of
 from castmates.workloads.jaxjobs.shapes import SHAPES as JAX
 from castmates.workloads.tfmodels.jobs import SHAPES as TENSORFLOW
 from castmates.workloads.torchjobs.shapes import SHAPES as TORCH
@@ -20,15 +21,8 @@ def usual_options(command: Sequence[str], cpus: int) -> dict[str, Word]:
     program = next((word for word in command if word in BATCHES), "")
     if not program:
         return {}
-    batch = BATCHES[program].get((_option(command, "model"), _option(command, "size") or "tiny"))
+    batch = BATCHES[program].get((option_of(command, "model") or "", option_of(command, "size") or "tiny"))
     is_tensorflow = program == "castmates.workloads.tfmodels"
-    source = ("records" if _option(command, "data") else "memory") if is_tensorflow else "pipeline"
+    source = ("records" if option_of(command, "data") else "memory") if is_tensorflow else "pipeline"
     known: dict[str, Word] = {"threads": cpus, "source": source, **(OF_TENSORFLOW if is_tensorflow else {})}
     return known | ({} if batch is None else {"batch": batch})
-
-
-def _option(command: Sequence[str], name: str) -> str:
-    """The word behind `--name`; "" where it is not there."""
-    words = list(command)
-    at = words.index(f"--{name}") + 1 if f"--{name}" in words else 0
-    return words[at] if 0 < at < len(words) else ""
