@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import yaml
 
+from castmates.study.confirmation import at_defaults
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Attribution, Study, Workload
 from castmates.study.place_keys import PlaceKeys
@@ -102,6 +103,7 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
             "budget": study.budget.without_looks(launches, **rounds),
             "placement": study.placement.model_copy(update=lists),
             "leave_out": [],
+            **at_defaults(study, "profile", "findings"),  # losses alone are compared
             "place": PlaceKeys(),  # nothing is placed, and its jobs may be none of the workloads that were published
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
             **(_only(study, ours, part) if part.tail != "-replay" or study.predict else {}),
@@ -132,7 +134,6 @@ def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
         "mixes": [rule for each in asked for rule in _rules(each)],
         "mitigations": rules,
         "predict": None,  # another seed would have other pairs measured
-        "profile": None,  # losses alone are compared
         "variants": {},  # their leads are named, and their workloads published
     }
     if part.company is not None:

@@ -17,10 +17,14 @@ from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study.class_names import class_of
 from castmates.study.confirmation import confirming, mix_under, name_of
+from castmates.study.group_study import group_study
 from castmates.study.model import Study
+from castmates.study.profile_keys import ProfileKeys
 from castmates.study.reading import read
+from castmates.study.replaying import Part, replaying
 from castmates.study.spec import NodeClass, Plan
 from castmates.study.study_text import study_text
+from castmates.study.variant_keys import VariantKeys
 from tests.unit.partition_maker import atoms, made, windows
 
 STUDIES = sorted(Path("config/studies").glob("*.yaml"))
@@ -35,6 +39,22 @@ def parent():
 
 def plan_of(study: Study, loaded) -> Plan:
     return project.Project(loaded.study_file, study, loaded.workloads, "").plan()
+
+
+def test_losses_alone_are_measured_again(parent):
+    """Neither traces nor variants nor rules of findings come along."""
+    loaded, plan = parent
+    more = {
+        "profile": ProfileKeys(),
+        "findings": ("rules.yaml",),
+        "variants": {"vision": [VariantKeys(name="b", cores=2)]},
+    }
+    study = loaded.study.model_copy(update=more)
+    groups = [(("vision", "database"), ())]
+    confirmed = confirming(study, plan, mix_under(plan, "vision+database", "split-3"), 4)
+    for fresh in (confirmed, group_study(study, groups, 4), replaying(study, plan, Part(), 4, keeps_cpus=False)):
+        assert (fresh.profile, tuple(fresh.findings)) == (None, ())
+    assert confirmed.variants == {}
 
 
 @pytest.mark.parametrize("partition", ["split-3", "overlap-2-lead-6", "cap-2", "throttled-antagonists-mb20"])

@@ -8,11 +8,12 @@ import pytest
 
 from castmates.analysis.findings.gains import gains
 from castmates.report.text.trials import sentences
-from castmates.report.trials import Tried
+from castmates.report.trials import Tried, loss_of
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
 from castmates.results.find import NEEDED
 from castmates.results.trials import TrialRecord
+from castmates.study.class_names import named
 from tests.unit.printed_intervals import assert_told
 
 LEADS = {"job": 100.0, "job-changed": 40.0}
@@ -54,6 +55,23 @@ def test_the_gain_is_of_work_and_not_of_steps_and_a_loss_has_its_sign():
     assert table["changed_rate"].iloc[0] == pytest.approx(44.0, abs=1.0)
     assert (table["blocks"] == LAUNCHES).all()
     assert table["rate"].iloc[0] == pytest.approx(100.0, abs=2.0)
+
+
+def test_leads_on_nodes_of_a_class_are_known_by_their_names_without_it():
+    made = windows(0.7, np.random.default_rng(1))
+    classed = made.assign(member=made["member"].map(lambda name: named(name, "xeon")))
+    found = [gains(each, "job", "job-changed", 2.5, beside(), margin=0.02) for each in (made, classed)]
+    assert len(found[1]) == 2
+    pd.testing.assert_frame_equal(*found)
+    row = {
+        "lead": "job~xeon",
+        "antagonists": "n0",
+        "degradation_pct": 9.0,
+        "degradation_low": 8.0,
+        "degradation_high": 10.0,
+    }
+    trial = TrialRecord("t", "small-operations/job~xeon", "job", "job-changed", "", (), 1.0, "x")
+    assert loss_of(Tried(trial, found[1], pd.DataFrame([row]), pd.DataFrame()), "job", "n0") == (9.0, 8.0, 10.0)
 
 
 def test_what_does_not_count_is_left_out_and_two_launches_prove_nothing():

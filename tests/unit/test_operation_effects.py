@@ -86,7 +86,9 @@ def test_intervals_between_launches_hold_the_truth():
     more = 4.0 * 1.1 * np.exp(0.02**2 / 2) - mean
     assert_told("operation_effects", "ratio_low", inside(rows, "ratio", 1.1))
     assert_told("operation_effects", "difference_low", inside(rows, "difference", more))
+    step = sum(ALONE.values()) * np.exp(0.01**2 / 2) + LEFT
     assert_told("operation_summary", "shared_low", inside(alone, "shared", mean))
+    assert_told("operation_summary", "share_low", inside(alone, "share", mean / step))
 
 
 @pytest.mark.simulation

@@ -22,6 +22,7 @@ workloads:
 leads: [wide, bert-train, plain]
 variants: {bert-train: [{name: eight, title: BERT in batches of 8, options: {batch: 8}, work: 1}]}
 antagonists: [stream, chase]
+variants: {bert-train: [{name: bf16, options: {precision: mixed_bfloat16}}]}
 budget: {blocks: 4}
 profile: {}
 seed: 7
@@ -93,6 +94,7 @@ def test_a_lead_is_measured_as_it_is_and_changed_beside_the_same_neighbours(name
     assert not {block.seed for block in plan.blocks} & {block.seed for block in parent[1].blocks}
     assert not {*fresh.study.antagonists, *fresh.study.leads}
     assert (fresh.study.profile, fresh.study.controls) == (None, None)
+    assert fresh.study.variants == {}
     assert len(plan.blocks) == 2 * 4  # launches of both
     assert trial in trials_of(parent[0].results)
     assert block_files(parent[0].results) == []
