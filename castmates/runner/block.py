@@ -116,7 +116,7 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
     roofs = _roofs(block, stage.scratch.files, cache)
-    refuse_too_little(company, outcome.needs, stage.evictors, roofs.bytes if roofs else 0)
+    refuse_too_little(company, outcome.needs, stage.evictors, roofs=roofs.bytes if roofs else 0)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     everyone = [replace(start, ranges=_ranges_of(start, block)) for start in everyone]
     profiling = block.design.profiling

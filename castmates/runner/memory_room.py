@@ -11,8 +11,8 @@ def refuse_too_little(
     company: Company,
     needs: Mapping[str, int],
     evictors: Mapping[str, int],
-    roofs: int = 0,
     free: Callable[[], int | None] = free_memory,
+    roofs: int = 0,
 ) -> None:
     """Compare what everyone of a launch takes, by the catalogue and the sizes in the plan, with what is free now."""
     parts = [(member.workload, needs.get(member.workload, 0)) for member in company.members]
