@@ -27,7 +27,8 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "trials": {"runner", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux", "study"},
     "grant": {"runner", "machine", "linux"},
     "project": {"rdt", "suites", "workloads", "machine", "results", "study"},
-    "pipeline": {"project", "modelled", "runner", "analysis", "results", COLUMNS, "workloads", "linux", "machine", "study"},
+    "pipeline": {"project", "modelled", "runner", "analysis", "results", COLUMNS}
+    | {"workloads", "linux", "machine", "study"},
     "preview": {"pipeline", "project", "analysis", "results", "workloads", "machine", "study"},
     "terminal": {"preview", "pipeline", "project", "runner", "results", "workloads", "study"},
     "report": {"results", COLUMNS, "analysis", "study"},
