@@ -63,6 +63,6 @@ COMMANDS = (
     Command("study-mixes", "studies config/studies/random-mixes.yaml", 12),
     Command("study-service", "studies config/studies/service.yaml", 28),
     Command("study-frameworks", "studies config/studies/frameworks.yaml", 46),
-    Command("xprof_check", "xprof_check results/operations", 0.5),
+    Command("xprof_check", "xprof_check --most 48 results/operations", 1.5),
     Command("study-variants", "studies config/studies/variants.yaml", 22),
 )
