@@ -28,6 +28,7 @@ def test_every_table_and_figure_says_that_it_is_modelled(modelled, arranged):
     # What a modelled machine lacks, or one machine alone, and what only some studies have (test_adaptive.py,
     # test_prediction.py); every other table has rows in one of the two studies.
     lacking = {"counters", "topdown", "layers", "nodes", "curves", "predictions", "profiles", "services", "loads"}
+    lacking.add("variant_effects")  # tests/unit/test_variants.py
     assert {name.partition(".")[0] for name in tables - stamped} == lacking
     assert {"distances.pdf", "mitigations.pdf", "system_mixes.pdf"} <= {
         file.name for file in arranged.results.glob("figures/*.pdf")
