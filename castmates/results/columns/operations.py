@@ -10,8 +10,8 @@ from castmates.results.columns.primitives import PRIMITIVE_TABLES
 
 PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, written last
 
-# profiles/<company>/<n>/operations.parquet: a row per call of an operation in the traced steps.
-OPERATIONS: Columns = {
+# Which trace a row is of: the first columns of what profile launches leave.
+_TRACE: Columns = {
     "study": "str",
     "company": "str",
     "launch": "int64",  # number of the profile launch within its company, from 1
@@ -21,6 +21,11 @@ OPERATIONS: Columns = {
     "partition": "str",
     "member": "str",
     "repetition": "int64",  # of the scene's trace in its launch, from 1
+}
+
+# profiles/<company>/<n>/operations.parquet: a row per call of an operation in the traced steps.
+OPERATIONS: Columns = {
+    **_TRACE,
     "step": "int64",  # of the trace, from 0; -1 for a call that began before the first or between two
     "heartbeat": "Int64",  # that ends this step, counted from when the lead was ready; NA outside of steps
     "operation": "str",  # with its scopes, without the functions around it; "" inside the framework, between two
@@ -39,15 +44,7 @@ OPERATIONS: Columns = {
 
 # profiles/<company>/<n>/profiled_steps.parquet: a row per step, traced ones and usual ones right before and after.
 PROFILED_STEPS: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",
+    **_TRACE,
     "part": "str",  # before, traced, after
     "step": "int64",  # of its part, from 0
     "heartbeat": "Int64",  # that ends it, counted from when the lead was ready; NA for usual steps
@@ -61,15 +58,7 @@ PROFILED_STEPS: Columns = {
 
 # profiles/<company>/<n>/memory.parquet: a row per piece of memory that an allocator gave out or took back.
 MEMORY: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",
+    **_TRACE,
     "step": "int64",  # of the trace, from 0; -1 outside of steps
     "at_ns": "int64",  # CLOCK_MONOTONIC
     "change": "int64",  # bytes; negative where memory was given back
@@ -82,15 +71,7 @@ MEMORY: Columns = {
 
 # profiles/<company>/<n>/traced_stages.parquet: a row per trace and stage of its input pipeline, over all its steps.
 TRACED_STAGES: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",
+    **_TRACE,
     "depth": "int64",  # 1 for the stage that the step asks, 2 for the one that this asks …
     "stage": "str",  # with those that ask it before it: Prefetch/Map
     "calls": "int64",  # that began in a step
@@ -103,15 +84,7 @@ TRACED_STAGES: Columns = {
 
 # profiles/<company>/<n>/device_calls.parquet: a row per kernel, copy or piece of memory on a stream of a GPU.
 DEVICE_CALLS: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",
+    **_TRACE,
     "step": "int64",  # in which it began on the GPU, from 0; -1 outside of steps
     "device": "str",  # GPU:0
     "stream": "str",  # of the device
