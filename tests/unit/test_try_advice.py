@@ -20,9 +20,11 @@ workloads:
   plain: {command: "true", progress: runs}
   served: {like: memcached-5k}
 leads: [wide, bert-train, plain]
-variants: {bert-train: [{name: eight, title: BERT in batches of 8, options: {batch: 8}, work: 1}]}
+variants:
+  bert-train:
+    - {name: eight, title: BERT in batches of 8, options: {batch: 8}, work: 1}
+    - {name: bf16, options: {precision: mixed_bfloat16}}
 antagonists: [stream, chase]
-variants: {bert-train: [{name: bf16, options: {precision: mixed_bfloat16}}]}
 budget: {blocks: 4}
 profile: {}
 seed: 7
