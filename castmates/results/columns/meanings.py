@@ -24,6 +24,7 @@ from castmates.results.columns import (
     ranges,
     services,
     study,
+    trace,
     variants,
 )
 
@@ -43,6 +44,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(block.BLOCK_TABLES, block),
     **dict.fromkeys(ranges.RANGE_TABLES, ranges),
     **dict.fromkeys(findings.TRIAL_TABLES, findings),
+    **dict.fromkeys(trace.TRACE_TABLES, trace),
 }
 # What is the same in all tables, and so stands beside none of them.
 EVERYWHERE = {

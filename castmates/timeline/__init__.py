@@ -1,0 +1,1 @@
+"""One trace of everything: what members, threads, CPUs and the machine did, on one clock."""

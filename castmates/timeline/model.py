@@ -1,0 +1,128 @@
+"""The tables of a timeline in memory, and what puts them together from many sources.
+
+Words are categories and times are whole nanoseconds, so that ten million rows fit into a gigabyte.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.results.columns.block import Columns
+from castmates.results.columns.trace import INSTANTS, INTERVALS, SAMPLES, STACKS, TRACE_TABLES, TRACKS
+
+Cells = Any  # a whole column: an array, a list, categories; or the one value that all rows have
+ORDER: Mapping[str, Mapping[str, bool]] = {  # columns -> whether ascending
+    "tracks": {"track": True},
+    "intervals": {"t0_ns": True, "t1_ns": False, "depth": True},
+    "instants": {"t_ns": True},
+    "samples": {"t_ns": True},
+    "stacks": {"t_ns": True},
+}
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What happened, on one clock: tables of `results.columns.trace`, and what is known of them."""
+
+    tracks: pd.DataFrame
+    intervals: pd.DataFrame
+    instants: pd.DataFrame
+    samples: pd.DataFrame
+    stacks: pd.DataFrame
+    about: dict[str, Any] = field(default_factory=dict)  # the record of the trace (docs/tracing.md)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table by its name."""
+        table: pd.DataFrame = getattr(self, name)
+        return table
+
+
+class Making:
+    """A timeline that is being put together; parts come in any order."""
+
+    def __init__(self) -> None:
+        self.about: dict[str, Any] = {}
+        self._tracks: list[dict[str, Any]] = []
+        self._parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TRACE_TABLES if name != "tracks"}
+
+    def track(self, kind: str, name: str, parent: int | None = None, **about: Cells) -> int:
+        """Add a track with its `member`, `pid`, `tid` or `cpu`, and return its number."""
+        number = len(self._tracks)
+        self._tracks.append({"track": number, "kind": kind, "name": name, "parent": parent, "member": ""} | about)
+        return number
+
+    def tracks(self) -> Sequence[Mapping[str, Any]]:
+        """The tracks so far."""
+        return self._tracks
+
+    def intervals(self, **columns: Cells) -> None:
+        """Add intervals, column by column: an array, or one value that all have. Times and tracks must be given."""
+        self._parts["intervals"].append(_part(columns, INTERVALS, {"t0_ns", "t1_ns", "track", "kind", "name"}))
+
+    def instants(self, **columns: Cells) -> None:
+        """Add instants likewise."""
+        self._parts["instants"].append(_part(columns, INSTANTS, {"t_ns", "track", "kind", "name"}))
+
+    def samples(self, **columns: Cells) -> None:
+        """Add readings of numbers likewise."""
+        self._parts["samples"].append(_part(columns, SAMPLES, {"t_ns", "track", "name", "value"}))
+
+    def stacks(self, **columns: Cells) -> None:
+        """Add sampled stacks likewise."""
+        self._parts["stacks"].append(_part(columns, STACKS, {"t_ns", "track", "weight", "stack"}))
+
+    def made(self) -> Timeline:
+        """The timeline, every table in order."""
+        found = {name: _together(name, parts) for name, parts in self._parts.items()}
+        rows = {name: [track.get(name) for track in self._tracks] for name in TRACKS}
+        return Timeline(tracks=_part(rows, TRACKS, set(TRACKS)), **found, about=self.about)
+
+
+def _part(columns: Mapping[str, Any], contract: Columns, needed: set[str]) -> pd.DataFrame:
+    """The columns as the contract has them; those that are left out are empty."""
+    if unknown := set(columns) - set(contract):
+        raise TypeError(f"no column {min(unknown)}")
+    if lacking := needed - set(columns):
+        raise TypeError(f"no {min(lacking)}")
+    rows = max((len(each) for each in columns.values() if not isinstance(each, str) and np.ndim(each)), default=1)
+    return pd.DataFrame({name: _column(columns.get(name), kind, rows) for name, kind in contract.items()})
+
+
+def _column(values: Cells, kind: str, rows: int) -> Cells:
+    if kind == "str":
+        if isinstance(values, pd.Categorical):
+            return values
+        if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
+            return values.array
+        if values is None or isinstance(values, str):
+            return pd.Categorical.from_codes(np.zeros(rows, np.int8), categories=pd.Index([values or ""], dtype="str"))
+        codes, words = pd.factorize(pd.Series(values, dtype="str"))
+        return pd.Categorical.from_codes(codes, categories=pd.Index(words, dtype="str"))
+    if values is None:
+        values = {"int64": 0, "Int64": pd.NA, "float64": np.nan}[kind]
+    if np.ndim(values) == 0:
+        return pd.array([values] * rows, dtype="Int64") if kind == "Int64" else np.full(rows, values, kind)
+    return pd.array(values, dtype="Int64") if kind == "Int64" else np.asarray(values, kind)
+
+
+def _together(name: str, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table of all parts, whose categories may differ, in order."""
+    contract = TRACE_TABLES[name]
+    if not parts:
+        return _part({each: [] for each in contract}, contract, set(contract))
+    columns: dict[str, Any] = {}
+    for each, kind in contract.items():
+        pieces = [part[each] for part in parts]
+        columns[each] = _united(pieces) if kind == "str" else pd.concat(pieces, ignore_index=True).array
+    table = pd.DataFrame(columns)
+    keys = [table[key].to_numpy() if up else -table[key].to_numpy() for key, up in ORDER[name].items()]
+    return table.take(np.lexsort(keys[::-1])).reset_index(drop=True)
+
+
+def _united(pieces: Sequence[pd.Series]) -> pd.Categorical:
+    from pandas.api.types import union_categoricals
+
+    return union_categoricals([piece.array for piece in pieces])

@@ -1,0 +1,81 @@
+"""Writes and reads the tables of a timeline: a Parquet file each, and the record last."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow.parquet import write_table
+
+from castmates.errors import CastmatesError
+from castmates.files import reason, replace, replace_text
+from castmates.results.columns.block import Columns
+from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
+from castmates.timeline.model import Timeline
+
+TYPES = {
+    "int64": pa.int64(),
+    "Int64": pa.int64(),
+    "float64": pa.float64(),
+    "str": pa.dictionary(pa.int32(), pa.string()),
+}
+
+
+def write(timeline: Timeline, folder: Path) -> None:
+    """Write a timeline into a folder, its record last."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / TRACE_RECORD).unlink(missing_ok=True)  # a record never stands beside another trace's tables
+        for name, contract in TRACE_TABLES.items():
+            table = _arrow(timeline.table(name), contract)
+            replace(folder / f"{name}.parquet", partial(write_table, table, compression="zstd"))
+        replace_text(folder / TRACE_RECORD, json.dumps(timeline.about, indent=1, sort_keys=True) + "\n")
+    except OSError as problem:
+        raise CastmatesError(
+            f"the trace cannot be written into {folder} ({reason(problem)}): make room or give write access there, "
+            "and run the same command again."
+        ) from None
+
+
+def read(folder: Path, *tables: str) -> Timeline:
+    """Read a timeline; with `tables` only these, and the others are empty."""
+    record = folder / TRACE_RECORD
+    try:
+        about = json.loads(record.read_text())
+    except (OSError, ValueError) as problem:
+        why = reason(problem) if isinstance(problem, OSError) else "it is cut or damaged"
+        raise CastmatesError(
+            f"{record}: this is no record of a trace ({why}); make one with `castmates trace STUDY MIX`."
+        ) from None
+    if not isinstance(about, dict):
+        raise CastmatesError(f"{record}: this is no record of a trace; make one with `castmates trace STUDY MIX`.")
+    wanted = tables or tuple(TRACE_TABLES)
+    return Timeline(
+        **{name: _read(folder / f"{name}.parquet", each, name in wanted) for name, each in TRACE_TABLES.items()},
+        about=about,
+    )
+
+
+def _arrow(table: pd.DataFrame, contract: Columns) -> pa.Table:
+    schema = pa.schema([pa.field(name, TYPES[kind]) for name, kind in contract.items()])
+    return pa.Table.from_pandas(table, schema=schema, preserve_index=False)
+
+
+def _read(file: Path, contract: Columns, wanted: bool) -> pd.DataFrame:
+    try:
+        table = pd.read_parquet(file, columns=list(contract)) if wanted else _arrow_empty(contract)
+    except (OSError, ValueError, KeyError) as problem:
+        why = str(problem).splitlines()[0].rstrip(".")
+        raise CastmatesError(
+            f"{file}: this is no table of a trace ({why}); remove {file.parent / TRACE_RECORD}, and trace again."
+        ) from None
+    whole = {name: "Int64" for name, kind in contract.items() if kind == "Int64"}
+    words = {name: "category" for name, kind in contract.items() if kind == "str"}
+    return table.astype(whole | words)
+
+
+def _arrow_empty(contract: Columns) -> pd.DataFrame:
+    schema = pa.schema([pa.field(name, TYPES[kind]) for name, kind in contract.items()])
+    empty: pd.DataFrame = schema.empty_table().to_pandas()
+    return empty
