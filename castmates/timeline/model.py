@@ -54,8 +54,8 @@ class Making:
         self._tracks.append({"track": number, "kind": kind, "name": name, "parent": parent, "member": ""} | about)
         return number
 
-    def tracks(self) -> Sequence[Mapping[str, Any]]:
-        """The tracks so far."""
+    def tracks(self) -> list[dict[str, Any]]:
+        """The tracks so far, in the order of their numbers; what is known of one may be filled in."""
         return self._tracks
 
     def intervals(self, **columns: Cells) -> None:

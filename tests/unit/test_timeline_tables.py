@@ -6,6 +6,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
 from castmates.timeline.model import Making
+from castmates.timeline.registry import Registry
 from castmates.timeline.tables import read, write
 from tests.unit.timeline_maker import made
 
@@ -44,3 +45,15 @@ def test_what_is_cut_is_a_sentence_with_its_file(tmp_path, spoilt):
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(CastmatesError, match=spoilt):
         read(tmp_path)
+
+
+def test_sources_share_tracks_and_fill_in_what_others_left_open():
+    making = Making()
+    registry = Registry(making)
+    thread = registry.thread(7)
+    assert registry.thread(7, pid=5, name="worker", member="lead@0") == thread
+    assert registry.thread(7, name="other") == thread
+    tracks = making.made().tracks.set_index("track")
+    process = tracks.loc[tracks.loc[thread, "parent"]]
+    assert (tracks.loc[thread, "name"], tracks.loc[thread, "member"], process.kind) == ("worker", "lead@0", "process")
+    assert tracks.loc[process.parent, "name"] == "lead@0"
