@@ -21,6 +21,7 @@ IP, ADDR, READ, CALLCHAIN, PERIOD, RAW = 1 << 0, 1 << 3, 1 << 4, 1 << 5, 1 << 8,
 SAMPLE_ID_ALL, USE_CLOCKID = 1 << 18, 1 << 25
 MONOTONIC = 1
 SOFTWARE, TRACEPOINT = 1, 2
+PAGE_FAULTS = 2
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,10 @@ def _events(attrs: list[tuple[bytes, tuple[int, ...]]], sections: Mapping[int, b
         kind, _, config, _, sample_type, read_format, flags = struct.unpack_from("<IIQQQQQ", attr)
         known = formats.get(config) if kind == TRACEPOINT else None
         name = names[place] if place < len(names) else (known[0] if known else "")
+        if (kind, config) == (SOFTWARE, PAGE_FAULTS):
+            name = "page-faults"  # its name in the file has the options with which it was recorded
+        elif kind == TRACEPOINT:
+            name = ":".join(name.split(":")[:2])
         clock = struct.unpack_from("<i", attr, 92)[0] if flags & USE_CLOCKID and len(attr) >= 96 else None
         fields = known[1] if known else {}
         events.append(Event(name, kind, config, sample_type, read_format, flags, clock, ids, fields))

@@ -38,6 +38,11 @@ class Tasks:
             elif end >= begin + 4:
                 self._task(piece, begin, is_birth)
 
+    def end(self, tid: int) -> int | None:
+        """When a thread ended; None where it did not, or another one was given its number since."""
+        end = self.ends.get(tid)
+        return None if end is None or end < self.births.get(tid, 0) else end
+
     def name(self, tid: int) -> str:
         """A thread's name, as far as it is known."""
         return self.names.get(tid) or self.comms.get(tid, "")
@@ -56,11 +61,10 @@ class Tasks:
         pid, parent, tid, by = parents & 0xFFFFFFFF, parents >> 32, threads & 0xFFFFFFFF, threads >> 32
         self.processes[tid] = pid
         if not is_birth:
-            self.ends[tid] = time
+            self.ends[tid] = max(time, self.ends.get(tid, 0))
             return
         if time:  # perf notes the threads that it finds with a time of 0
-            self.births[tid] = time
-        self.ends.pop(tid, None)
+            self.births[tid] = min(time, self.births.get(tid, time))
         if pid != parent:
             self.parents.setdefault(pid, parent)
         if tid not in self.names and (name := self.name(by)):
