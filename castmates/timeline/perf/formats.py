@@ -22,6 +22,14 @@ KNOWN: Mapping[str, Mapping[str, Field]] = {
     "raw_syscalls:sys_enter": {"id": Field(8, _LONG, True)},
     "raw_syscalls:sys_exit": {"id": Field(8, _LONG, True), "ret": Field(16, _LONG, True)},
 }
+# The systems of tracepoints, which a description leaves out; a file may lack the list of its events' names.
+_SYSTEMS = {"sched_": "sched", "sys_": "raw_syscalls", "irq_": "irq", "softirq_": "irq", "page_fault_": "exceptions"}
+
+
+def full_name(name: str) -> str:
+    """The name of a tracepoint with its system, as far as it is one of those that are read here."""
+    system = next((system for begin, system in _SYSTEMS.items() if name.startswith(begin)), "")
+    return f"{system}:{name}" if system else name
 
 
 def fields_by_event(section: bytes) -> dict[int, tuple[str, dict[str, Field]]]:

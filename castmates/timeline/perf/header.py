@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from castmates.errors import CastmatesError
 from castmates.files import reason
-from castmates.timeline.perf.formats import Field, fields_by_event
+from castmates.timeline.perf.formats import Field, fields_by_event, full_name
 
 MAGIC, OTHER_ENDIAN = b"PERFILE2", b"2ELIFREP"
 HEAD = struct.Struct("<8s" + "Q" * 8)  # magic, sizes of head and attribute, sections: attributes, data, event types
@@ -158,7 +158,7 @@ def _events(attrs: list[tuple[bytes, tuple[int, ...]]], sections: Mapping[int, b
     for place, (attr, ids) in enumerate(attrs):
         kind, _, config, _, sample_type, read_format, flags = struct.unpack_from("<IIQQQQQ", attr)
         known = formats.get(config) if kind == TRACEPOINT else None
-        name = names[place] if place < len(names) else (known[0] if known else "")
+        name = names[place] if place < len(names) else (full_name(known[0]) if known else "")
         if (kind, config) == (SOFTWARE, PAGE_FAULTS):
             name = "page-faults"  # its name in the file has the options with which it was recorded
         elif kind == TRACEPOINT:
