@@ -11,7 +11,7 @@ from castmates.timeline.flames.tree import Flame, Frame
 
 WIDTH, ROW, MARGIN = 1200.0, 17.0, 12.0
 LETTER = 6.6  # as wide as a letter of a frame's name is taken to be; flame.js has it too
-LINE = 168  # letters of a line of small print
+LINE = 185  # letters of a line of small print
 NARROWEST = 0.0006  # of the whole width; what is narrower cannot be seen
 STEPS = (0.1, 0.3, 1.0)  # relative changes, at which the colours become stronger
 KEYS = {"native": "native", "kernel": "kernel", "compiled": "compiled at run time", "python": "Python", "unknown": "not known"}
@@ -27,13 +27,13 @@ def draw(flame: Flame, title: str, source: str) -> str:
     deepest = max(mark[0] for mark in marks)
     print_ = textwrap.wrap(words.how_to_read(flame), LINE)
     left_out = drawn - len(marks)
-    foot = f"{source}{f' · {left_out} frames are too narrow to be drawn' if left_out else ''}"
+    foot = f"{source}{f' · not drawn: {left_out} frames that are too narrow, or below one with a single sample' if left_out else ''}"
     head = 58 + 14 * len(print_) + 44
     height = head + ROW * (deepest + 1) + 30
     resources = files("castmates.timeline.flames")
     inner = WIDTH - 2 * MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {height:g}" data-width="{inner:g}" role="group" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH:g}" height="{height:g}" viewBox="0 0 {WIDTH:g} {height:g}" data-width="{inner:g}" role="group" '
         f'aria-label="{escape(title)}">',
         f"<style>{(resources / 'flame.css').read_text(encoding='utf-8')}</style>",
         f'<rect class="ground" width="{WIDTH:g}" height="{height:g}"/>',
@@ -75,6 +75,8 @@ def _marks(flame: Flame, extents: dict[int, float], scale: float, narrowest: flo
         if depth and width < narrowest:
             continue
         yield depth, _mark(flame, frame, depth, begin * scale, width * scale)
+        if frame.before.samples + frame.after.samples < 2:  # what it calls has one sample as well: a tower, as deep as may be
+            continue
         at = begin
         below = []
         for each in sorted(frame.calls.values(), key=lambda one: one.name):
@@ -85,8 +87,7 @@ def _marks(flame: Flame, extents: dict[int, float], scale: float, narrowest: flo
 
 def _mark(flame: Flame, frame: Frame, depth: int, x: float, width: float) -> str:
     name = words.short(frame.name)
-    room = int((width - 6) / LETTER)
-    shown = "" if room < 3 else name if len(name) <= room else f"{name[: room - 1]}…"
+    shown = words.fitted(name, int((width - 6) / LETTER))
     return (
         f'<svg class="frame {colour(flame, frame, depth)}" x="{x:.2f}" y="{ROW * depth:g}" width="{width:.2f}" height="{ROW:g}" '
         f'data-x="{x:.4f}" data-w="{width:.4f}" data-d="{depth}" data-n="{escape(name)}" tabindex="{-1 if depth else 0}">'

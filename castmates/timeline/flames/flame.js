@@ -12,8 +12,9 @@
   const place = (frame, x, width) => {
     frame.mark.setAttribute("x", x.toFixed(2));
     frame.mark.setAttribute("width", Math.max(width, 0.1).toFixed(2));
-    const room = Math.floor((width - 6) / letter);
-    frame.text.textContent = room < 3 ? "" : frame.name.length <= room ? frame.name : `${frame.name.slice(0, room - 1)}…`;
+    const room = Math.floor((width - 6) / letter), name = frame.name;
+    const cut = () => (name.includes("::") ? `…${name.slice(1 - room)}` : `${name.slice(0, room - 1)}…`);
+    frame.text.textContent = room < 3 ? "" : name.length <= room ? name : cut();
   };
   const zoom = (chosen) => {
     for (const frame of frames) {

@@ -40,6 +40,15 @@ def short(name: str) -> str:
     return "".join(kept)
 
 
+def fitted(name: str, room: int) -> str:
+    """A name in so many letters: of a name in scopes the end, which distinguishes it; flame.js does the same."""
+    if room < 3:
+        return ""
+    if len(name) <= room:
+        return name
+    return f"…{name[1 - room :]}" if "::" in name else f"{name[: room - 1]}…"
+
+
 def kind(name: str) -> str:
     """What kind of code a frame is."""
     if name == CUT or re.fullmatch(r"\[.*\]", name):
