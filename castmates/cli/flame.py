@@ -49,7 +49,7 @@ def flame(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="The file to write: .svg, .folded for FlameGraph, or .speedscope.json; an SVG beside the trace if left out.",
+            help="The file to write: .svg, .folded (FlameGraph) or .speedscope.json; an SVG beside the trace if left out.",
             show_default=False,
         ),
     ] = None,
@@ -97,7 +97,10 @@ def _report(drawn: "Flame") -> None:
     amounts = f"{words.number(before)} alone, {words.number(after)} beside others" if compared else words.number(after)
     verdict = f": {words.change(before, after)}, {words.verdict(drawn.root)}" if compared else ""
     where.print(
-        f"{drawn.after.member}: {amounts}, in {words.unit(drawn)}{verdict}", markup=False, highlight=False, soft_wrap=True
+        f"{drawn.after.member}: {amounts}, in {words.unit(drawn)}{verdict}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
     )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("in itself", *(("alone", "beside", "difference", "") if compared else (words.unit(drawn), ""))):

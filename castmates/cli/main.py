@@ -83,7 +83,10 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         (
             "flame",
             flame,
-            ("castmates flame study.yaml lead+stream", "castmates flame study.yaml lead+stream --scene solo --operations"),
+            (
+                "castmates flame study.yaml lead+stream",
+                "castmates flame study.yaml lead+stream --scene solo --operations",
+            ),
         ),
     ),
     REPAIR: (

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
+from itertools import pairwise
 
 from castmates.timeline.flames import words
 from castmates.timeline.flames.profile import NO_OPERATION
@@ -14,7 +15,13 @@ LETTER = 6.6  # as wide as a letter of a frame's name is taken to be; flame.js h
 LINE = 185  # letters of a line of small print
 NARROWEST = 0.0006  # of the whole width; what is narrower cannot be seen
 STEPS = (0.1, 0.3, 1.0)  # relative changes, at which the colours become stronger
-KEYS = {"native": "native", "kernel": "kernel", "compiled": "compiled at run time", "python": "Python", "unknown": "not known"}
+KEYS = {
+    "native": "native",
+    "kernel": "kernel",
+    "compiled": "compiled at run time",
+    "python": "Python",
+    "unknown": "not known",
+}
 
 
 def draw(flame: Flame, title: str, source: str) -> str:
@@ -27,14 +34,15 @@ def draw(flame: Flame, title: str, source: str) -> str:
     deepest = max(mark[0] for mark in marks)
     print_ = textwrap.wrap(words.how_to_read(flame), LINE)
     left_out = drawn - len(marks)
-    foot = f"{source}{f' · not drawn: {left_out} frames that are too narrow, or below one with a single sample' if left_out else ''}"
+    undrawn = f" · not drawn: {left_out} frames that are too narrow, or below one with a single sample"
+    foot = f"{source}{undrawn if left_out else ''}"
     head = 58 + 14 * len(print_) + 44
     height = head + ROW * (deepest + 1) + 30
     resources = files("castmates.timeline.flames")
     inner = WIDTH - 2 * MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH:g}" height="{height:g}" viewBox="0 0 {WIDTH:g} {height:g}" data-width="{inner:g}" role="group" '
-        f'aria-label="{escape(title)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH:g}" height="{height:g}" '
+        f'viewBox="0 0 {WIDTH:g} {height:g}" data-width="{inner:g}" role="group" aria-label="{escape(title)}">',
         f"<style>{(resources / 'flame.css').read_text(encoding='utf-8')}</style>",
         f'<rect class="ground" width="{WIDTH:g}" height="{height:g}"/>',
         f'<text class="title" x="{MARGIN:g}" y="26">{escape(title)}</text>',
@@ -75,7 +83,9 @@ def _marks(flame: Flame, extents: dict[int, float], scale: float, narrowest: flo
         if depth and width < narrowest:
             continue
         yield depth, _mark(flame, frame, depth, begin * scale, width * scale)
-        if frame.before.samples + frame.after.samples < 2:  # what it calls has one sample as well: a tower, as deep as may be
+        if (
+            frame.before.samples + frame.after.samples < 2
+        ):  # what it calls has one sample as well: a tower, as deep as may be
             continue
         at = begin
         below = []
@@ -89,8 +99,9 @@ def _mark(flame: Flame, frame: Frame, depth: int, x: float, width: float) -> str
     name = words.short(frame.name)
     shown = words.fitted(name, int((width - 6) / LETTER))
     return (
-        f'<svg class="frame {colour(flame, frame, depth)}" x="{x:.2f}" y="{ROW * depth:g}" width="{width:.2f}" height="{ROW:g}" '
-        f'data-x="{x:.4f}" data-w="{width:.4f}" data-d="{depth}" data-n="{escape(name)}" tabindex="{-1 if depth else 0}">'
+        f'<svg class="frame {colour(flame, frame, depth)}" x="{x:.2f}" y="{ROW * depth:g}" width="{width:.2f}" '
+        f'height="{ROW:g}" data-x="{x:.4f}" data-w="{width:.4f}" data-d="{depth}" data-n="{escape(name)}" '
+        f'tabindex="{-1 if depth else 0}">'
         f'<title>{escape(words.detail(flame, frame))}</title><rect width="100%" height="{ROW - 1:g}"/>'
         f'<text x="3" y="12">{escape(shown)}</text></svg>'
     )
@@ -126,7 +137,10 @@ def _key(flame: Flame, y: float) -> Iterator[str]:
         pairs = [*([("operation", "operation")] if flame.after.by_operation else []), *KEYS.items()]
     else:
         percent = [f"{100 * step:g}" for step in STEPS]
-        ranges = [f"below {percent[0]} %", *(f"{one} to {two} %" for one, two in zip(percent, percent[1:], strict=False))]
+        ranges = [
+            f"below {percent[0]} %",
+            *(f"{one} to {two} %" for one, two in pairwise(percent)),
+        ]
         ranges += [f"{percent[-1]} % and more"]
         pairs = [
             *((f"r{place + 1}", f"more: {text}" if place == 0 else text) for place, text in enumerate(ranges)),

@@ -1,9 +1,9 @@
 """Is a difference between two numbers of samples more than the luck of sampling?
 
-Alone and beside others, a frame has n1 and n2 samples in e1 and e2 steps (or seconds). If nothing differs, n1 of their sum
-is binomial with the share e1 / (e1 + e2). The deviance of that, its root with the sign of the difference, is near
-normal even for few samples. Where a scene was recorded several times, samples can vary more between recordings than Poisson's
-law allows: the root is divided by how much more.
+Alone and beside others, a frame has n1 and n2 samples in e1 and e2 steps (or seconds). If nothing differs, n1 of
+their sum is binomial with the share e1 / (e1 + e2). The root of the deviance from that, with the sign of the
+difference, is near normal even for few samples. Where a scene was recorded several times, samples may vary more
+between recordings than Poisson's law has it: the deviance is divided by how much more.
 """
 
 import math
@@ -36,7 +36,7 @@ def is_noise(before: float, after: float, root: float) -> bool:
 
 
 def dispersion(profiles: tuple[Profile, ...], per: str) -> float:
-    """How much more the samples of functions vary between recordings of one scene than Poisson's law has it; at least 1."""
+    """How much more samples of functions vary between recordings of a scene than Poisson's law has it; at least 1."""
     excess, freedom = 0.0, 0
     for each in profiles:
         exposure = np.array([one.steps if per == "step" else one.t1_ns - one.t0_ns for one in each.stretches], float)

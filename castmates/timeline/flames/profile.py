@@ -151,7 +151,9 @@ def _threads(timeline: Timeline, member: str, thread: str | None) -> list[int]:
         own = own[(names == thread) | (own["tid"].astype(str) == thread)]
         if own.empty:
             listed = ", ".join(sorted(set(names)))
-            raise CastmatesError(f"{member} has no thread '{thread}'; expected a number or a name: {listed} (--thread).")
+            raise CastmatesError(
+                f"{member} has no thread '{thread}'; expected a number or a name: {listed} (--thread)."
+            )
     return [int(track) for track in own["track"]]
 
 

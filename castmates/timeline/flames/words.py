@@ -4,6 +4,7 @@ import re
 
 from castmates.timeline.flames.lines import COMPILED, CUT, KERNEL
 from castmates.timeline.flames.noise import BEYOND, ENOUGH
+from castmates.timeline.flames.profile import Profile
 from castmates.timeline.flames.tree import Flame, Frame
 
 LONG = 60  # letters of a name, beyond which its templates are left out
@@ -63,7 +64,10 @@ def kind(name: str) -> str:
 def detail(flame: Flame, frame: Frame) -> str:
     """All that is known of a frame, in a few lines."""
     (before, after), (_, whole) = flame.values(frame), flame.values(flame.root)
-    lines = [f"{frame.name}", f"{number(after)} {unit(flame)} ({samples(frame.after.samples)}, {100 * after / whole:.1f} %)"]
+    lines = [
+        f"{frame.name}",
+        f"{number(after)} {unit(flame)} ({samples(frame.after.samples)}, {100 * after / whole:.1f} %)",
+    ]
     if flame.before is not None:
         lines.append(f"alone {number(before)} ({samples(frame.before.samples)})")
         lines.append(f"{change(before, after)}: {verdict(frame)}")
@@ -78,7 +82,11 @@ def change(before: float, after: float) -> str:
     amount = f"{sign}{number(abs(after - before))}"
     if not before:
         return f"{amount}, never seen alone"
-    return f"{amount}, never seen beside others" if not after else f"{amount}, {sign}{abs(100 * (after / before - 1)):.0f} %"
+    return (
+        f"{amount}, never seen beside others"
+        if not after
+        else f"{amount}, {sign}{abs(100 * (after / before - 1)):.0f} %"
+    )
 
 
 def verdict(frame: Frame) -> str:
@@ -99,14 +107,17 @@ def how_to_read(flame: Flame) -> str:
     what = "what ran on a CPU; waiting is not in it"
     if before is None:
         return (
-            f"{samples(after.samples)} in {after.seconds:.3g} s and {after.steps:.0f} steps, sampled by {after.event}: {what}. "
+            f"{samples(after.samples)} in {_span(after)}, sampled by {after.event}: {what}. "
             f"Each frame is as wide as the {unit(flame)} that it takes with all that it calls, below it."
         )
-    spread = f" Samples vary {flame.dispersion:.2g} times as much as Poisson's law has it between recordings; z takes account of it."
+    spread = f" Between recordings samples vary {flame.dispersion:.2g} times as much as Poisson's law has it, which z allows for."
     return (
-        f"Beside others {samples(after.samples)} in {after.seconds:.3g} s and {after.steps:.0f} steps, alone "
-        f"{samples(before.samples)} in {before.seconds:.3g} s and {before.steps:.0f} steps, by {after.event}: {what}. "
-        f"Width: {unit(flame)} beside others, with all that a frame calls, below it; dashed: seen alone only, as wide as "
-        f"there. Grey: within the noise of sampling (|z| < {BEYOND:g}, or fewer than {ENOUGH} samples), in this launch; "
-        f"launches may differ by more.{spread if flame.dispersion > 1.05 else ''}"
+        f"Beside others {samples(after.samples)} in {_span(after)}, alone {samples(before.samples)} in {_span(before)}, "
+        f"by {after.event}: {what}. Width: {unit(flame)} beside others, with all that a frame calls, below it; dashed: "
+        f"seen alone only, as wide as there. Grey: within the noise of sampling in this launch (|z| < {BEYOND:g}, or fewer "
+        f"than {ENOUGH} samples); launches may differ by more.{spread if flame.dispersion > 1.05 else ''}"
     )
+
+
+def _span(profile: Profile) -> str:
+    return f"{profile.seconds:.3g} s and {profile.steps:.0f} steps"
