@@ -49,7 +49,7 @@ def flame(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="The file to write: .svg, .folded (FlameGraph) or .speedscope.json; an SVG beside the trace if left out.",
+            help="The file to write: .svg, .folded (FlameGraph), .speedscope.json; an SVG beside the trace by default.",
             show_default=False,
         ),
     ] = None,
