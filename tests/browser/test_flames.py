@@ -14,7 +14,8 @@ CLICK = (
     """document.querySelector('[data-n="compute"] rect').dispatchEvent(new MouseEvent('click', { bubbles: true }))"""
 )
 SEARCH = """(() => { const field = document.querySelector('input'); field.value = %r;
-  field.dispatchEvent(new Event('input', { bubbles: true })); return document.querySelector('.found').textContent; })()"""
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+  return document.querySelector('.found').textContent; })()"""
 COLOURS = """(() => { const seen = (of) => getComputedStyle(document.querySelector(of)).fill;
   return [seen('.ground'), seen('text.title'), seen('[data-n="load<int>"] rect')]; })()"""
 

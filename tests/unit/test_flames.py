@@ -153,7 +153,7 @@ def test_what_is_written_for_other_programs():
     alone = data["profiles"][0]
     assert alone["unit"] == "nanoseconds"
     assert alone["endValue"] == pytest.approx(115 * MS)
-    stacks = {
+    weights = {
         ";".join(names[number] for number in one): weight
         for one, weight in zip(alone["samples"], alone["weights"], strict=True)
     }

@@ -84,8 +84,8 @@ def test_lines_of_intel_and_arm_are_read():
 
 def test_the_form_that_we_ask_for_is_read():
     line = (
-        "a b  10/11 [003] 12.000000345:  cpu/mem-loads,ldlat=30/P:     7fad7c47425d      10668100842 |OP LOAD|LVL L3 or L3 "
-        "hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A               47"
+        "a b  10/11 [003] 12.000000345:  cpu/mem-loads,ldlat=30/P:     7fad7c47425d      10668100842 |OP LOAD|LVL L3 "
+        "or L3 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A               47"
     )
     (found,) = loads([line, "garbage", ""])
     assert found[:6] == ("a b", 10, 11, 3, 12_000000345, "cpu/mem-loads,ldlat=30/P")
