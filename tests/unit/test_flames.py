@@ -11,6 +11,7 @@ from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.runner.tracing import stacks
 from castmates.timeline.flames import words
+from castmates.timeline.flames.demangling import scopes
 from castmates.timeline.flames.drawing import colour, draw
 from castmates.timeline.flames.exporting import folded, speedscope
 from castmates.timeline.flames.lines import CUT, samples, stack
@@ -238,3 +239,10 @@ def test_only_one_writes_the_map_of_a_process_and_only_our_maps_are_removed(tmp_
     (tmp_path / "perf-3.map").symlink_to(tmp_path / "target")
     stacks.remove_maps([1, 3, 4])
     assert {each.name for each in tmp_path.iterdir()} == {"perf-2.map", "perf-3.map", "target"}
+
+
+def test_names_of_new_templates_keep_their_scopes():
+    inside = "_ZZN10tensorflow7functor12HandleCopiesIfiiTnT1_Lin1EEES2_PNS_15OpKernelContextEENKUlllE_clEll"
+    assert scopes(inside) == "tensorflow::functor::HandleCopies::{inside}"
+    assert scopes("_ZNK3tsl2io5WriteEv") == "tsl::io::Write"
+    assert scopes("_Z3fooi") == "_Z3fooi"
