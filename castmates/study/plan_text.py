@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from castmates.study.frozen import Frozen
 from castmates.study.spec import Block, Company, Design, NodeClass, Plan
 
-LISTS = ("blocks", "profiles")  # of blocks, in a plan
+LISTS = ("blocks", "profiles", "traces")  # of blocks, in a plan
 # What blocks have in common: their key -> where it is written, and what it is.
 SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
 
@@ -17,7 +17,7 @@ SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Compa
 def text_of(plan: Plan) -> str:
     """The plan as JSON; blocks name their company and design by keys of `companies` and `designs`."""
     shared: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
-    every = (*plan.blocks, *plan.profiles)
+    every = (*plan.blocks, *plan.profiles, *plan.traces)
     names = {
         "company": _names((block.company for block in every), lambda company: company.id, shared["companies"]),
         "design": _names((block.design for block in every), lambda _: "design", shared["designs"]),
