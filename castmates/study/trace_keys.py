@@ -36,8 +36,10 @@ class TraceKeys(Written):
     members: list[str] = Field(
         default=[], description="workloads whose processes perf records; all of the mix if left out"
     )
-    buffer: Amount = Field(
-        default="8 MiB", description="of each CPU, into which the kernel writes events; events are lost where it is full"
+    buffer: Amount | None = Field(
+        default=None,
+        description="of each CPU, into which the kernel writes events, such as 8 MiB; events are lost where it is full. "
+        "If left out, as large as this user may have, and 16 MiB at most",
     )
     most: Amount = Field(
         default="2 GB", description="size of the file of recorded events at which a recording ends early"
@@ -58,8 +60,8 @@ class TraceKeys(Written):
 
     @field_validator("buffer")
     @classmethod
-    def _of_a_size(cls, buffer: str) -> str:
-        if not LEAST_BUFFER <= bytes_of(buffer) <= MOST_BUFFER:
+    def _of_a_size(cls, buffer: str | None) -> str | None:
+        if buffer is not None and not LEAST_BUFFER <= bytes_of(buffer) <= MOST_BUFFER:
             raise ValueError("between 64 KiB and 512 MiB")
         return buffer
 

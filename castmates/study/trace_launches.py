@@ -152,11 +152,12 @@ def _launch(study: str, study_seed: int, keys: TraceKeys, mix: Mix, company: Com
         steps=keys.steps,
         events=tuple(keys.events),
         members=tuple(keys.members),
-        buffer=bytes_of(keys.buffer),
+        buffer=bytes_of(keys.buffer) if keys.buffer else 0,
         most=bytes_of(keys.most),
         keep=bytes_of(keys.keep),
     )
     counted = Counting(events=usual.counters.events, how=usual.counters.how, series=READINGS, cost_pairs=0)
+    company = company.model_copy(update={"scenes": tuple(scenes_of_trace(company))})
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": READINGS, "slice": None, "counters": counted}
     design = usual.model_copy(update={**changes, "tracing": tracing})
     seed = random.Random(f"{study_seed}/trace/{company.id}").getrandbits(32)
