@@ -65,7 +65,7 @@ class PerfRecorder:
     @property
     def is_over(self) -> bool:
         """Whether it has ended by itself: its file has reached its size, or it failed."""
-        return self._process is not None and self._process.poll() is not None
+        return bool(self.events.span[0]) and self._process is not None and self._process.poll() is not None
 
     def finish(self) -> Events:
         """Switch it off, let it write its file, and report what there is; safe where it never began."""

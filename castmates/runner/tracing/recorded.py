@@ -18,7 +18,6 @@ class Events:
     """What perf recorded, or why it did not."""
 
     file: Path | None = None
-    wanted: bool = True
     span: Span = NOTHING  # in which events were recorded
     reason: str = ""  # why there are none
     ended_early: str = ""  # why it recorded for a shorter time than was wanted

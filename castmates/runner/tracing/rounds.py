@@ -9,6 +9,7 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
+from castmates.linux.thread_blocks import tids_of
 from castmates.protocols import Say
 from castmates.runner import progress
 from castmates.runner.outcome import Outcome
@@ -128,7 +129,7 @@ class _Recording:
         stage, out, block = self._stage, self._out, self._block
         tracing, hardware = tracing_of(block), stage.hardware
         self._note_pids()
-        chosen = recorders.chosen(stage, block, out, self._raw)
+        chosen = recorders.chosen(block, out, self._raw)
         try:
             for recorder in chosen.values():
                 recorder.start()
@@ -143,8 +144,8 @@ class _Recording:
             end = begin + int(tracing.seconds * 1e9)
             while (now := stage.now_ns()) < end:
                 stage.sleep_until(min(end, now + int(IN_TURN * 1e9)))
-                if any(recorder.filled for recorder in chosen.values()):
-                    break
+                if (perf := chosen.get(recorders.PERF)) is not None and perf.is_over:
+                    break  # its file is as large as it may be
         finally:
             for name, recorder in chosen.items():
                 out.events[name] = recorder.finish()
@@ -189,7 +190,7 @@ class _Recording:
         addresses = {line: address for line in lines if (address := address_of(line)) is not None}
         found: dict[int, int] = {}
         for pid in self._pids_of(self._lead.name):
-            found |= recorders.tids_of(pid, addresses.values())
+            found |= tids_of(pid, addresses.values())
         self._out.threads = {line: found[address] for line, address in addresses.items() if address in found}
 
     def _note_pids(self) -> None:
