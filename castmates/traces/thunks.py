@@ -6,7 +6,7 @@ finish ends where its event `end: NAME` lies; it stands on a line apart, because
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class _Thread:
     begin: Ints
     end: Ints
     instruction: Ints  # its name's number; -1 for what is no instruction
-    tid: int = 0  # the system's number; 0 for a line that is no thread
+    tid: int = field(default=0, kw_only=True)  # the system's number; 0 for a line that is no thread
 
 
 class ThunkReading:

@@ -18,8 +18,8 @@ from castmates.runner.tracing.programs import (
 )
 from castmates.runner.tracing.recorded import Events, Recorded
 from castmates.runner.tracing.recorders import PERF, STACKS
+from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.model import Making
-from castmates.timeline.perf.load import add_perf
 from castmates.timeline.registry import Registry
 
 RUNNER, NUMBERS = "runner", "numbers"
@@ -119,9 +119,13 @@ class Assembly:
         if events.ended_early:
             source.more["ended early"] = events.ended_early
         try:
-            add = add_perf if name == PERF else add_stacks
-            found: Facts = dict(add(self.making, self._registry, events.file, owners, events.span))
-        except CastmatesError as problem:
+            if name == PERF:
+                from castmates.timeline.perf.load import add_perf
+
+                found: Facts = dict(add_perf(self.making, self._registry, events.file, owners, events.span))
+            else:
+                found = dict(add_stacks(self.making, self._registry, events.file, owners))
+        except (CastmatesError, ModuleNotFoundError) as problem:
             source.reason = str(problem)
             return source
         source.events, source.lost = dict(found.pop("events", {})), int(found.pop("lost", 0))
