@@ -38,7 +38,9 @@ def trace(
     members: Annotated[
         str, typer.Option(metavar="NAMES", help="Workloads whose processes perf records; all if left out.")
     ] = "",
-    partition: Annotated[str, typer.Option(metavar="NAME", help="A partition of the study to trace the mix under.")] = "",
+    partition: Annotated[
+        str, typer.Option(metavar="NAME", help="A partition of the study to trace the mix under.")
+    ] = "",
     most: Annotated[
         str, typer.Option(metavar="SIZE", help="Largest file of recorded events, such as 500 MB; 2 GB if left out.")
     ] = "",

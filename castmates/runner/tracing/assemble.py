@@ -8,16 +8,13 @@ from castmates.protocols import Sample
 from castmates.runner.outcome import Outcome
 from castmates.runner.tracing.numbers import UNITS
 from castmates.runner.tracing.programs import (
-    ANNOTATIONS,
-    HEARTBEAT,
-    PROFILE,
     Source,
     add_annotations,
     add_beats,
     add_profile,
 )
 from castmates.runner.tracing.recorded import Events, Recorded
-from castmates.runner.tracing.recorders import PERF, STACKS
+from castmates.runner.tracing.recorders import PERF
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry

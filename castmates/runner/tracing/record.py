@@ -212,5 +212,3 @@ def _of_hardware(outcome: Outcome) -> list[str]:
     if outcome.recorded and "cpu_ghz" not in there:
         found.append(f"{NO_GHZ[:1].upper()}{NO_GHZ[1:]}.")
     return found
-
-

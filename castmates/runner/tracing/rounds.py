@@ -200,4 +200,3 @@ class _Recording:
 
     def _pids_of(self, name: str) -> list[int]:
         return self._stage.freezer.stragglers(name)
-
