@@ -14,6 +14,7 @@ from castmates.cli.confirm import confirm
 from castmates.cli.doctor import doctor
 from castmates.cli.export import export
 from castmates.cli.findings import findings
+from castmates.cli.flame import flame
 from castmates.cli.grant import grant
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
@@ -87,6 +88,14 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             "export",
             export,
             ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
+        ),
+        (
+            "flame",
+            flame,
+            (
+                "castmates flame study.yaml lead+stream",
+                "castmates flame study.yaml lead+stream --scene solo --operations",
+            ),
         ),
     ),
     REPAIR: (

@@ -1,4 +1,4 @@
-"""How a trace launch samples the stacks of its members: perf's command line, and what names compiled code at run time."""
+"""How a trace launch samples its members' stacks: perf's command line, and what names code compiled at run time."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 HZ = 99  # not 100: no step with whatever happens a hundred times a second
 LARGEST = 500 << 20  # bytes of perf.data
-# 16 KiB of each stack: what TensorFlow's wheels, Python and our kernels, which keep no frame pointers, can be unwound by.
+# 16 KiB of each stack unwind TensorFlow's wheels, Python and our kernels; most of these keep no frame pointers.
 DWARF, FRAME_POINTERS = "dwarf,16384", "fp"
 SOFTWARE, HARDWARE = "cpu-clock", "cycles"
 PERF_MAPS = Path("/tmp")  # where perf looks for perf-<pid>.map, whatever TMPDIR is
@@ -46,7 +46,7 @@ def event_of(hardware: str | None) -> tuple[str, bool]:
 
 
 def call_graph() -> str:
-    """The way to unwind stacks that this perf has: by DWARF if it was built with an unwinder, else by frame pointers."""
+    """How this perf can unwind stacks: by DWARF if it was built with an unwinder, else by frame pointers."""
     perf = shutil.which("perf")
     try:
         done = subprocess.run(

@@ -1,24 +1,16 @@
 """Reads the stacks that perf sampled into a timeline; perf itself finds the names of their functions."""
 
-import os
-import subprocess
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from castmates.timeline.flames.lines import CUT, FIELDS, Sample, samples, stack
+from castmates.timeline.flames.printed import NO_PERF, SLOWEST, printed
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
-
-# Reading the symbols of TensorFlow alone takes perf ten seconds and 0.9 GB; by lines of source it would take minutes.
-SLOWEST = 300.0  # seconds for perf to print all stacks
-NO_PERF = "there is no perf here to name the functions of sampled stacks"
 
 
 def add_stacks(
@@ -28,7 +20,7 @@ def add_stacks(
     gathered = _Gathered(registry, members)
     why = ""
     try:
-        with _printed(file, slowest) as (lines, end):
+        with printed(file, FIELDS, slowest) as (lines, end):
             for each in samples(lines):
                 gathered.add(each)
             why = end()
@@ -44,44 +36,6 @@ def add_stacks(
         "alignment_ns": 0,  # perf's clock is that of the timeline
         "reason": why,
     }
-
-
-@contextmanager
-def _printed(file: Path, slowest: float) -> Iterator[tuple[IO[str], Any]]:
-    """What `perf script` prints of the file, and a function that waits for its end and returns what went wrong."""
-    command = ["perf", "script", "--force", "--no-inline", "--ns", "--show-lost-events", "-F", FIELDS, "-i", str(file)]
-    asked = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}  # or it goes to the network
-    late = threading.Event()
-    with tempfile.TemporaryFile("w+") as complaints:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints, text=True, errors="replace",
-            env=asked | {"LC_ALL": "C"},
-        )  # fmt: skip
-
-        def give_up() -> None:
-            late.set()
-            process.kill()
-
-        def end() -> str:
-            if process.wait() == 0:
-                return ""
-            if late.is_set():
-                return f"perf took longer than {slowest:g} s to print the stacks; those that it had not printed are missing"
-            complaints.seek(0)
-            said = [line.strip() for line in complaints if line.strip()]
-            return f"perf cannot read {file.name}: {said[-1].rstrip('.') if said else 'it does not say why'}"
-
-        timer = threading.Timer(slowest, give_up)
-        timer.start()
-        try:
-            assert process.stdout is not None
-            yield process.stdout, end
-        finally:
-            timer.cancel()
-            process.kill()
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
 
 
 class _Gathered:
