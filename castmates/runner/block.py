@@ -36,6 +36,7 @@ from castmates.runner.rounds.prefetch_witness import PrefetchWitness
 from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
+from castmates.runner.tracing import recorders
 from castmates.runner.tracing.rounds import RAW, trace_rounds
 from castmates.study.counter_keys import MOST_RANGES
 from castmates.study.cpus import format_cpu_list
@@ -128,6 +129,9 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     if block.design.counters.profile or profiling or profiled_steps(block):
         traces = logs.parent / (TRACES if profiling else RAW) if profiling or block.design.tracing else None
         asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(block))
+    if (tracing := block.design.tracing) is not None:
+        for start in everyone[: len(company.members)]:
+            recorders.prepare(start, tracing.events)
     everyone += roofs.starts if roofs else []
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")

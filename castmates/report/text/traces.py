@@ -14,8 +14,9 @@ def trace_report(record: Mapping[str, Any], folder: Path, study: Path) -> Iterat
     if record.get("status") != "measured":
         yield f"The launch failed: {record.get('reason') or 'it left no record'} (below {folder / 'logs'})."
         return
+    lead = record.get("members", {}).get(record.get("lead"), {})
     for scene in record.get("scenes", ()):
-        yield from _scene(scene)
+        yield from _scene(scene, lead)
     if apart := [source["alignment_ns"] for source in record.get("sources", ()) if source.get("alignment_ns")]:
         yield f"  clocks agree within {max(apart) / 1e3:.1f} µs"
     if lacking := record.get("missing", ()):
@@ -28,11 +29,11 @@ def trace_report(record: Mapping[str, Any], folder: Path, study: Path) -> Iterat
     yield f'  ask it:      castmates query {study} {name} "SELECT …"'
 
 
-def _scene(scene: Mapping[str, Any]) -> Iterator[str]:
+def _scene(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> Iterator[str]:
     """What one recording holds."""
     seconds = (scene["t1_ns"] - scene["t0_ns"]) / 1e9
     round_ = f", recording {scene['round']}" if scene["round"] > 1 else ""
-    yield f"{scene['scene']}{round_}: {seconds:.1f} s recorded{_rate(scene)}"
+    yield f"{scene['scene']}{round_}: {seconds:.1f} s recorded{_rate(scene, lead)}"
     for source in scene.get("sources", ()):
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["events"].items())
         if source["reason"]:
@@ -41,11 +42,13 @@ def _scene(scene: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {source['name']:10} {kinds}{_lost(source)}{_early(source)}"
 
 
-def _rate(scene: Mapping[str, Any]) -> str:
+def _rate(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> str:
     on, off = scene.get("rate_on"), scene.get("rate_off")
     if not on or not off:
         return "; the lead made too few steps to compare its rate"
-    return f"; the lead makes {on:.4g} steps a second while recorded, {off:.4g} while not ({100 * (off / on - 1):+.1f} % a step)"
+    unit = lead.get("unit") or "step"
+    loss = f"{100 * (off / on - 1):+.1f} % time for each"
+    return f"; the lead makes {on:,.4g} {unit}s a second while recorded, {off:,.4g} right before and after ({loss})"
 
 
 def _lost(source: Mapping[str, Any]) -> str:

@@ -192,6 +192,7 @@ def _tracks_of(
     for place, name in enumerate(trace.threads):
         line = trace.tids[place] if place < len(trace.tids) else 0
         tid = recorded.threads.get(line) or (line if 0 < line <= LARGEST_TID else 0)
+        name = name.partition("/")[0]  # what follows is a number that no other source knows
         track = registry.thread(tid, pid, name, lead) if tid else None
         if track is None or track in tracks:  # two lines of one thread might cross
             unknown += track is None

@@ -47,19 +47,19 @@ def rates(recorded: Recorded, profiled: Span | None) -> dict[str, dict[str, floa
 def checked(aligned: Aligned, beats: Beats) -> Mapping[str, Any]:
     """Hold the framework's steps against the heartbeats that the same program wrote, on the other clock.
 
-    A heartbeat is written right after its step: it has to come after the step's end, and before the next one's begin,
-    but for what the clocks may be apart.
+    A job writes a step's heartbeat at the step's end, some microseconds before its profiler closes the step or after:
+    it has to lie nearer to its own step's end than to any other's, but for what the clocks may be apart.
     """
     trace, taken, apart = aligned.trace, aligned.taken, aligned.alignment_ns
     begins, ends = aligned.steady_ns(trace.step_begin_ps), aligned.steady_ns(trace.step_end_ps)
     at = {units: t_ns for t_ns, units in beats}
     lags, fits = [], 0
-    nexts = np.append(begins[1:], np.iinfo(np.int64).max)
-    for step, (end, following) in enumerate(zip(ends.tolist(), nexts.tolist(), strict=True)):
+    nexts = np.append((begins[1:] + ends[1:]) // 2, np.iinfo(np.int64).max)  # the middle of the next step
+    for step, (begin, end, following) in enumerate(zip(begins.tolist(), ends.tolist(), nexts.tolist(), strict=True)):
         moment = at.get(taken.first_step + step + 1)
         if moment is not None:
             lags.append(moment - end)
-            fits += end - apart <= moment <= following + apart
+            fits += (begin + end) // 2 - apart <= moment <= following + apart
     found: dict[str, Any] = {"steps": trace.steps, "with_heartbeat": len(lags), "in_order": fits}
     if lags:
         found |= {"lag_ns": {"least": min(lags), "median": int(median(lags)), "most": max(lags)}}

@@ -206,7 +206,8 @@ def _of_hardware(outcome: Outcome) -> list[str]:
     found = []
     if outcome.recorded and not there & {"llc_occupancy", "mbm_total"}:
         why = outcome.hardware.get("monitor", {})
-        found.append(f"Cache occupancy and memory bandwidth: {next(iter(why.values()), 'not monitored')}.")
+        reason = str(next(iter(why.values()), "not monitored")).rstrip(".")
+        found.append(f"Cache occupancy and memory bandwidth: {reason}.")
     if outcome.recorded and not any(sample.source == "counters" for sample in samples):
         found.append("Hardware counters: none was counted (`counters.events` of the study, or what this machine has).")
     if outcome.recorded and "cpu_ghz" not in there:
