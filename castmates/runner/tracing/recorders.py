@@ -51,7 +51,7 @@ def is_series(sample: Sample) -> bool:
 
 
 def prepare(start: Start, events: Collection[str]) -> None:
-    """Before its launch: let a member name for perf the code that it compiles while it runs, where stacks are wanted."""
+    """Let a member name the code that it compiles while it runs, where stacks are wanted; before its launch."""
     python = _python_of(start)
     if STACKS in events and python is not None:
         start.environment.update(stacks.environment(python))
