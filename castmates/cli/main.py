@@ -37,6 +37,7 @@ from castmates.cli.show import show_result
 from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
+from castmates.cli.trace import trace
 from castmates.cli.try_advice import try_advice
 from castmates.cli.workloads import workloads
 from castmates.errors import CastmatesError
@@ -55,6 +56,14 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
         ("measure", measure, ("castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",)),
         ("profile", profile, ("castmates profile --beside stream,chase -- python train.py",)),
+        (
+            "trace",
+            trace,
+            (
+                "castmates trace study.yaml dlrm-train+stream",
+                "castmates trace study.yaml stream --seconds 2 --events scheduler,syscalls",
+            ),
+        ),
         ("pilot", pilot, ("castmates pilot study.yaml",)),
         ("grant", grant, ("sudo castmates grant", "sudo castmates grant --undo")),
     ),
