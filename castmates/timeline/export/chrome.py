@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,8 @@ def _places(tree: Layout) -> Places:
         if own is None or own in taken:
             own = (pid, pid if node.kind in ("process", "counter") else next(made_up))
         found[node.number] = own
-        taken.add(own) if node.kind == "lane" else None
+        if node.kind == "lane":
+            taken.add(own)
     return found
 
 
@@ -111,7 +112,7 @@ def _ran(timeline: Timeline, tree: Layout, places: Places, origin: int) -> Itera
 
 def _instants(table: pd.DataFrame, tree: Layout, places: Places, origin: int) -> Iterator[str]:
     for part in _parts(table):
-        lines = lookup(tree.lanes, part["track"], pd.Series(pd.Categorical([EVENTS] * len(part))))
+        lines = lookup(tree.lanes, part["track"], EVENTS)
         cells = (part["t_ns"] - origin, lines, part["kind"], part["name"])
         for time, line, kind, name, args in zip(*(each.tolist() for each in cells), _args(part), strict=True):
             yield f'{{"ph":"i","s":"t",{_at(time)},{_place(places, line)},{_word(kind, name)}{args}}}'

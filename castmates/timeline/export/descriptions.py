@@ -1,4 +1,4 @@
-"""The first packets of a Perfetto trace: its clock, machine and tracks, the words of its rows, and what is known of it."""
+"""The first packets of a Perfetto trace: its clock, machine, tracks and words, and what is known of it."""
 
 import json
 import platform

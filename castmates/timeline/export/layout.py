@@ -1,10 +1,10 @@
 """Where each row of a timeline is shown: the tree of processes, threads and lanes that all formats share.
 
-A lane holds intervals of one kind of one track, which nest; those of different kinds may cross, so they never share one.
-The instants of a track share a lane.
+A lane holds intervals of one kind of one track, which nest. Those of different kinds may cross, so they never share a
+lane. The instants of a track share one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,15 +81,15 @@ def layout(timeline: Timeline) -> Layout:
     return tree
 
 
-def lookup(found: dict[tuple[int, str], int], tracks: pd.Series, words: pd.Series) -> Numbers:
-    """The line of each row, by its track and a word of it."""
-    names = list(words.cat.categories)
+def lookup(found: Mapping[tuple[int, str], int], tracks: pd.Series, words: pd.Series | str) -> Numbers:
+    """The line of each row, by its track and a word, which may be the same for all."""
+    names = [words] if isinstance(words, str) else list(words.cat.categories)
     columns = {name: column for column, name in enumerate(names)}
     table = np.zeros((max((track for track, _ in found), default=0) + 1, len(names)), np.int64)
     for (track, name), number in found.items():
         if name in columns:
             table[track, columns[name]] = number
-    lines: Numbers = table[tracks.to_numpy(), words.cat.codes.to_numpy()]
+    lines: Numbers = table[tracks.to_numpy(), 0 if isinstance(words, str) else words.cat.codes.to_numpy()]
     return lines
 
 
