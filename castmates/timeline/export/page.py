@@ -51,7 +51,7 @@ def _title(about: Mapping[str, Any], trace: Path) -> str:
     partition = str(about.get("partition") or "")
     stamp = str(about.get("platform") or "")
     title = ": ".join(filter(None, parts)) + (f" @ {partition}" if partition not in ("", "unmanaged") else "")
-    return f"{stamp}: {title}" if stamp not in ("", "measured", "linux") else title
+    return f"{stamp}: {title}" if stamp not in ("", "measured") else title
 
 
 def _script(trace: Path, script: Path) -> None:
