@@ -69,12 +69,13 @@ def _traced(folder: "StudyFolder", mix: str) -> Path:
 
 def _show_trace(folder: Path) -> None:
     from castmates.timeline.export.serving import address, perfetto_ui, server
+    from castmates.timeline.tables import read
 
     ui = perfetto_ui()
     if ui is None:
         typer.echo(OFFLINE)
     with server(folder, ui) as running:
-        _open(address(running, ui))
+        _open(address(running, ui, read(folder, "tracks").about))
         typer.echo("Served on this machine only; Ctrl-C ends it.")
         try:
             running.serve_forever()

@@ -77,8 +77,8 @@ def _names(tree: Layout, places: Places) -> Iterator[str]:
             yield _meta("process_name", pid, pid, name=node.name)
         if node.kind == "lane":
             above = nodes[node.parent]
-            thread = f"{above.name} ({above.tid}): " if above.kind == "thread" else f"{above.name}: "
-            yield _meta("thread_name", pid, tid, name=(thread if above.parent else "") + node.name)
+            number = f" ({above.tid})" if above.kind == "thread" else ""
+            yield _meta("thread_name", pid, tid, name=node.name + number)
             yield _meta("thread_sort_index", pid, tid, sort_index=node.number)
 
 

@@ -1,11 +1,15 @@
 """Writes open.html: one click hands the trace beside it to the Perfetto UI, also from a disk."""
 
 import base64
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from castmates.files import replace, replace_text, writing
+from castmates.timeline.export.layout import LAUNCH, RAN, TITLES
 
 PAGE, BYTES = "open.html", "trace.js"
 UI = "https://ui.perfetto.dev"
@@ -37,12 +41,22 @@ def write_page(trace: Path, about: Mapping[str, Any], ui: str = UI) -> Path:
             name=trace.parent.name,
             file=trace.name,
             ui=ui,
+            at=f"/#!/?{first_view(about)}",
             beside=BYTES if size <= LARGEST else "",
             size=f"{size / 1e6:.3g} MB",
             missing=about.get("missing") or [],
         )
         replace_text(page, text)
     return page
+
+
+def first_view(about: Mapping[str, Any]) -> str:
+    """What the UI is asked to do once it has the trace: unfold the lead's lines, and keep the scenes in sight."""
+    unfold = "|".join(re.escape(word) for word in (LAUNCH, RAN, str(about.get("lead") or "")) if word)
+    keep = "|".join(TITLES[kind] for kind in ("scene", "recording"))
+    commands = {"ExpandTracksByRegex": f"^({unfold})", "PinTracksByRegex": f"^({keep})$"}
+    wanted = [{"id": f"dev.perfetto.{name}", "args": [pattern]} for name, pattern in commands.items()]
+    return urlencode({"startupCommands": json.dumps(wanted)})
 
 
 def _title(about: Mapping[str, Any], trace: Path) -> str:

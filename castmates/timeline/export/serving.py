@@ -1,14 +1,16 @@
 """Shows a trace in a browser of this machine: its folder on 127.0.0.1, with Perfetto's own UI where it is installed."""
 
 import importlib.util
+from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from castmates.timeline.export.index import PERFETTO_FILE
-from castmates.timeline.export.page import BYTES, PAGE
+from castmates.timeline.export.page import BYTES, PAGE, first_view
 
 HERE = "127.0.0.1"
 OF_TRACE = (PERFETTO_FILE, PAGE, BYTES)
@@ -30,10 +32,10 @@ def server(folder: Path, ui: Path | None) -> ThreadingHTTPServer:
     return ThreadingHTTPServer((HERE, 0), partial(_Files, folder=folder, ui=ui))
 
 
-def address(running: ThreadingHTTPServer, ui: Path | None) -> str:
+def address(running: ThreadingHTTPServer, ui: Path | None, about: Mapping[str, Any]) -> str:
     """What a browser opens: the UI with the trace, or the page that hands it to the UI of the internet."""
     root = f"http://{HERE}:{running.server_port}"
-    return f"{root}/#!/?url={root}/{PERFETTO_FILE}" if ui else f"{root}/{PAGE}"
+    return f"{root}/#!/?url={root}/{PERFETTO_FILE}&{first_view(about)}" if ui else f"{root}/{PAGE}"
 
 
 class _Files(SimpleHTTPRequestHandler):
