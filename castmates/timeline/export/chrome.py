@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.files import replace, writing
-from castmates.timeline.export.layout import EVENTS, Layout, Numbers, layout, lookup, running
+from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup, running
 from castmates.timeline.model import Timeline
 from castmates.timeline.span import start
 
@@ -107,7 +107,7 @@ def _ran(timeline: Timeline, tree: Layout, places: Places, origin: int) -> Itera
         cells = (part["t0_ns"] - origin, part["t1_ns"] - part["t0_ns"], cpus[span], levels[span])
         for begin, length, cpu, level, name in zip(*(each.tolist() for each in cells), who, strict=True):
             line = tree.ran[cpu, level]
-            yield f'{{"ph":"X",{_at(begin)},"dur":{_us(length)},{_place(places, line)},{_word(EVENTS, name)}}}'
+            yield f'{{"ph":"X",{_at(begin)},"dur":{_us(length)},{_place(places, line)},{_word(ON_CPU, name)}}}'
 
 
 def _instants(table: pd.DataFrame, tree: Layout, places: Places, origin: int) -> Iterator[str]:

@@ -33,6 +33,7 @@ TITLES = {  # kinds in the order in which a track's lanes are shown; other kinds
     "copy": "copies",
 }
 EVENTS, RAN = "events", "Who ran on each CPU"
+ON_CPU = "ran"  # the category of what stands there, which a timeline has already as states
 LAUNCH, DEVICE = "Launch", "Device"
 
 

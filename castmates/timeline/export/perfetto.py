@@ -11,7 +11,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import BuiltinClock, Trac
 
 from castmates.files import replace, writing
 from castmates.timeline.export.descriptions import SEQUENCE, first_packets
-from castmates.timeline.export.layout import EVENTS, Layout, Numbers, layout, lookup, running
+from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup, running
 from castmates.timeline.export.packets import REAL, Shape, width
 from castmates.timeline.export.words import ANNOTATIONS, Words
 from castmates.timeline.model import Timeline
@@ -111,7 +111,7 @@ class _Rows:
         yield from self._named(part, part["t0_ns"].to_numpy(), lines, empty, part["depth"].to_numpy())
         here = (ran > 0) & ~empty
         who = self._words.threads(part["track"].to_numpy()[here])
-        kind = self._words.kind(EVENTS)
+        kind = self._words.kind(ON_CPU)
         yield self._packets("begin", (), time=part["t0_ns"].to_numpy()[here], line=ran[here], name=who, kind=kind)
 
     def _happened(self, span: slice) -> Iterator[bytes]:
