@@ -33,7 +33,7 @@ left join thread_track tt on tt.id = s.track_id left join thread th on th.utid =
 left join process tp on tp.upid = th.upid
 left join process_track pt on pt.id = s.track_id left join process p on p.upid = pt.upid
 left join notes on notes.arg_set_id = s.arg_set_id
-where s.category is null or s.category not in ('about', 'ran')
+where s.category is null or s.category not in ('about', 'ran', 'wakes')
 """
 RAN = "select ts, dur, name from slice where category = 'ran'"
 COUNTERS = """
@@ -94,9 +94,9 @@ def _places(timeline: Timeline) -> pd.DataFrame:
     tracks = timeline.tracks.set_index("track")
     places = tracks[["pid", "tid"]].astype("Float64")
     members = timeline.about.get("members") or {}
-    for track, row in tracks[tracks["kind"] == "member"].iterrows():
+    for track, row in tracks[tracks["kind"].isin(["member", "device"]) & (tracks["member"] != "")].iterrows():
         pids = tracks["pid"][(tracks["member"] == row["member"]) & tracks["kind"].isin(["process", "thread"])].dropna()
-        known = (members.get(row["name"]) or {}).get("pid")
+        known = (members.get(row["member"]) or {}).get("pid")
         places.loc[track, "pid"] = known if known in set(pids) or not len(pids) else pids.iloc[0]
     return places
 
