@@ -131,11 +131,10 @@ def _differences(by: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFr
 
 def _plain(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Cells that are equal where they mean the same: numbers as numbers, nothing as an empty text."""
-    whole = {"ts": "int64", "dur": "int64", "depth": "int64"}
-    plain = {}
+    plain: dict[str, pd.Series] = {}
     for column in columns:
         cells = rows[column]
-        if column in whole:
+        if column in ("ts", "dur", "depth"):
             plain[column] = cells.astype("int64")
         elif column in ("value", "cpu", "pid", "tid"):
             plain[column] = pd.to_numeric(cells.astype(object), errors="coerce").astype(float).fillna(-1e300)
