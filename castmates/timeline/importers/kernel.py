@@ -1,0 +1,46 @@
+"""Events of a kernel as columns, whichever tracer wrote them: what its readers fill, and timelines are made from."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from castmates.timeline.importers.account import Account
+from castmates.timeline.importers.lines import Columns, Words
+
+RUNS, SLEEPS, DISK, DEAD = range(4)  # how a thread left its CPU
+IRQ, SOFTIRQ = range(2)
+WAKING, WAKEUP, STARTED = range(3)  # the waker's part of a wake-up, its end on the other CPU, and a first start
+BEGIN, END, COUNTER, NOTE = range(4)  # kinds of marks that programs make
+_WHEN = {"n": np.int64, "t": np.int64, "cpu": np.int16}  # the place in the trace; nanoseconds; -1 for no CPU
+_WHO = _WHEN | {"tid": np.int32, "comm": np.int32}
+
+
+def _table(**kinds: Any) -> Any:  # noqa: ANN401 (a field of a dataclass)
+    return field(default_factory=lambda: Columns(**kinds))
+
+
+@dataclass
+class KernelEvents:
+    """What was read so far; names are numbers in `words`."""
+
+    words: Words = field(default_factory=Words)
+    switches: Columns = _table(**_WHO, state=np.int8, next=np.int32, next_comm=np.int32)
+    wakes: Columns = _table(**_WHO, by=np.int32, kind=np.int8)  # cpu: where it will run; by: the waker's name
+    migrations: Columns = _table(**_WHO, origin=np.int16)  # cpu: where to
+    calls: Columns = _table(**_WHO, name=np.int32, enters=np.bool_, value=np.float64)
+    interrupts: Columns = _table(**_WHEN, kind=np.int8, name=np.int32, enters=np.bool_)
+    faults: Columns = _table(**_WHO, name=np.int32)
+    marks: Columns = _table(**_WHO, kind=np.int8, name=np.int32, value=np.float64)
+    lost: Columns = _table(**_WHEN, count=np.int64)
+    processes: dict[int, int] = field(default_factory=dict)  # of threads
+    account: Account = field(default_factory=Account)
+
+
+def state_of(letters: str) -> int:
+    """How a thread left its CPU, by the letters of ftrace, perf and LTTng: S, R+, D|K, Z …; a number is LTTng's."""
+    if letters.lstrip("-").isdigit():
+        number = int(letters) & 0xFF
+        return RUNS if number == 0 else DISK if number & 2 else DEAD if number & (16 | 32) else SLEEPS
+    first = letters[:1]
+    return {"R": RUNS, "D": DISK, "X": DEAD, "Z": DEAD, "x": DEAD}.get(first, SLEEPS)
