@@ -1,0 +1,221 @@
+"""Writes a timeline in Perfetto's format: track events on CLOCK_MONOTONIC, their words once, packets compressed."""
+
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import BuiltinClock, Trace, TracePacket, TrackEvent
+
+from castmates.files import replace, writing
+from castmates.timeline.export.descriptions import SEQUENCE, first_packets
+from castmates.timeline.export.layout import EVENTS, Layout, Numbers, layout, lookup, running
+from castmates.timeline.export.packets import REAL, Shape, width
+from castmates.timeline.export.words import ANNOTATIONS, Words
+from castmates.timeline.model import Timeline
+
+ROWS = 200_000  # that are in memory as packets at once
+LEVEL = 1  # of compression: higher ones take far longer, and save little of rows that repeat
+OF_ROWS = ("detail", "value", "cpu")  # what a row has beside its name, in the order of the bits of `_kinds`
+NEEDS_WORDS = TracePacket.SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
+
+
+def write(timeline: Timeline, file: Path) -> None:
+    """Write the file; it appears only once it is whole."""
+    with writing(file):
+        replace(file, lambda temporary: _write(timeline, temporary))
+
+
+def _write(timeline: Timeline, file: Path) -> None:
+    tree, words = layout(timeline), Words(timeline)
+    with file.open("wb") as out:
+        _put(out, first_packets(timeline, tree, words))
+        for packets in _Rows(timeline, tree, words).parts():
+            if packets:
+                _put(out, packets)
+
+
+def _put(out: BinaryIO, packets: bytes) -> None:
+    """Packets as Perfetto itself compresses them: one packet that holds many."""
+    whole = Trace()
+    whole.packet.add().compressed_packets = zlib.compress(packets, LEVEL)
+    out.write(whole.SerializeToString())
+
+
+class _Rows:
+    """All rows as packets, in parts by time."""
+
+    def __init__(self, timeline: Timeline, tree: Layout, words: Words) -> None:
+        self._words, self._shapes = words, dict[Any, Shape]()
+        intervals, instants, samples, stacks = timeline.intervals, timeline.instants, timeline.samples, timeline.stacks
+        self._intervals, self._instants, self._samples, self._stacks = intervals, instants, samples, stacks
+        self._begins, self._ends = intervals["t0_ns"].to_numpy(), intervals["t1_ns"].to_numpy()
+        self._by_end = _by_end(self._ends)
+        self._ran = _ran(tree, intervals)
+        self._tree = tree
+        latest = max(
+            (int(times.max()) for times in (self._ends, *(_times(each) for each in (instants, samples, stacks)))
+             if len(times)), default=0,
+        )  # fmt: skip
+        self._widths = {
+            "time": width(latest),
+            "line": width(len(tree.nodes)),
+            "name": width(words.count("names")),
+            "kind": width(words.count("kinds")),
+            "detail": width(words.count("details")),
+            "stack": width(words.count("stacks")),
+            "cpu": width(max((int(one["cpu"].max()) for one in (intervals, instants) if one["cpu"].notna().any()),
+                             default=0)),
+            "value": REAL,
+        }  # fmt: skip
+        self._threads = timeline.tracks.set_index("track")[["pid", "tid"]]
+
+    def parts(self) -> Iterator[bytes]:
+        """The packets of one part after the other.
+
+        Within a part, packets of one shape stand together: readers order them by time, and keep the order of those of
+        the same time. So ends stand before begins, and outer intervals before those inside them.
+        """
+        series = [self._begins, *(_times(each) for each in (self._instants, self._samples, self._stacks))]
+        edges = np.unique(np.concatenate([times[::ROWS] for times in series]))
+        by_end = self._ends[self._by_end]
+        at = [0] * (len(series) + 1)
+        for edge in [*edges[1:].tolist(), None]:
+            until = [len(times) if edge is None else int(np.searchsorted(times, edge)) for times in (by_end, *series)]
+            ends, begins, instants, samples, stacks = (slice(*each) for each in zip(at, until, strict=True))
+            at = until
+            yield b"".join(
+                [
+                    *self._ended(self._by_end[ends]),
+                    *self._begun(begins),
+                    *self._happened(instants),
+                    *self._sampled(samples),
+                    *self._caught(stacks),
+                ]
+            )
+
+    def _ended(self, rows: Numbers) -> Iterator[bytes]:
+        rows = rows[self._begins[rows] < self._ends[rows]]
+        part = self._intervals.take(rows)
+        lines, ran = lookup(self._tree.lanes, part["track"], part["kind"]), self._ran[rows]
+        yield self._packets("end", (), time=self._ends[rows], line=lines)
+        yield self._packets("end", (), time=self._ends[rows][ran > 0], line=ran[ran > 0])
+
+    def _begun(self, span: slice) -> Iterator[bytes]:
+        part, ran = self._intervals.iloc[span], self._ran[span]
+        lines = lookup(self._tree.lanes, part["track"], part["kind"])
+        empty = (part["t0_ns"] == part["t1_ns"]).to_numpy()
+        yield from self._named(part, part["t0_ns"].to_numpy(), lines, empty, part["depth"].to_numpy())
+        here = (ran > 0) & ~empty
+        who = self._words.threads(part["track"].to_numpy()[here])
+        kind = self._words.kind(EVENTS)
+        yield self._packets("begin", (), time=part["t0_ns"].to_numpy()[here], line=ran[here], name=who, kind=kind)
+
+    def _happened(self, span: slice) -> Iterator[bytes]:
+        part = self._instants.iloc[span]
+        events = pd.Series(pd.Categorical.from_codes(np.zeros(len(part), np.int8), [EVENTS]))
+        lines, count = lookup(self._tree.lanes, part["track"], events), len(part)
+        yield from self._named(part, part["t_ns"].to_numpy(), lines, np.ones(count, bool), np.zeros(count, np.int8))
+
+    def _named(
+        self, part: pd.DataFrame, times: Numbers, lines: Numbers, empty: Numbers, depths: Numbers
+    ) -> Iterator[bytes]:
+        """Begins of slices, outer ones first; what takes no time is an instant."""
+        cells = {
+            "time": times,
+            "line": lines,
+            "name": self._words.numbers("names", part["name"]),
+            "kind": self._words.numbers("kinds", part["kind"]),
+            "detail": self._words.numbers("details", part["detail"]),
+            "value": part["value"].to_numpy(),
+            "cpu": part["cpu"].to_numpy(np.int64, na_value=0),
+        }
+        there = (part["detail"] != "").to_numpy(), part["value"].notna().to_numpy(), part["cpu"].notna().to_numpy()
+        shapes = sum(has.astype(np.int64) << bit for bit, has in enumerate((*there, empty)))
+        for depth in np.unique(depths):
+            for shape in np.unique(shapes[depths == depth]):
+                chosen = np.flatnonzero((depths == depth) & (shapes == shape))
+                more = tuple(name for bit, name in enumerate(OF_ROWS) if shape >> bit & 1)
+                kind = "instant" if shape >> len(OF_ROWS) & 1 else "begin"
+                yield self._packets(kind, more, **{name: cells[name][chosen] for name in _fields(more)})
+
+    def _sampled(self, span: slice) -> Iterator[bytes]:
+        part = self._samples.iloc[span]
+        lines = lookup(self._tree.counters, part["track"], part["name"])
+        yield self._packets("counter", (), time=part["t_ns"].to_numpy(), line=lines, value=part["value"].to_numpy())
+
+    def _caught(self, span: slice) -> Iterator[bytes]:
+        part = self._stacks.iloc[span]
+        for track, rows in part.groupby("track", sort=False):
+            pid, tid = self._threads.loc[track]
+            if pd.isna(pid) or pd.isna(tid):  # Perfetto keeps stacks by thread
+                continue
+            stacks = self._words.numbers("stacks", rows["stack"])
+            yield self._packets("stack", (int(pid), int(tid)), time=rows["t_ns"].to_numpy(), stack=stacks)
+
+    def _packets(self, kind: str, more: tuple[Any, ...], /, **fields: Numbers | int) -> bytes:
+        count = len(fields["time"])  # type: ignore[arg-type]  # times are always an array
+        if not count:
+            return b""
+        if (kind, more) not in self._shapes:
+            self._shapes[kind, more] = _shape(kind, more, {name: self._widths[name] for name in fields})
+        return self._shapes[kind, more].packets(count, fields)
+
+
+def _fields(more: tuple[str, ...]) -> tuple[str, ...]:
+    return "time", "line", "name", "kind", *more
+
+
+def _shape(kind: str, more: tuple[Any, ...], widths: Mapping[str, Any]) -> Shape:
+    types = {"begin": TrackEvent.TYPE_SLICE_BEGIN, "end": TrackEvent.TYPE_SLICE_END, "instant": TrackEvent.TYPE_INSTANT,
+             "counter": TrackEvent.TYPE_COUNTER}  # fmt: skip
+
+    def fill(packet: TracePacket, values: Mapping[str, Any]) -> None:
+        packet.timestamp, packet.trusted_packet_sequence_id = values["time"], SEQUENCE
+        packet.timestamp_clock_id = BuiltinClock.BUILTIN_CLOCK_MONOTONIC
+        if kind in ("begin", "instant", "stack"):
+            packet.sequence_flags = NEEDS_WORDS
+        if kind == "stack":
+            sample = packet.perf_sample
+            sample.pid, sample.tid = more
+            sample.callstack_iid = values["stack"]
+            return
+        event = packet.track_event
+        event.type, event.track_uuid = types[kind], values["line"]
+        if kind == "counter":
+            event.double_counter_value = values["value"]
+        if kind in ("begin", "instant"):
+            event.name_iid = values["name"]
+            event.category_iids.append(values["kind"])
+        for name in more:
+            note = event.debug_annotations.add(name_iid=ANNOTATIONS[name])
+            match name:
+                case "detail":
+                    note.string_value_iid = values["detail"]
+                case "value":
+                    note.double_value = values["value"]
+                case "cpu":
+                    note.uint_value = values["cpu"]
+
+    return Shape(fill, widths)
+
+
+def _by_end(ends: Numbers) -> Numbers:
+    """The rows in the order in which they end; of those that end together, inner ones first."""
+    rows: Numbers = len(ends) - 1 - np.argsort(ends[::-1], kind="stable")
+    return rows
+
+
+def _ran(tree: Layout, intervals: pd.DataFrame) -> Numbers:
+    """For each interval the lane of a CPU that shows it too, or 0."""
+    lines = np.zeros(len(intervals), np.int32)
+    rows, cpus, levels = running(intervals)
+    for (cpu, level), number in tree.ran.items():
+        lines[rows[(cpus == cpu) & (levels == level)]] = number
+    return lines
+
+
+def _times(table: pd.DataFrame) -> Numbers:
+    return table["t_ns"].to_numpy()
