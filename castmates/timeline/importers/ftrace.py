@@ -5,8 +5,8 @@ Its times are those of the tracer's clock: CLOCK_MONOTONIC where `mono` was chos
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from castmates.timeline.importers import syscall_numbers
 from castmates.timeline.importers.ftrace_events import Rows, add
 from castmates.timeline.importers.kernel import KernelEvents
 from castmates.timeline.importers.kernel_timeline import KernelTimeline
-from castmates.timeline.importers.lines import Progress, blocks, blocks_of, integers, nanoseconds, taken_apart, where
+from castmates.timeline.importers.lines import Progress, blocks, integers, nanoseconds, taken_apart, where
 from castmates.timeline.importers.record import record
 from castmates.timeline.model import Making, Timeline
 from castmates.timeline.registry import Registry
@@ -48,17 +48,8 @@ def recognises(beginning: bytes) -> bool:
 def read(path: Path, progress: Progress) -> Timeline:
     """Read a file of text."""
     reading = Reading(str(path))
-    for block in blocks(path, progress):
-        reading.add(block)
+    reading.add_all(blocks(path, progress))
     return reading.timeline(path, SOURCE, path.stat().st_size)
-
-
-def read_stream(file: IO[bytes], path: Path, progress: Progress) -> "Reading":
-    """Read text that another program writes."""
-    reading = Reading(str(path))
-    for block in blocks_of(file, str(path), progress):
-        reading.add(block)
-    return reading
 
 
 class Reading:
@@ -67,6 +58,11 @@ class Reading:
     def __init__(self, name: str) -> None:
         self._name, self._events, self._count = name, KernelEvents(), 0
         self._times = np.empty(0, np.int64)  # of the block's events
+
+    def add_all(self, some: Iterable[pa.StringArray]) -> None:
+        """Take in all blocks of lines."""
+        for lines in some:
+            self.add(lines)
 
     def add(self, lines: pa.StringArray) -> None:
         """Take in some lines."""

@@ -171,6 +171,7 @@ def _mark(events: KernelEvents, rows: Rows) -> int:
     columns = {
         "kind": kinds,
         "name": events.words.take(texts),
+        "group": np.full(len(kinds), events.words.number(""), np.int64),  # an end does not name what it ends
         "value": value.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False),
     }
     if rows_kept.any():

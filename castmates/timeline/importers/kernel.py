@@ -31,7 +31,7 @@ class KernelEvents:
     calls: Columns = _table(**_WHO, name=np.int32, enters=np.bool_, value=np.float64)
     interrupts: Columns = _table(**_WHEN, kind=np.int8, name=np.int32, enters=np.bool_)
     faults: Columns = _table(**_WHO, name=np.int32)
-    marks: Columns = _table(**_WHO, kind=np.int8, name=np.int32, value=np.float64)
+    marks: Columns = _table(**_WHO, kind=np.int8, name=np.int32, group=np.int32, value=np.float64)
     lost: Columns = _table(**_WHEN, count=np.int64)
     processes: dict[int, int] = field(default_factory=dict)  # of threads
     account: Account = field(default_factory=Account)

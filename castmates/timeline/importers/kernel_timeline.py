@@ -29,6 +29,7 @@ from castmates.timeline.registry import Registry
 
 Table = Mapping[str, npt.NDArray[Any]]
 TABLES = ("switches", "wakes", "migrations", "calls", "interrupts", "faults", "marks", "lost")
+UNKNOWN_THREAD = "unknown thread"  # of events that come before it is known who runs
 UNNAMED = "<...>"  # ftrace's name of a thread that it has forgotten
 
 
@@ -76,12 +77,14 @@ class KernelTimeline:
         tid, comm = tid[order], comm[order]
         last = np.r_[tid[1:] != tid[:-1], True] if len(tid) else np.empty(0, bool)
         known, names = tid[last], comm[last]
-        kept = known != IDLE
+        kept = (known != IDLE) | np.isin(known, np.concatenate([piece[0] for piece in pieces[:-1]][1:]))
         own = dict(zip(known.tolist(), names.tolist(), strict=True))
         for process in sorted(set(processes.values()) & own.keys()):
             self._registry.process(process, self._words[own[process]])
         tracks = [
-            self._registry.thread(number, processes.get(number), name=self._words[name])
+            self._registry.thread(
+                number, processes.get(number), name=self._words[name] if number >= 0 else UNKNOWN_THREAD
+            )
             for number, name in zip(known[kept].tolist(), names[kept].tolist(), strict=True)
         ]
         return known[kept].astype(np.int64), np.array(tracks, np.int64)
@@ -173,10 +176,9 @@ class KernelTimeline:
         table = self._tables["marks"]
         span = np.isin(table["kind"], (BEGIN, END))
         own = {name: column[span] for name, column in table.items()}
-        begin, end = pairs(own["tid"].astype(np.int64), own["kind"] == BEGIN)
-        for kind, word, count in ((BEGIN, "begins", len(begin)), (END, "ends", len(end))):
-            other = "end" if kind == BEGIN else "begin"
-            self._account.leave_used(f"marks ({word})", f"without {other}", int((own["kind"] == kind).sum()) - count)
+        both = own["tid"].astype(np.int64) * (len(self._words) + 1) + own["group"]
+        begin, end = pairs(both, own["kind"] == BEGIN)
+        self._unpaired(own, np.r_[begin, end])
         track = self._track(own["tid"][begin])
         depth, until, _ = fitted(track, own["t"][begin], own["t"][end])
         self._making.intervals(
@@ -190,6 +192,17 @@ class KernelTimeline:
             source=self._source,
         )
         self._notes(table)
+
+    def _unpaired(self, own: Table, paired: Ints) -> None:
+        """Begins without ends become notes, and so do ends that have a name."""
+        alone = np.ones(len(own["t"]), bool)
+        alone[paired] = False
+        named = alone & ((own["kind"] == BEGIN) | (np.array([bool(word) for word in self._words] or [0])[own["group"]]))
+        self._account.leave_used("marks (ends)", "without begin", int((alone & ~named).sum()))
+        rows = {name: column[named] for name, column in own.items()}
+        labels = [f"{word} {'begins' if kind == BEGIN else 'ends'}" for kind in (BEGIN, END) for word in self._words]
+        numbers = rows["name"] + len(self._words) * (rows["kind"] == END)
+        self._instant("annotation", rows, self._track(rows["tid"]), categories(numbers, labels))
 
     def _notes(self, table: Table) -> None:
         counters, notes = (

@@ -20,25 +20,33 @@ def needed(name: str, path: Path) -> str:
     return found
 
 
-def output_of(command: Sequence[str], path: Path, read: Callable[[IO[bytes]], Read]) -> Read:
-    """What a reader makes of a program's output; a program that fails is a sentence with its last words."""
+def output_of(
+    command: Sequence[str],
+    path: Path,
+    read: Callable[[IO[bytes]], object],
+    understand: Callable[[str], Read],
+) -> Read:
+    """Give a program's output to a reader; return what is understood of its messages.
+
+    A program that fails is a sentence with its last words.
+    """
     with tempfile.TemporaryFile() as errors:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL) as process:
             try:
                 assert process.stdout is not None
-                result = read(process.stdout)
+                read(process.stdout)
                 process.wait()
             except BaseException:
                 process.kill()
                 raise
-        if process.returncode:
-            errors.seek(0)
-            said = errors.read().decode("utf-8", "replace").split("\n")
-            name = Path(command[0]).name
-            raise CastmatesError(f"{path}: {name} cannot read this to its end ({_why(said, process.returncode)}).")
-    return result
+        errors.seek(0)
+        said = errors.read().decode("utf-8", "replace")
+    if process.returncode:
+        why = _why(said, process.returncode)
+        raise CastmatesError(f"{path}: {Path(command[0]).name} cannot read this to its end ({why}).")
+    return understand(said)
 
 
-def _why(said: Sequence[str], code: int) -> str:
-    lines = [line.strip() for line in said if line.strip()]
+def _why(said: str, code: int) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     return " ".join(lines[-1].rstrip(".").split())[:200] if lines else f"it ended with {code}"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from castmates.timeline.importers.ftrace import read_stream
-from castmates.timeline.importers.lines import Progress
+from castmates.timeline.importers.ftrace import Reading
+from castmates.timeline.importers.lines import Progress, blocks_of
 from castmates.timeline.importers.programs import needed, output_of
 from castmates.timeline.model import Timeline
 
@@ -19,5 +19,7 @@ def recognises(beginning: bytes) -> bool:
 def read(path: Path, progress: Progress) -> Timeline:
     """Read a file."""
     command = [needed(SOURCE, path), "report", "-t", "-i", str(path.absolute())]
-    reading = output_of(command, path, lambda text: read_stream(text, path, progress))
+    reading = Reading(str(path))
+    output_of(command, path, lambda text: reading.add_all(blocks_of(text, str(path))), lambda _: None)
+    progress(path.stat().st_size)
     return reading.timeline(path, SOURCE, path.stat().st_size)
