@@ -30,8 +30,8 @@ LINE = re.compile(
 CLOCKS = {OF_DAY: "time of day, from midnight", RELATIVE: "nanoseconds from the first line"}
 
 
-def recognises(path: Path, beginning: bytes) -> bool:
-    """Whether the first lines are those of strace; of a folder, or a name that files of -ff begin with, the first."""
+def recognises(beginning: bytes) -> bool:
+    """Whether the first lines are those of strace."""
     return LINE.search(beginning) is not None and b"\0" not in beginning
 
 
