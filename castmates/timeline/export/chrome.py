@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 import pandas as pd
 
 from castmates.files import replace, writing
-from castmates.timeline.export.layout import EVENTS, Layout, Numbers, layout, lookup, running
+from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup, running
 from castmates.timeline.model import Timeline
 from castmates.timeline.span import start
 
@@ -63,7 +63,8 @@ def _places(tree: Layout) -> Places:
         if own is None or own in taken:
             own = (pid, pid if node.kind in ("process", "counter") else next(made_up))
         found[node.number] = own
-        taken.add(own) if node.kind == "lane" else None
+        if node.kind == "lane":
+            taken.add(own)
     return found
 
 
@@ -76,8 +77,8 @@ def _names(tree: Layout, places: Places) -> Iterator[str]:
             yield _meta("process_name", pid, pid, name=node.name)
         if node.kind == "lane":
             above = nodes[node.parent]
-            thread = f"{above.name} ({above.tid}): " if above.kind == "thread" else f"{above.name}: "
-            yield _meta("thread_name", pid, tid, name=(thread if above.parent else "") + node.name)
+            number = f" ({above.tid})" if above.kind == "thread" else ""
+            yield _meta("thread_name", pid, tid, name=node.name + number)
             yield _meta("thread_sort_index", pid, tid, sort_index=node.number)
 
 
@@ -106,12 +107,12 @@ def _ran(timeline: Timeline, tree: Layout, places: Places, origin: int) -> Itera
         cells = (part["t0_ns"] - origin, part["t1_ns"] - part["t0_ns"], cpus[span], levels[span])
         for begin, length, cpu, level, name in zip(*(each.tolist() for each in cells), who, strict=True):
             line = tree.ran[cpu, level]
-            yield f'{{"ph":"X",{_at(begin)},"dur":{_us(length)},{_place(places, line)},{_word(EVENTS, name)}}}'
+            yield f'{{"ph":"X",{_at(begin)},"dur":{_us(length)},{_place(places, line)},{_word(ON_CPU, name)}}}'
 
 
 def _instants(table: pd.DataFrame, tree: Layout, places: Places, origin: int) -> Iterator[str]:
     for part in _parts(table):
-        lines = lookup(tree.lanes, part["track"], pd.Series(pd.Categorical([EVENTS] * len(part))))
+        lines = lookup(tree.lanes, part["track"], EVENTS)
         cells = (part["t_ns"] - origin, lines, part["kind"], part["name"])
         for time, line, kind, name, args in zip(*(each.tolist() for each in cells), _args(part), strict=True):
             yield f'{{"ph":"i","s":"t",{_at(time)},{_place(places, line)},{_word(kind, name)}{args}}}'

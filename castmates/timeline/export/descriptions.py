@@ -1,4 +1,4 @@
-"""The first packets of a Perfetto trace: its clock, machine and tracks, the words of its rows, and what is known of it."""
+"""The first packets of a Perfetto trace: its clock, machine, tracks and words, and what is known of it."""
 
 import json
 import platform
@@ -14,7 +14,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TrackEvent,
 )
 
-from castmates.timeline.export.layout import Layout, Node
+from castmates.timeline.export.layout import LAUNCH, Layout, Node
 from castmates.timeline.export.words import Words
 from castmates.timeline.model import Timeline
 from castmates.timeline.span import start
@@ -36,7 +36,8 @@ def first_packets(timeline: Timeline, tree: Layout, words: Words) -> bytes:
     _machine(trace, about)
     for node in tree.nodes:
         _describe(trace.packet.add().track_descriptor, node)
-    _about(trace, about, start(timeline), len(tree.nodes) + 1)
+    home = next((node.number for node in tree.nodes if node.kind == "group" and node.name.startswith(LAUNCH)), 0)
+    _about(trace, about, start(timeline), Node(len(tree.nodes) + 1, home, "lane", ABOUT))
     for packet in trace.packet:
         packet.trusted_packet_sequence_id = SEQUENCE
     whole: bytes = trace.SerializeToString()
@@ -77,13 +78,12 @@ def _describe(descriptor: TrackDescriptor, node: Node) -> None:
             descriptor.counter.unit_name = node.unit
 
 
-def _about(trace: Trace, about: Mapping[str, Any], begin: int, number: int) -> None:
+def _about(trace: Trace, about: Mapping[str, Any], begin: int, node: Node) -> None:
     """A line with one moment, whose notes are the record of the trace: sources, lost events, what tracing costs."""
-    descriptor = trace.packet.add().track_descriptor
-    descriptor.uuid, descriptor.name = number, ABOUT
+    _describe(trace.packet.add().track_descriptor, node)
     packet = trace.packet.add(timestamp=begin, timestamp_clock_id=MONOTONIC)
     event = packet.track_event
-    event.type, event.track_uuid, event.name = TrackEvent.TYPE_INSTANT, number, ABOUT
+    event.type, event.track_uuid, event.name = TrackEvent.TYPE_INSTANT, node.number, ABOUT
     event.categories.append("about")
     for key, value in {"written by": f"Castmates on Python {platform.python_version()}", **about}.items():
         _note(event.debug_annotations.add(name=str(key)), value)

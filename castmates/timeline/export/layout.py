@@ -1,10 +1,10 @@
 """Where each row of a timeline is shown: the tree of processes, threads and lanes that all formats share.
 
-A lane holds intervals of one kind of one track, which nest; those of different kinds may cross, so they never share one.
-The instants of a track share a lane.
+A lane holds intervals of one kind of one track, which nest. Those of different kinds may cross, so they never share a
+lane. The instants of a track share one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,8 +32,9 @@ TITLES = {  # kinds in the order in which a track's lanes are shown; other kinds
     "kernel": "kernels",
     "copy": "copies",
 }
-EVENTS, RAN = "events", "who ran"
-NAMED = {"run": "Launch", "cpu": "CPU", "device": "Device"}
+EVENTS, RAN = "events", "Who ran on each CPU"
+ON_CPU = "ran"  # the category of what stands there, which a timeline has already as states
+LAUNCH, DEVICE = "Launch", "Device"
 
 
 @dataclass
@@ -69,27 +70,28 @@ def layout(timeline: Timeline) -> Layout:
     """The tree of a timeline: its launch, members' processes with their threads, CPUs, and everything else."""
     tree, tracks = Layout(), _tracks(timeline)
     homes = _homes(tree, tracks, timeline.about)
+    threads = {node.number: f"{node.name}: " for node in tree.nodes if node.kind == "thread"}
     for track, kind, rank in _lanes(timeline):
-        tree.lanes[track, kind] = tree.add(homes[track], "lane", TITLES.get(kind, kind), rank=rank)
-    for track in pd.unique(timeline.instants["track"]):
-        tree.lanes[int(track), EVENTS] = tree.add(homes[int(track)], "lane", EVENTS, rank=len(TITLES) + 1)
+        # All lanes of a process stand in one list, so each has its thread's name.
+        name = threads.get(homes[track], "") + TITLES.get(kind, kind)
+        tree.lanes[track, kind] = tree.add(homes[track], "lane", name, rank=rank)
     samples = timeline.samples[["track", "name", "unit"]].drop_duplicates(["track", "name"])
     for track, name, unit in samples.itertuples(index=False):
-        rank = len(TITLES) + 2
-        tree.counters[int(track), name] = tree.add(homes[int(track)], "counter", name, rank=rank, unit=unit)
-    _cpus(tree, tracks, homes, timeline)
+        node = tree.add(homes[int(track)], "counter", name, rank=len(TITLES) + 2, unit=unit)
+        tree.counters[int(track), name] = node
+    _cpus(tree, timeline)
     return tree
 
 
-def lookup(found: dict[tuple[int, str], int], tracks: pd.Series, words: pd.Series) -> Numbers:
-    """The line of each row, by its track and a word of it."""
-    names = list(words.cat.categories)
+def lookup(found: Mapping[tuple[int, str], int], tracks: pd.Series, words: pd.Series | str) -> Numbers:
+    """The line of each row, by its track and a word, which may be the same for all."""
+    names = [words] if isinstance(words, str) else list(words.cat.categories)
     columns = {name: column for column, name in enumerate(names)}
     table = np.zeros((max((track for track, _ in found), default=0) + 1, len(names)), np.int64)
     for (track, name), number in found.items():
         if name in columns:
             table[track, columns[name]] = number
-    lines: Numbers = table[tracks.to_numpy(), words.cat.codes.to_numpy()]
+    lines: Numbers = table[tracks.to_numpy(), 0 if isinstance(words, str) else words.cat.codes.to_numpy()]
     return lines
 
 
@@ -121,7 +123,7 @@ def _homes(tree: Layout, tracks: Sequence[dict[str, Any]], about: dict[str, Any]
     """The line of each track: threads under processes, and what belongs to a member under its first process."""
     homes: dict[int, int] = {}
     for one in _kind(tracks, "run"):
-        homes[one["track"]] = tree.add(0, "group", f"{NAMED['run']}: {one['name']}" if one["name"] else NAMED["run"])
+        homes[one["track"]] = tree.add(0, "group", f"{LAUNCH}: {one['name']}" if one["name"] else LAUNCH)
     processes = _processes(tree, tracks, homes, about)
     for one in _kind(tracks, "thread"):
         pid, tid = one["pid"], one["tid"]
@@ -131,7 +133,7 @@ def _homes(tree: Layout, tracks: Sequence[dict[str, Any]], about: dict[str, Any]
         homes[one["track"]] = tree.add(parent, "thread" if known else "group", name, rank=10, **known)
     for one in tracks:
         if one["track"] not in homes:
-            name = f"{NAMED[one['kind']]} {one['name']}" if one["kind"] == "device" else one["name"] or one["kind"]
+            name = f"{DEVICE} {one['name']}" if one["kind"] == "device" else one["name"] or one["kind"]
             homes[one["track"]] = tree.add(homes.get(_above(one), 0), "group", name, rank=20)
     return homes
 
@@ -160,21 +162,21 @@ def _processes(
 
 
 def _lanes(timeline: Timeline) -> Iterator[tuple[int, str, int]]:
-    """Each track with each kind of its intervals, and the place of that kind."""
+    """Each track with each kind of its intervals and, last, its instants; and the place of that kind."""
     order = {kind: rank for rank, kind in enumerate(TITLES)}
     found = timeline.intervals[["track", "kind"]].drop_duplicates()
     rows = [(int(track), str(kind), order.get(kind, len(TITLES))) for track, kind in found.itertuples(index=False)]
+    rows += [(int(track), EVENTS, len(TITLES) + 1) for track in pd.unique(timeline.instants["track"])]
     return iter(sorted(rows, key=lambda row: (row[0], row[2], row[1])))
 
 
-def _cpus(tree: Layout, tracks: Sequence[dict[str, Any]], homes: dict[int, int], timeline: Timeline) -> None:
-    """The lanes of a CPU: the threads of members that ran on it."""
-    known = {one["cpu"]: homes[one["track"]] for one in _kind(tracks, "cpu")}
+def _cpus(tree: Layout, timeline: Timeline) -> None:
+    """A lane per CPU on which threads of members ran, and further ones where two seem to have run at once."""
     _, cpus, levels = running(timeline.intervals)
-    for cpu, level in sorted({*zip(cpus.tolist(), levels.tolist(), strict=True)}):
-        if cpu not in known:
-            known[cpu] = tree.add(0, "group", f"cpu{cpu}", rank=20)
-        tree.ran[cpu, level] = tree.add(known[cpu], "lane", RAN if not level else f"{RAN} ({level + 1})")
+    if len(cpus):
+        home = tree.add(0, "group", RAN, rank=1)
+    for rank, (cpu, level) in enumerate(sorted({*zip(cpus.tolist(), levels.tolist(), strict=True)})):
+        tree.ran[cpu, level] = tree.add(home, "lane", f"cpu{cpu}" + (f" ({level + 1})" if level else ""), rank=rank)
 
 
 def _kind(tracks: Sequence[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

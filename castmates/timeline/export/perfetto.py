@@ -11,7 +11,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import BuiltinClock, Trac
 
 from castmates.files import replace, writing
 from castmates.timeline.export.descriptions import SEQUENCE, first_packets
-from castmates.timeline.export.layout import EVENTS, Layout, Numbers, layout, lookup, running
+from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup, running
 from castmates.timeline.export.packets import REAL, Shape, width
 from castmates.timeline.export.words import ANNOTATIONS, Words
 from castmates.timeline.model import Timeline
@@ -70,7 +70,8 @@ class _Rows:
                              default=0)),
             "value": REAL,
         }  # fmt: skip
-        self._threads = timeline.tracks.set_index("track")[["pid", "tid"]]
+        threads = timeline.tracks[timeline.tracks["pid"].notna() & timeline.tracks["tid"].notna()]
+        self._threads = {row["track"]: (int(row["pid"]), int(row["tid"])) for row in threads.to_dict("records")}
 
     def parts(self) -> Iterator[bytes]:
         """The packets of one part after the other.
@@ -110,20 +111,19 @@ class _Rows:
         yield from self._named(part, part["t0_ns"].to_numpy(), lines, empty, part["depth"].to_numpy())
         here = (ran > 0) & ~empty
         who = self._words.threads(part["track"].to_numpy()[here])
-        kind = self._words.kind(EVENTS)
+        kind = self._words.kind(ON_CPU)
         yield self._packets("begin", (), time=part["t0_ns"].to_numpy()[here], line=ran[here], name=who, kind=kind)
 
     def _happened(self, span: slice) -> Iterator[bytes]:
         part = self._instants.iloc[span]
-        events = pd.Series(pd.Categorical.from_codes(np.zeros(len(part), np.int8), [EVENTS]))
-        lines, count = lookup(self._tree.lanes, part["track"], events), len(part)
+        lines, count = lookup(self._tree.lanes, part["track"], EVENTS), len(part)
         yield from self._named(part, part["t_ns"].to_numpy(), lines, np.ones(count, bool), np.zeros(count, np.int8))
 
     def _named(
         self, part: pd.DataFrame, times: Numbers, lines: Numbers, empty: Numbers, depths: Numbers
     ) -> Iterator[bytes]:
         """Begins of slices, outer ones first; what takes no time is an instant."""
-        cells = {
+        cells: dict[str, Numbers] = {
             "time": times,
             "line": lines,
             "name": self._words.numbers("names", part["name"]),
@@ -133,7 +133,7 @@ class _Rows:
             "cpu": part["cpu"].to_numpy(np.int64, na_value=0),
         }
         there = (part["detail"] != "").to_numpy(), part["value"].notna().to_numpy(), part["cpu"].notna().to_numpy()
-        shapes = sum(has.astype(np.int64) << bit for bit, has in enumerate((*there, empty)))
+        shapes = np.add.reduce([has.astype(np.int64) << bit for bit, has in enumerate((*there, empty))])
         for depth in np.unique(depths):
             for shape in np.unique(shapes[depths == depth]):
                 chosen = np.flatnonzero((depths == depth) & (shapes == shape))
@@ -149,11 +149,9 @@ class _Rows:
     def _caught(self, span: slice) -> Iterator[bytes]:
         part = self._stacks.iloc[span]
         for track, rows in part.groupby("track", sort=False):
-            pid, tid = self._threads.loc[track]
-            if pd.isna(pid) or pd.isna(tid):  # Perfetto keeps stacks by thread
-                continue
-            stacks = self._words.numbers("stacks", rows["stack"])
-            yield self._packets("stack", (int(pid), int(tid)), time=rows["t_ns"].to_numpy(), stack=stacks)
+            if track in self._threads:  # Perfetto keeps stacks by numbered thread
+                stacks = self._words.numbers("stacks", rows["stack"])
+                yield self._packets("stack", self._threads[track], time=rows["t_ns"].to_numpy(), stack=stacks)
 
     def _packets(self, kind: str, more: tuple[Any, ...], /, **fields: Numbers | int) -> bytes:
         count = len(fields["time"])  # type: ignore[arg-type]  # times are always an array
