@@ -58,7 +58,11 @@ class Events:
     def _header(self, file: IO[bytes]) -> bytes:
         """What stands before the events, and some of them."""
         content = b""
-        while len(content) < HEADER and not (EVENTS.search(content) or BARE.match(content)) and (more := file.read(1 << 16)):
+        while (
+            len(content) < HEADER
+            and not (EVENTS.search(content) or BARE.match(content))
+            and (more := file.read(1 << 16))
+        ):
             content += more
         return content
 

@@ -1,13 +1,14 @@
 """What the kernel does, as events of LTTng's kernel tracer, CPU by CPU."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from castmates.timeline.export.ctf_streams import Array, Records, Shape
-from castmates.timeline.export.ctf_switches import FOREIGN, Switches, switches_of
+from castmates.timeline.export.ctf_switches import FOREIGN, IDLE, Switches, switches_of
 from castmates.timeline.model import Timeline
 from castmates.timeline.span import start
 
@@ -42,9 +43,11 @@ FAULT_FIELDS = (("address", "<u8"), ("ip", "<u8"), ("error_code", "<u8"))
 FAULTS = {who: Shape(f"x86_exceptions_page_fault_{who}", FAULT_FIELDS) for who in ("user", "kernel")}
 DUMP = Shape(
     "lttng_statedump_process_state",
-    tuple((name, "<i4") for name in ("tid", "vtid", "pid", "vpid", "ppid", "vppid"))
-    + (("name", f"S{NAME}"),)
-    + tuple((name, "<i4") for name in ("type", "mode", "submode", "status", "ns_level")),
+    (
+        *((name, "<i4") for name in ("tid", "vtid", "pid", "vpid", "ppid", "vppid")),
+        ("name", f"S{NAME}"),
+        *((name, "<i4") for name in ("type", "mode", "submode", "status", "ns_level")),
+    ),
 )
 
 
@@ -104,7 +107,18 @@ class _Kernel:
     def records(self, cpu: int) -> Sequence[Records]:
         """The events of a CPU."""
         dump = [self._dump()] if cpu == self._cpus[0] else []
-        return [*dump, self._switched(cpu), *self._called(cpu), *self._interrupted(cpu), *self._happened(cpu)]
+        own = [*dump, *self._interrupted(cpu), *self._happened(cpu)]
+        return [self._switched(cpu), *self._called(cpu), *(self._in_thread(cpu, each) for each in own)]
+
+    def _in_thread(self, cpu: int, records: Records) -> Records:
+        """Events in the thread that runs on the CPU then."""
+        if "c_tid" in records.columns:
+            return records
+        own = self._switches.on(cpu)
+        place = np.searchsorted(own.t, records.t, "right") - 1
+        who = own.next[np.maximum(place, 0)] if len(own.t) else np.full(len(records.t), IDLE)
+        tid, comm = self._task(np.where(place >= 0, who, IDLE))
+        return replace(records, columns={**records.columns, "c_tid": tid, "c_pid": tid, "c_procname": comm})
 
     def _who(self, track: Array) -> dict[str, Array]:
         tid = self._tid[track]

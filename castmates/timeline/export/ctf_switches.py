@@ -68,7 +68,8 @@ def switches_of(timeline: Timeline, states: pd.DataFrame) -> Switches:
     whole = [
         np.concatenate([part[number] for part in parts]) if parts else np.empty(0, np.int64) for number in range(5)
     ]
-    return Switches(*whole, others=others, runs=columns)  # type: ignore[arg-type]
+    t, cpu, prev, next_, state = whole
+    return Switches(t, cpu, prev, next_, state, others, (columns[0], columns[1], columns[2], columns[3]))
 
 
 def _on_cpu(runs: pd.DataFrame, others: dict[str, int]) -> tuple[Array, ...]:

@@ -1,1 +1,1 @@
-"""Readers of traces that other programs recorded: each makes a timeline, and an account of what it used of its source."""
+"""Readers of traces that other programs recorded: each makes a timeline, and an account of what it used."""

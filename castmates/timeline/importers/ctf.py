@@ -85,8 +85,8 @@ def read(path: Path, progress: Progress) -> Timeline:
     missing = ["arguments of system calls are not in the timeline", *kernel.missing]
     if threadless:
         missing.append(
-            f"{threadless} events have no thread, so that begins and ends are notes; record with `lttng add-context -u -t "
-            "vtid -t vpid -t procname`"
+            f"{threadless} events have no thread, so that begins and ends are notes; record with "
+            "`lttng add-context -u -t vtid -t vpid -t procname`"
         )
     making.about = record(path, SOURCE, events.account, _words(clock), sum(sizes), missing, clocks=_pair(clock))
     return making.made()

@@ -1,4 +1,4 @@
-"""Puts what babeltrace2 prints of events into columns: those of LTTng's kernel by their names, and those of programs."""
+"""Puts what babeltrace2 prints of events into columns: the kernel's by their names, and those of programs."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -76,7 +76,7 @@ class Reading:
         if self._frequency == SECOND:
             return cycles
         whole, rest = np.divmod(cycles, self._frequency)
-        return whole * SECOND + rest * SECOND // self._frequency
+        return np.asarray(whole * SECOND + rest * SECOND // self._frequency, np.int64)
 
     def _who(self, more: pa.Array, cpu: Ints, fields: pa.Array, switches: npt.NDArray[np.bool_]) -> dict[str, Ints]:
         """Threads by their context; without it by who was switched to last on the CPU."""

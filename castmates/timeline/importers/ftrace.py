@@ -25,7 +25,10 @@ from castmates.timeline.registry import Registry
 
 SOURCE = "ftrace"
 CLOCK = "the tracer's: CLOCK_MONOTONIC where its clock was mono"
-_WHO = r"^(?:[\w.]+: +)? *(?P<comm>.*?)(?:-(?P<tid>\d+)|[ ](?P<plain>\d+)(?:/(?P<thread>\d+))?) +(?:\( *(?P<tgid>\d+|-+)\) +)?"
+_WHO = (
+    r"^(?:[\w.]+: +)? *(?P<comm>.*?)(?:-(?P<tid>\d+)|[ ](?P<plain>\d+)(?:/(?P<thread>\d+))?) +"
+    r"(?:\( *(?P<tgid>\d+|-+)\) +)?"
+)
 _LINE = (
     _WHO + r"\[(?P<cpu>\d+)\](?: +[^\s:]{3,12})? +(?P<whole>\d+)\.(?P<fraction>\d+): +"
     r"(?P<event>[\w-]+(?::[\w-]+)?)(?P<mark>: *$|: +| ?\(| -> )(?P<fields>.*)$"
@@ -76,7 +79,7 @@ class Reading:
         matched, parts = taken_apart(lines, _LINE)
         if len(parts):
             self._take({field.name: parts.field(field.name) for field in parts.type})
-        self._others(where(lines, ~matched), np.cumsum(matched)[~matched])
+        self._others(where(lines, ~matched), np.cumsum(matched, dtype=np.int64)[~matched])
 
     def _head(self, lines: list[str]) -> None:
         for line in lines:
@@ -84,7 +87,7 @@ class Reading:
                 self._events.account.lost += int(found[2]) - int(found[1])
 
     def _others(self, lines: pa.StringArray, after: npt.NDArray[np.int64]) -> None:
-        """Lines that are no events: gaps, and what other tracers write; each comes after so many of the block's events."""
+        """Lines that are no events: gaps, and the rest; each comes after so many events of the block."""
         matched, parts = taken_apart(lines, _LOST)
         if len(parts):
             count = integers(parts.field("count"))

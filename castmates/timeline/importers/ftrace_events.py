@@ -46,8 +46,8 @@ class Rows:
         """Those rows alone."""
         if rows.all():
             return self
-        numbers = (column[rows] for column in (self.n, self.t, self.cpu, self.tid, self.comm))
-        return Rows(*numbers, mark=where(self.mark, rows), fields=where(self.fields, rows))
+        n, t, cpu, tid, comm = (column[rows] for column in (self.n, self.t, self.cpu, self.tid, self.comm))
+        return Rows(n, t, cpu, tid, comm, where(self.mark, rows), where(self.fields, rows))
 
     def taken(self, pattern: str) -> "tuple[Rows, Mapping[str, pa.Array]]":
         """The rows whose fields have this form, and their parts."""

@@ -18,7 +18,7 @@ IRQ = r"^irq=(?P<line>\d+)(?: name=(?P<name>.*))?.*$"
 SOFTIRQ = r"^vec=(?P<line>\d+) \[action=(?P<name>\w+)\].*$"
 FAULT = r"^address=(?P<address>\S+).*$"
 MARK = (
-    r"^(?:tracing_mark_write: ?|\S+: )?(?:(?P<kind>[BECI])(?:\|(?P<pid>\d+))?(?:\|(?P<name>[^|]*))?(?:\|(?P<value>-?[\d.]+))?"
-    r"|(?P<text>.*))$"
+    r"^(?:tracing_mark_write: ?|\S+: )?"
+    r"(?:(?P<kind>[BECI])(?:\|(?P<pid>\d+))?(?:\|(?P<name>[^|]*))?(?:\|(?P<value>-?[\d.]+))?|(?P<text>.*))$"
 )
 SHORT = "short_"

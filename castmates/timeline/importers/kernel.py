@@ -1,8 +1,5 @@
 """Events of a kernel as columns, whichever tracer wrote them: what its readers fill, and timelines are made from."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 
 from castmates.timeline.importers.account import Account
@@ -16,25 +13,20 @@ _WHEN = {"n": np.int64, "t": np.int64, "cpu": np.int16}  # the place in the trac
 _WHO = _WHEN | {"tid": np.int32, "comm": np.int32}
 
 
-def _table(**kinds: Any) -> Any:  # noqa: ANN401 (a field of a dataclass)
-    return field(default_factory=lambda: Columns(**kinds))
-
-
-@dataclass
 class KernelEvents:
     """What was read so far; names are numbers in `words`."""
 
-    words: Words = field(default_factory=Words)
-    switches: Columns = _table(**_WHO, state=np.int8, next=np.int32, next_comm=np.int32)
-    wakes: Columns = _table(**_WHO, by=np.int32, kind=np.int8)  # cpu: where it will run; by: the waker's name
-    migrations: Columns = _table(**_WHO, origin=np.int16)  # cpu: where to
-    calls: Columns = _table(**_WHO, name=np.int32, enters=np.bool_, value=np.float64)
-    interrupts: Columns = _table(**_WHEN, kind=np.int8, name=np.int32, enters=np.bool_)
-    faults: Columns = _table(**_WHO, name=np.int32)
-    marks: Columns = _table(**_WHO, kind=np.int8, name=np.int32, group=np.int32, value=np.float64)
-    lost: Columns = _table(**_WHEN, count=np.int64)
-    processes: dict[int, int] = field(default_factory=dict)  # of threads
-    account: Account = field(default_factory=Account)
+    def __init__(self) -> None:
+        self.words, self.account = Words(), Account()
+        self.switches = Columns(**_WHO, state=np.int8, next=np.int32, next_comm=np.int32)
+        self.wakes = Columns(**_WHO, by=np.int32, kind=np.int8)  # cpu: where it will run; by: the waker's name
+        self.migrations = Columns(**_WHO, origin=np.int16)  # cpu: where to
+        self.calls = Columns(**_WHO, name=np.int32, enters=np.bool_, value=np.float64)
+        self.interrupts = Columns(**_WHEN, kind=np.int8, name=np.int32, enters=np.bool_)
+        self.faults = Columns(**_WHO, name=np.int32)
+        self.marks = Columns(**_WHO, kind=np.int8, name=np.int32, group=np.int32, value=np.float64)
+        self.lost = Columns(**_WHEN, count=np.int64)
+        self.processes: dict[int, int] = {}  # of threads
 
 
 def state_of(letters: str) -> int:

@@ -53,9 +53,8 @@ def states_of(switches: Table, wakes: Table, end: int) -> States:
     first = _first(edges, switches)
     columns = [tid, t, until, state, cpu, other, edges["is_disk"]]
     whole = [np.r_[before, column[keep]] for before, column in zip(first, columns, strict=True)]
-    return States(
-        *(column.astype(np.int64) for column in whole[:6]), is_disk=whole[6].astype(bool), unknown=int(unknown.sum())
-    )
+    tid, t, until, state, cpu, other = (column.astype(np.int64) for column in whole[:6])
+    return States(tid, t, until, state, cpu, other, whole[6].astype(bool), int(unknown.sum()))
 
 
 def _edges(switches: Table, wakes: Table) -> dict[str, Array]:

@@ -197,7 +197,9 @@ class KernelTimeline:
         """Begins without ends become notes, and so do ends that have a name."""
         alone = np.ones(len(own["t"]), bool)
         alone[paired] = False
-        named = alone & ((own["kind"] == BEGIN) | (np.array([bool(word) for word in self._words] or [0])[own["group"]]))
+        named = alone & (
+            (own["kind"] == BEGIN) | (np.array([bool(word) for word in self._words] or [False])[own["group"]])
+        )
         self._account.leave_used("marks (ends)", "without begin", int((alone & ~named).sum()))
         rows = {name: column[named] for name, column in own.items()}
         labels = [f"{word} {'begins' if kind == BEGIN else 'ends'}" for kind in (BEGIN, END) for word in self._words]

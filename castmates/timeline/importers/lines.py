@@ -90,7 +90,8 @@ def integers(words: pa.Array, nothing: int = -1, base: int = 10) -> Ints:
     """Whole numbers; `nothing` for an empty word."""
     if base == 10:
         empty = pc.equal(words, "")
-        return pc.if_else(empty, None, words).cast(pa.int64()).fill_null(nothing).to_numpy(zero_copy_only=False)
+        found: Ints = pc.if_else(empty, None, words).cast(pa.int64()).fill_null(nothing).to_numpy(zero_copy_only=False)
+        return found
     numbers, known = codes(words)
     values = [int(word, base) if word else nothing for word in known]  # few different ones
     return np.array([_signed(value) for value in values], np.int64)[numbers]
@@ -108,7 +109,8 @@ def nanoseconds(seconds: pa.Array, fraction: pa.Array) -> Ints:
     if len(digits) and digits.max() > NS:
         raise ValueError("a time has more than nine decimals")
     power = 10 ** (NS - digits.astype(np.int64))
-    return integers(seconds, 0) * 10**NS + integers(fraction, 0) * power
+    found: Ints = integers(seconds, 0) * 10**NS + integers(fraction, 0) * power
+    return found
 
 
 class Words:

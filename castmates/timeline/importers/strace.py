@@ -133,7 +133,7 @@ def _following(rows: pd.DataFrame) -> Ints:
     t, tid = rows["t"].to_numpy(np.int64), rows["tid"].to_numpy()
     found = np.full(len(t), np.iinfo(np.int64).max)
     found[:-1][tid[1:] == tid[:-1]] = t[1:][tid[1:] == tid[:-1]]
-    return np.maximum(found, t)
+    return np.asarray(np.maximum(found, t), np.int64)
 
 
 def _details(error: Ints, is_open: npt.NDArray[np.bool_], errors: list[str]) -> pd.Categorical:
