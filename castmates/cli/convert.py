@@ -57,7 +57,7 @@ def convert(
     part = f" ({converting.words(written)} of it)" if asked else ""
     typer.echo(f"{place}: written as {to}{part}")
     if to == "perfetto":
-        typer.echo(f"Open it on ui.perfetto.dev, or: castmates open --trace {place}")
+        typer.echo("Open it on ui.perfetto.dev.")
 
 
 def _path(source: str, mix: str) -> Path:
