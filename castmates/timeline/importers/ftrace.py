@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from castmates.errors import CastmatesError
-from castmates.timeline.importers import syscall_numbers
-from castmates.timeline.importers.ftrace_events import Rows, add
+from castmates.timeline.importers.ftrace_events import MACHINE, Rows, add
 from castmates.timeline.importers.kernel import KernelEvents
 from castmates.timeline.importers.kernel_timeline import KernelTimeline
 from castmates.timeline.importers.lines import Progress, blocks, integers, nanoseconds, taken_apart, where
@@ -146,6 +145,6 @@ class Reading:
         kernel.fill()
         missing = ["arguments of system calls are not in the timeline", *kernel.missing]
         if self._events.account.used["sys_enter"]:
-            missing.append(f"numbers of system calls were read as those of {syscall_numbers.machine()}")
+            missing.append(f"numbers of system calls were read as those of {MACHINE}")
         making.about = record(path, source, self._events.account, CLOCK, size, missing)
         return making.made()

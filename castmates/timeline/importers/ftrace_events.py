@@ -1,5 +1,6 @@
 """Puts the events of ftrace into columns, by their names: each event that is known has a function here."""
 
+import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,9 @@ from castmates.timeline.importers.kernel import (
     state_of,
 )
 from castmates.timeline.importers.lines import Ints, codes, integers, taken_apart, where
-from castmates.timeline.importers.syscall_numbers import name_of
+from castmates.timeline.perf.syscall_names import syscall_name
 
+MACHINE = platform.machine()  # a trace does not say whose numbers of system calls it has
 MARKS = ("tracing_mark_write", "print")  # what programs write into trace_marker
 RETURNS, CALL_MARK = " -> ", r"^( ?\(| -> )$"  # ftrace's forms of an exit, and of both
 
@@ -121,7 +123,9 @@ def _raw_call(enters: bool) -> Callable[[KernelEvents, Rows], int]:
     def add_calls(events: KernelEvents, rows: Rows) -> int:
         rows, parts = rows.taken(fields.RAW_ENTER if enters else fields.RAW_EXIT)
         numbers, known = codes(parts["number"])
-        names = np.array([events.words.number(name_of(int(each))) for each in known] or [0], np.int64)[numbers]
+        names = np.array([events.words.number(syscall_name(int(each), MACHINE)) for each in known] or [0], np.int64)[
+            numbers
+        ]
         value = np.nan if enters else parts["value"].cast(pa.float64()).to_numpy(zero_copy_only=False)
         events.calls.add(**rows.who(), name=names, enters=enters, value=value)
         return len(rows.t)

@@ -23,8 +23,8 @@ from castmates.timeline.importers.kernel_states import BLOCKED, IDLE, STATES, St
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.importers.nesting import fitted, pairs
 from castmates.timeline.importers.record import categories
-from castmates.timeline.importers.waits import IO, UNKNOWN, wait_of
 from castmates.timeline.model import Making
+from castmates.timeline.perf.waiting import FAULT, UNKNOWN, wait_of
 from castmates.timeline.registry import Registry
 
 Table = Mapping[str, npt.NDArray[Any]]
@@ -134,12 +134,15 @@ class KernelTimeline:
         """Add states; a blocked thread waits in the system call that is open then."""
         blocked = states.state == BLOCKED
         waits = [wait_of(word) for word in self._words]
-        words = [*self._words, *waits, "", UNKNOWN, IO]
+        words = [*self._words, *waits, "", UNKNOWN, FAULT]
         count = len(self._words)
         detail = np.where(states.other >= 0, states.other, 2 * count)
         place = _call_at(calls, until, states.tid[blocked], states.t0[blocked])
         inside = np.where(place >= 0, count + calls["name"][place] if len(calls["name"]) else 0, 2 * count + 1)
-        detail[blocked] = np.where((place < 0) & states.is_disk[blocked], 2 * count + 2, inside)
+        faults = (
+            (place < 0) & states.is_disk[blocked] & bool(len(calls["t"]))
+        )  # outside of calls no signal would end it
+        detail[blocked] = np.where(faults, 2 * count + 2, inside)
         self._making.intervals(
             t0_ns=states.t0,
             t1_ns=states.t1,
