@@ -11,6 +11,7 @@ from castmates.cli.build_environment import build_environment
 from castmates.cli.build_inputs import build_inputs
 from castmates.cli.compare import compare
 from castmates.cli.confirm import confirm
+from castmates.cli.convert import convert
 from castmates.cli.doctor import doctor
 from castmates.cli.export import export
 from castmates.cli.findings import findings
@@ -101,6 +102,7 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
                 "castmates flame study.yaml lead+stream --scene solo --operations",
             ),
         ),
+        ("convert", convert, ("castmates convert trace.strace", "castmates convert lttng-traces/session --to tables")),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

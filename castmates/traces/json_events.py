@@ -16,6 +16,7 @@ from castmates.errors import CastmatesError
 
 AT_ONCE = 4 << 20  # bytes that are parsed together
 EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+BARE = re.compile(rb"\s*\[")  # a file that is a list of events, and nothing else
 BETWEEN = re.compile(rb"\}\s*(,)\s*(?=\{)")  # perhaps the end of an event
 NEAR = 1 << 16  # bytes before the end of a piece in which an event is sure to end
 HEADER = 1 << 20  # bytes before the events, at most
@@ -27,8 +28,8 @@ Event = Mapping[str, Any]
 class Events:
     """The events of a trace, some at a time; `facts` has what else the file says, once they are read."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, what: str = WHAT) -> None:
+        self._path, self._what, self._bare = path, what, False
         self.facts: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[list[Event]]:
@@ -39,10 +40,14 @@ class Events:
             raise CastmatesError(f"{self._path}: no trace can be read here ({problem}).") from None
 
     def _read(self, file: IO[bytes]) -> Iterator[list[Event]]:
-        begun = EVENTS.search(rest := self._header(file))
+        rest = self._header(file)
+        begun = BARE.match(rest)
+        self._bare = begun is not None
+        begun = begun or EVENTS.search(rest)
         if begun is None:
-            raise CastmatesError(f"{self._path}: this is {WHAT}: it has no events.")
-        self._add_facts(rest[: begun.start()].rstrip().rstrip(b",") + b"}")
+            raise CastmatesError(f"{self._path}: this is {self._what}: it has no events.")
+        if not self._bare:
+            self._add_facts(rest[: begun.start()].rstrip().rstrip(b",") + b"}")
         rest = rest[begun.end() :]
         while more := file.read(AT_ONCE):
             rest += more
@@ -53,7 +58,11 @@ class Events:
     def _header(self, file: IO[bytes]) -> bytes:
         """What stands before the events, and some of them."""
         content = b""
-        while len(content) < HEADER and not EVENTS.search(content) and (more := file.read(1 << 16)):
+        while (
+            len(content) < HEADER
+            and not (EVENTS.search(content) or BARE.match(content))
+            and (more := file.read(1 << 16))
+        ):
             content += more
         return content
 
@@ -65,7 +74,7 @@ class Events:
             except ValueError:
                 continue  # within an event, or a text
         if len(content) > 4 * AT_ONCE:
-            raise CastmatesError(f"{self._path}: this is {WHAT}: its events are no JSON.")
+            raise CastmatesError(f"{self._path}: this is {self._what}: its events are no JSON.")
         return [], content
 
     def _last(self, content: bytes) -> list[Event]:
@@ -76,16 +85,16 @@ class Events:
             after = text[end:].strip().removeprefix(",")
         except ValueError:
             raise CastmatesError(
-                f"{self._path}: this is {WHAT}, or it was cut: its events are no whole JSON."
+                f"{self._path}: this is {self._what}, or it was cut: its events are no whole JSON."
             ) from None
-        self._add_facts(b"{" + after.encode())
+        self._add_facts(b"{" + (b"}" if self._bare and not after else after.encode()))
         return _list(events)
 
     def _add_facts(self, content: bytes) -> None:
         try:
             self.facts |= json.loads(content)
         except ValueError:
-            raise CastmatesError(f"{self._path}: this is {WHAT}, or it was cut: it is no whole JSON.") from None
+            raise CastmatesError(f"{self._path}: this is {self._what}, or it was cut: it is no whole JSON.") from None
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -39,10 +39,17 @@ def _chrome(timeline: Timeline, file: Path) -> None:
     write(timeline, file)
 
 
+def _ctf(timeline: Timeline, folder: Path) -> None:
+    from castmates.timeline.export.ctf import write
+
+    write(timeline, folder)
+
+
 FORMATS: Mapping[str, Format] = {
     each.name: each
     for each in (
         Format("perfetto", ".pftrace", "Perfetto, for ui.perfetto.dev and trace_processor", _perfetto),
         Format("chrome", ".json", "Chrome trace JSON, for chrome://tracing, Speedscope and Trace Compass", _chrome),
+        Format("ctf", ".ctf", "CTF 1.8, a folder for Trace Compass and babeltrace2", _ctf),
     )
 }

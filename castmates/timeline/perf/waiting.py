@@ -30,6 +30,11 @@ _KINDS: Mapping[str, str] = {  # calls that are not here count by their own name
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
 
+def wait_of(call: str) -> str:
+    """The kind of wait within a system call; the call's own name where it is of no kind."""
+    return _KIND_OF.get(call, call)
+
+
 def waits(group: Array, times: Array, is_deep: Array, calls: Calls, keys: Keys, machine: str) -> pd.Categorical:
     """In what threads of these groups were blocked at these times.
 
@@ -53,4 +58,4 @@ def _word(number: int, machine: str) -> str:
     if number < 0:
         return FAULT if number == -2 else UNKNOWN
     name = syscall_name(number, machine)
-    return _KIND_OF.get(name, name)
+    return wait_of(name)

@@ -1,0 +1,111 @@
+"""The command `castmates convert`: a trace, ours or of another program, in another format."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from castmates.timeline.converting import Source
+    from castmates.timeline.model import Timeline
+
+FORMATS = ("perfetto", "chrome", "ctf", "tables")
+SHOWN = 8  # kinds in a line
+
+
+def convert(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A file or folder of strace, ftrace, trace-cmd, perf script, LTTng, TensorBoard or Chrome's JSON; a "
+            "trace's own folder; or a study, before MIX."
+        ),
+    ],
+    mix: Annotated[
+        str, typer.Argument(help="The mix whose trace it is, if SOURCE is a study.", show_default=False)
+    ] = "",
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="perfetto, chrome, ctf (for Trace Compass) or tables.")
+    ] = "perfetto",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", help="The file to write, or for ctf and tables the folder; beside SOURCE."),
+    ] = None,
+    span: Annotated[
+        str,
+        typer.Option("--span", metavar="FROM:TO", help="Only this part: seconds from the beginning, such as 1.5:3."),
+    ] = "",
+) -> None:
+    """Convert a trace: into a file for Perfetto, Chrome or Trace Compass, or into tables that can be queried.
+
+    What SOURCE is is recognised by its content. What could not be used of it is listed by name, with its number.
+    """
+    from castmates.timeline import converting
+    from castmates.timeline.cut import span_of
+
+    if to not in FORMATS:
+        raise CastmatesError(f"--to is '{to}', expected one of {', '.join(FORMATS)}.")
+    asked = span_of(span) if span else None
+    found = converting.source_of(_path(source, mix))
+    place = output or converting.output_of(found, to)
+    converting.may_write(place, to, found)
+    timeline = _read(found)
+    _show_read(found, timeline)
+    written = converting.convert(timeline, to, place, asked)
+    part = f" ({converting.words(written)} of it)" if asked else ""
+    typer.echo(f"{place}: written as {to}{part}")
+    if to == "perfetto":
+        typer.echo("Open it on ui.perfetto.dev.")
+
+
+def _path(source: str, mix: str) -> Path:
+    """The file or folder that is meant."""
+    if not mix:
+        return Path(source)
+    from castmates.results.find import find
+
+    folder, _ = find(Path(source))
+    trace = folder.trace(mix)
+    if not trace.is_dir():
+        there = sorted(each.name for each in folder.traces.glob("*") if each.is_dir())
+        names = f"there are traces of {', '.join(there)}" if there else f"make it with `castmates trace {source} {mix}`"
+        raise CastmatesError(f"{trace}: there is no trace of this mix; {names}.")
+    return trace
+
+
+def _read(source: "Source") -> "Timeline":
+    """Read a source, with a bar in a terminal where it is long."""
+    from castmates.cli.screen import console
+
+    where = console()
+    if not where.is_terminal:
+        return source.read()
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=where, transient=True) as bar:
+        task = bar.add_task(f"reading {source.path.name}", total=source.size)
+        return source.read(lambda done: bar.advance(task, done))
+
+
+def _show_read(source: "Source", timeline: "Timeline") -> None:
+    """What was read: how much of what, what is lost and left out, and over which time."""
+    from castmates.timeline.converting import counts, words
+
+    kinds = [f"{count:,} {kind}" for kind, count in counts(timeline).items()]
+    more = f", {len(kinds) - SHOWN} more kinds" if len(kinds) > SHOWN else ""
+    typer.echo(f"{source.path}: {source.title}, {words(timeline)}: {', '.join(kinds[:SHOWN])}{more}")
+    for each in timeline.about.get("sources", []):
+        if source.importer is None:
+            continue
+        left = sorted(each["left_out"].items(), key=lambda one: -one[1])
+        used = each["read"] - sum(each["left_out"].values())
+        typer.echo(f"  {each['read']:,} events read, {used:,} used, on the clock: {each['clock']}")
+        for name, count in left:
+            typer.echo(f"  left out: {count:,} {name}")
+        if each["lost"]:
+            typer.echo(f"  lost by the recorder: {each['lost']:,}")
+    for sentence in timeline.about.get("missing", []):
+        typer.echo(f"  {sentence}")

@@ -1,0 +1,142 @@
+"""Converts a trace, our own or one of another program, into another format."""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from castmates.errors import CastmatesError
+from castmates.files import reason
+from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
+from castmates.timeline import tables
+from castmates.timeline.cut import cut
+from castmates.timeline.export.index import FORMATS
+from castmates.timeline.importers import index
+from castmates.timeline.importers.lines import Progress, no_progress
+from castmates.timeline.model import Timeline
+from castmates.timeline.span import start
+from castmates.traces.wire import NotProtobuf, fields
+
+TABLES, CTF = "tables", "ctf"
+TO = (*FORMATS, TABLES)
+TABLES_SUFFIX = ".trace"
+PACKED = 50  # the field of a packet of Perfetto that holds others, packed
+OURS = {"chrome": (b'"otherData"', b'"origin_ns"'), "perfetto": (b"About this trace",)}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is converted."""
+
+    path: Path
+    title: str
+    size: int  # bytes
+    importer: index.Importer | None  # None for a trace of ours
+
+    def read(self, progress: Progress = no_progress) -> Timeline:
+        """Read all of it."""
+        if self.importer is None:
+            return tables.read(self.path)
+        return index.read(self.path, self.importer, progress)
+
+
+def source_of(path: Path) -> Source:
+    """Recognise a file or folder by its content."""
+    if (path / TRACE_RECORD).is_file():
+        size = sum(file.stat().st_size for file in path.glob("*.parquet"))
+        return Source(path, "a trace of Castmates", size, None)
+    try:
+        found = index.importer_of(path)
+        return Source(path, found.title, index.size_of(path), found)
+    except OSError as problem:
+        raise CastmatesError(f"{path} cannot be read ({reason(problem)}).") from None
+
+
+def output_of(source: Source, to: str) -> Path:
+    """Where it is written if nothing else is asked for: beside the source."""
+    suffix = TABLES_SUFFIX if to == TABLES else FORMATS[to].suffix
+    path = source.path if source.path.name else source.path.absolute()
+    return path.with_name(path.name + suffix)
+
+
+def may_write(output: Path, to: str, source: Source) -> None:
+    """Refuse to replace what this command did not write, or the source itself."""
+    if output.exists() and output.resolve() == source.path.resolve():
+        raise CastmatesError(f"{output} is what is to be converted; give another --output.")
+    if not output.parent.is_dir():
+        raise CastmatesError(f"{output.parent}: there is no such folder; make it, or give another --output.")
+    if output.exists() and not _is_ours(output, to):
+        raise CastmatesError(
+            f"{output} is there already, and `castmates convert` did not write it; move it away, or give another "
+            "--output."
+        )
+
+
+def convert(timeline: Timeline, to: str, output: Path, span: tuple[float, float | None] | None = None) -> Timeline:
+    """Write a timeline, or a part of it; return what was written."""
+    if span is not None:
+        whole, timeline = timeline, cut(timeline, *span)
+        if not sum(counts(timeline).values()):
+            raise CastmatesError(f"--span: nothing happens in that time; the trace has {words(whole)}.")
+    if to == TABLES:
+        tables.write(timeline, output)
+    else:
+        FORMATS[to].write(timeline, output)
+    return timeline
+
+
+def counts(timeline: Timeline) -> Mapping[str, int]:
+    """How many rows of each kind there are, the largest number first."""
+    found: dict[str, int] = {}
+    for table in (timeline.intervals, timeline.instants):
+        for kind, count in table["kind"].value_counts().items():
+            if count:
+                found[str(kind)] = found.get(str(kind), 0) + int(count)
+    found |= {name: len(table) for name in ("samples", "stacks") if len(table := timeline.table(name))}
+    return dict(sorted(found.items(), key=lambda each: -each[1]))
+
+
+def seconds_of(timeline: Timeline) -> float:
+    """From the first moment to the last."""
+    ends = [int(timeline.intervals["t1_ns"].max())] if len(timeline.intervals) else []
+    ends += [
+        int(timeline.table(name)["t_ns"].iloc[-1])
+        for name in ("instants", "samples", "stacks")
+        if len(timeline.table(name))
+    ]
+    return (max(ends) - start(timeline)) / 1e9 if ends else 0.0
+
+
+def words(timeline: Timeline) -> str:
+    """How long it is."""
+    return f"{seconds_of(timeline):.3f} s"
+
+
+def _is_ours(output: Path, to: str) -> bool:
+    """Whether something bears our mark."""
+    if to == TABLES:
+        own = {TRACE_RECORD, *(f"{name}.parquet" for name in TRACE_TABLES)}
+        return output.is_dir() and (output / TRACE_RECORD).is_file() and {file.name for file in output.iterdir()} <= own
+    if to == CTF:
+        return output.is_dir()  # its writer looks into it
+    if not output.is_file():
+        return False
+    beginning = output.read_bytes()[: 1 << 22] if to == "perfetto" else _head(output)
+    return all(mark in (_unpacked(beginning) if to == "perfetto" else beginning) for mark in OURS[to])
+
+
+def _head(output: Path) -> bytes:
+    with output.open("rb") as file:
+        return file.read(1 << 20)
+
+
+def _unpacked(content: bytes) -> bytes:
+    """The first packet of a file of Perfetto, unpacked; empty where there is none."""
+    data = memoryview(content)
+    try:
+        packet = next(fields(data, 0, len(data)))
+        inner: Any = next(each for each in fields(data, packet.content, packet.end) if each.number == PACKED)
+        return zlib.decompress(data[inner.content : inner.end])
+    except (NotProtobuf, StopIteration, zlib.error):
+        return b""

@@ -1,0 +1,207 @@
+"""Puts the events of ftrace into columns, by their names: each event that is known has a function here."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from castmates.timeline.importers import ftrace_fields as fields
+from castmates.timeline.importers.kernel import (
+    BEGIN,
+    COUNTER,
+    END,
+    IRQ,
+    NOTE,
+    SOFTIRQ,
+    STARTED,
+    WAKEUP,
+    WAKING,
+    KernelEvents,
+    state_of,
+)
+from castmates.timeline.importers.lines import Ints, codes, integers, taken_apart, where
+from castmates.timeline.perf.syscall_names import syscall_name
+
+MACHINE = platform.machine()  # a trace does not say whose numbers of system calls it has
+MARKS = ("tracing_mark_write", "print")  # what programs write into trace_marker
+RETURNS, CALL_MARK = " -> ", r"^( ?\(| -> )$"  # ftrace's forms of an exit, and of both
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some events, column by column."""
+
+    n: Ints
+    t: Ints
+    cpu: Ints
+    tid: Ints
+    comm: Ints
+    mark: pa.Array  # what stands between the name and the fields
+    fields: pa.Array
+
+    def where(self, rows: npt.NDArray[np.bool_]) -> "Rows":
+        """Those rows alone."""
+        if rows.all():
+            return self
+        n, t, cpu, tid, comm = (column[rows] for column in (self.n, self.t, self.cpu, self.tid, self.comm))
+        return Rows(n, t, cpu, tid, comm, where(self.mark, rows), where(self.fields, rows))
+
+    def taken(self, pattern: str) -> "tuple[Rows, Mapping[str, pa.Array]]":
+        """The rows whose fields have this form, and their parts."""
+        matched, parts = taken_apart(self.fields, pattern)
+        return self.where(matched), {field.name: parts.field(field.name) for field in parts.type}
+
+    def who(self) -> dict[str, Ints]:
+        """Where, when and in which thread."""
+        return {"n": self.n, "t": self.t, "cpu": self.cpu, "tid": self.tid, "comm": self.comm}
+
+
+def add(events: KernelEvents, name: str, rows: Rows) -> int:
+    """Add events of one name; return how many of them could be used."""
+    if name in MARKS:
+        return _mark(events, rows)
+    own = pc.match_substring_regex(rows.mark, CALL_MARK).to_numpy(zero_copy_only=False)
+    if name.startswith("sys_") and own.any():  # sys_exit(…) is a call, and sys_exit: NR 1 = 2 the end of one
+        exits = pc.equal(rows.mark, RETURNS).to_numpy(zero_copy_only=False)
+        call = name.removeprefix("sys_")
+        return sum(
+            _named_call(events, call, rows.where(each), enters)
+            for each, enters in ((own & ~exits, True), (exits, False))
+        )
+    if known := EVENTS.get(name):
+        used = known(events, rows)
+        events.account.use(name, used)
+        return used
+    for prefix, enters in (("sys_enter_", True), ("sys_exit_", False)):
+        if name.startswith(prefix):
+            return _named_call(events, name.removeprefix(prefix), rows, enters)
+    return 0
+
+
+def _either(parts: Mapping[str, pa.Array], name: str) -> pa.Array:
+    """A field in its full or in trace-cmd's shorter form."""
+    return pc.if_else(pc.equal(parts[name], ""), parts[fields.SHORT + name], parts[name])
+
+
+def _switch(events: KernelEvents, rows: Rows) -> int:
+    rows, parts = rows.taken(fields.SWITCH)
+    numbers, letters = codes(_either(parts, "state"))
+    states = np.array([state_of(each) for each in letters] or [0], np.int8)
+    events.switches.add(
+        **rows.who() | {"tid": integers(_either(parts, "tid")), "comm": events.words.take(_either(parts, "comm"))},
+        state=states[numbers],
+        next=integers(_either(parts, "next")),
+        next_comm=events.words.take(_either(parts, "next_comm")),
+    )
+    return len(rows.t)
+
+
+def _wake(kind: int) -> Callable[[KernelEvents, Rows], int]:
+    def add_wakes(events: KernelEvents, rows: Rows) -> int:
+        rows, parts = rows.taken(fields.WAKE)
+        who = {"tid": integers(_either(parts, "tid")), "comm": events.words.take(_either(parts, "comm"))}
+        who["cpu"] = integers(_either(parts, "cpu"))
+        events.wakes.add(**rows.who() | who, by=rows.comm, kind=kind)
+        return len(rows.t)
+
+    return add_wakes
+
+
+def _migrate(events: KernelEvents, rows: Rows) -> int:
+    rows, parts = rows.taken(fields.MIGRATE)
+    who = {"tid": integers(parts["tid"]), "comm": events.words.take(parts["comm"]), "cpu": integers(parts["cpu"])}
+    events.migrations.add(**rows.who() | who, origin=integers(parts["origin"]))
+    return len(rows.t)
+
+
+def _raw_call(enters: bool) -> Callable[[KernelEvents, Rows], int]:
+    def add_calls(events: KernelEvents, rows: Rows) -> int:
+        rows, parts = rows.taken(fields.RAW_ENTER if enters else fields.RAW_EXIT)
+        numbers, known = codes(parts["number"])
+        names = np.array([events.words.number(syscall_name(int(each), MACHINE)) for each in known] or [0], np.int64)[
+            numbers
+        ]
+        value = np.nan if enters else parts["value"].cast(pa.float64()).to_numpy(zero_copy_only=False)
+        events.calls.add(**rows.who(), name=names, enters=enters, value=value)
+        return len(rows.t)
+
+    return add_calls
+
+
+def _named_call(events: KernelEvents, call: str, rows: Rows, enters: bool) -> int:
+    value: Any = np.nan
+    if not enters:
+        rows, parts = rows.taken(fields.NAMED_EXIT)
+        value = integers(parts["value"], base=0)
+    if len(rows.t):
+        events.calls.add(**rows.who(), name=events.words.number(call), enters=enters, value=value)
+    events.account.use("sys_enter" if enters else "sys_exit", len(rows.t))
+    return len(rows.t)
+
+
+def _interrupt(kind: int, enters: bool) -> Callable[[KernelEvents, Rows], int]:
+    def add_interrupts(events: KernelEvents, rows: Rows) -> int:
+        rows, parts = rows.taken(fields.IRQ if kind == IRQ else fields.SOFTIRQ)
+        names = events.words.take(pc.if_else(pc.equal(parts["name"], ""), parts["line"], parts["name"]))
+        events.interrupts.add(n=rows.n, t=rows.t, cpu=rows.cpu, kind=kind, name=names, enters=enters)
+        return len(rows.t)
+
+    return add_interrupts
+
+
+def _fault(where_: str) -> Callable[[KernelEvents, Rows], int]:
+    def add_faults(events: KernelEvents, rows: Rows) -> int:
+        rows, _ = rows.taken(fields.FAULT)
+        rows = rows.where(rows.tid != 0)
+        if len(rows.t):
+            events.faults.add(**rows.who(), name=events.words.number(where_))
+        return len(rows.t)
+
+    return add_faults
+
+
+def _mark(events: KernelEvents, rows: Rows) -> int:
+    rows, parts = rows.taken(fields.MARK)
+    rows_kept = rows.tid != 0
+    numbers, letters = codes(parts["kind"])
+    kinds = np.array([{"B": BEGIN, "E": END, "C": COUNTER}.get(each, NOTE) for each in letters] or [NOTE])[numbers]
+    texts = pc.if_else(pc.equal(parts["kind"], ""), parts["text"], parts["name"])
+    value = pc.if_else(pc.match_substring_regex(parts["value"], r"^-?\d+(\.\d+)?$"), parts["value"], None)
+    columns = {
+        "kind": kinds,
+        "name": events.words.take(texts),
+        "group": np.full(len(kinds), events.words.number(""), np.int64),  # an end does not name what it ends
+        "value": value.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False),
+    }
+    if rows_kept.any():
+        events.marks.add(**rows.where(rows_kept).who(), **{name: each[rows_kept] for name, each in columns.items()})
+    for word, chosen in (
+        ("begins", kinds == BEGIN),
+        ("ends", kinds == END),
+        ("counters", kinds == COUNTER),
+        ("texts", kinds == NOTE),
+    ):
+        events.account.use(f"marks ({word})", int((chosen & rows_kept).sum()))
+    return int(rows_kept.sum())
+
+
+EVENTS: Mapping[str, Callable[[KernelEvents, Rows], int]] = {
+    "sched_switch": _switch,
+    "sched_waking": _wake(WAKING),
+    "sched_wakeup": _wake(WAKEUP),
+    "sched_wakeup_new": _wake(STARTED),
+    "sched_migrate_task": _migrate,
+    "sys_enter": _raw_call(enters=True),
+    "sys_exit": _raw_call(enters=False),
+    "irq_handler_entry": _interrupt(IRQ, enters=True),
+    "irq_handler_exit": _interrupt(IRQ, enters=False),
+    "softirq_entry": _interrupt(SOFTIRQ, enters=True),
+    "softirq_exit": _interrupt(SOFTIRQ, enters=False),
+    "page_fault_user": _fault("user"),
+    "page_fault_kernel": _fault("kernel"),
+}

@@ -1,0 +1,38 @@
+"""Events of a kernel as columns, whichever tracer wrote them: what its readers fill, and timelines are made from."""
+
+import numpy as np
+
+from castmates.timeline.importers.account import Account
+from castmates.timeline.importers.lines import Columns, Words
+
+RUNS, SLEEPS, DISK, DEAD = range(4)  # how a thread left its CPU
+IRQ, SOFTIRQ = range(2)
+WAKING, WAKEUP, STARTED = range(3)  # the waker's part of a wake-up, its end on the other CPU, and a first start
+BEGIN, END, COUNTER, NOTE = range(4)  # kinds of marks that programs make
+_WHEN = {"n": np.int64, "t": np.int64, "cpu": np.int16}  # the place in the trace; nanoseconds; -1 for no CPU
+_WHO = _WHEN | {"tid": np.int32, "comm": np.int32}
+
+
+class KernelEvents:
+    """What was read so far; names are numbers in `words`."""
+
+    def __init__(self) -> None:
+        self.words, self.account = Words(), Account()
+        self.switches = Columns(**_WHO, state=np.int8, next=np.int32, next_comm=np.int32)
+        self.wakes = Columns(**_WHO, by=np.int32, kind=np.int8)  # cpu: where it will run; by: the waker's name
+        self.migrations = Columns(**_WHO, origin=np.int16)  # cpu: where to
+        self.calls = Columns(**_WHO, name=np.int32, enters=np.bool_, value=np.float64)
+        self.interrupts = Columns(**_WHEN, kind=np.int8, name=np.int32, enters=np.bool_)
+        self.faults = Columns(**_WHO, name=np.int32)
+        self.marks = Columns(**_WHO, kind=np.int8, name=np.int32, group=np.int32, value=np.float64)
+        self.lost = Columns(**_WHEN, count=np.int64)
+        self.processes: dict[int, int] = {}  # of threads
+
+
+def state_of(letters: str) -> int:
+    """How a thread left its CPU, by the letters of ftrace, perf and LTTng: S, R+, D|K, Z …; a number is LTTng's."""
+    if letters.lstrip("-").isdigit():
+        number = int(letters) & 0xFF
+        return RUNS if number == 0 else DISK if number & 2 else DEAD if number & (16 | 32) else SLEEPS
+    first = letters[:1]
+    return {"R": RUNS, "D": DISK, "X": DEAD, "Z": DEAD, "x": DEAD}.get(first, SLEEPS)
