@@ -1,0 +1,45 @@
+"""How often the kernel did something for a member, and how long that took: calls, faults, migrations, interrupts."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.timeline.seen import NAN, Seen
+from castmates.analysis.timeline.waits import of_member
+
+SYSCALL, INTERRUPTS = "syscall", ("irq", "softirq")
+INSTANTS = ("fault", "migration", "wakeup")
+MEMORY_CALLS = ("mmap", "mmap2", "munmap", "mremap", "brk", "madvise", "mprotect")
+
+
+def events(seen: Seen, member: str, steps: float) -> Iterator[dict[str, object]]:
+    """A row per kind and name, the most frequent first."""
+    calls = calls_of(seen, member)
+    points = of_member(seen.instants, member)
+    points = points[points["kind"].isin(INSTANTS)]
+    counted = pd.concat([_named(calls, calls["t1_ns"] - calls["t0_ns"]), _named(points, np.nan)])
+    each = counted.groupby(["event", "name"], as_index=False).agg(
+        count=("ms", "size"), ms=("ms", lambda ms: ms.sum(min_count=1)), longest_ms=("ms", "max")
+    )
+    for row in each.sort_values("count", ascending=False).to_dict("records"):
+        yield seen.names(member) | {
+            **{str(name): cell for name, cell in row.items() if name != "ms"},
+            "per_s": row["count"] / seen.seconds,
+            "per_step": row["count"] / steps if steps > 0 else NAN,
+            "ms_per_step": row["ms"] / steps if steps > 0 else NAN,
+        }
+
+
+def calls_of(seen: Seen, member: str) -> pd.DataFrame:
+    """Its threads' system calls, and the interrupts on its CPUs."""
+    calls = seen.calls
+    own = (calls["member"] == member).to_numpy()
+    on_cpus = (calls["on"] == "cpu") & calls["cpu_of_track"].isin(seen.trace.cpus(member))
+    outermost = (calls["depth"] == 0).to_numpy()
+    return calls[outermost & (own | on_cpus.to_numpy())]
+
+
+def _named(rows: pd.DataFrame, lasts: object) -> pd.DataFrame:
+    names = {"event": rows["kind"].astype("str"), "name": rows["name"].astype("str")}
+    return pd.DataFrame(names | {"ms": np.asarray(lasts, float) / 1e6})
