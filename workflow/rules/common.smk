@@ -27,6 +27,7 @@ from castmates.results.columns.block import RECORD
 from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
@@ -146,6 +147,16 @@ def own_rules():
 def operation_tables():
     """What is made of them; nothing where none is traced."""
     return rules.estimate_operations.output if TERMS.profiles else []
+
+
+def trace_files():
+    """The records of all traces, those that were made on demand too."""
+    return list(map(str, FOLDER.trace_records()))
+
+
+def trace_tables():
+    """What is made of them; nothing where there is none."""
+    return rules.estimate_traces.output if trace_files() else []
 
 
 def terms_of_profile(wildcards):

@@ -1,6 +1,7 @@
 """How often the kernel did something for a member, and how long that took: calls, faults, migrations, interrupts."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from castmates.analysis.timeline.waits import of_member
 
 SYSCALL, INTERRUPTS = "syscall", ("irq", "softirq")
 INSTANTS = ("fault", "migration", "wakeup")
+Cells = Any  # a column, or the one value that all rows have
 MEMORY_CALLS = ("mmap", "mmap2", "munmap", "mremap", "brk", "madvise", "mprotect")
 
 
@@ -18,9 +20,10 @@ def events(seen: Seen, member: str, steps: float) -> Iterator[dict[str, object]]
     calls = calls_of(seen, member)
     points = of_member(seen.instants, member)
     points = points[points["kind"].isin(INSTANTS)]
-    counted = pd.concat([_named(calls, calls["t1_ns"] - calls["t0_ns"]), _named(points, np.nan)])
+    took = (calls["t1_ns"] - calls["t0_ns"]).to_numpy()
+    counted = pd.concat([_named(calls, took, calls["begins"].to_numpy()), _named(points, np.nan, 1)])
     each = counted.groupby(["event", "name"], as_index=False).agg(
-        count=("ms", "size"), ms=("ms", lambda ms: ms.sum(min_count=1)), longest_ms=("ms", "max")
+        count=("count", "sum"), ms=("ms", lambda ms: ms.sum(min_count=1)), longest_ms=("ms", "max")
     )
     for row in each.sort_values("count", ascending=False).to_dict("records"):
         yield seen.names(member) | {
@@ -40,6 +43,7 @@ def calls_of(seen: Seen, member: str) -> pd.DataFrame:
     return calls[outermost & (own | on_cpus.to_numpy())]
 
 
-def _named(rows: pd.DataFrame, lasts: object) -> pd.DataFrame:
+def _named(rows: pd.DataFrame, took: Cells, count: Cells) -> pd.DataFrame:
+    """Kind and name of each, milliseconds, and whether it counts: one that began before the recording only takes time."""
     names = {"event": rows["kind"].astype("str"), "name": rows["name"].astype("str")}
-    return pd.DataFrame(names | {"ms": np.asarray(lasts, float) / 1e6})
+    return pd.DataFrame(names | {"ms": np.asarray(took, float) / 1e6, "count": np.asarray(count, np.int64)})

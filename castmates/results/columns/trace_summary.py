@@ -37,14 +37,14 @@ TRACE_SUMMARY: Columns = {
     "involuntary_per_s": "float64",  # switches a second at which a thread lost its CPU
     "migrations_per_s": "float64",  # moves to another CPU
     "migrations_per_cpu_s": "float64",  # the same, in a second of its threads' time on CPUs
-    "wakeups_per_s": "float64",
+    "wakeups_per_s": "float64",  # wake-ups of its threads, a second
     "queue_p50_us": "float64",  # from a wake-up until the thread ran: median
-    "queue_p95_us": "float64",
-    "queue_p99_us": "float64",
-    "queue_max_us": "float64",
+    "queue_p95_us": "float64",  # the same, which 95 % of them do not exceed
+    "queue_p99_us": "float64",  # the same, which 99 % of them do not exceed
+    "queue_max_us": "float64",  # the longest of them
     "faults_per_s": "float64",  # page faults
     "faults_per_cpu_s": "float64",  # the same, in a second of its threads' time on CPUs
-    "faults_per_step": "float64",
+    "faults_per_step": "float64",  # the same in a step
     "faults_ratio": "float64",  # faults of a step, against those of a step of the same member alone in this trace
     "memory_calls_per_step": "float64",  # system calls that map, unmap or give back memory
     "memory_calls_ms": "float64",  # milliseconds of a step that they take, over all threads
@@ -56,7 +56,7 @@ TRACE_SUMMARY: Columns = {
     "slower": "float64",  # how many times as long a step took while events were recorded
     "lost": "int64",  # events that the recording lost, in the whole trace
     "longest_step_at_s": "float64",  # when the longest step began, from the first event of the trace: the place to look
-    "longest_step_ms": "float64",
+    "longest_step_ms": "float64",  # how long it took
     "platform": "str",
 }
 
@@ -77,19 +77,19 @@ TRACE_EVENTS: Columns = {
     **_MEMBER,
     "event": "str",  # syscall, fault, migration, wakeup, irq, softirq
     "name": "str",  # of the call, the fault, the interrupt
-    "count": "int64",
-    "per_s": "float64",
-    "per_step": "float64",
+    "count": "int64",  # that began in the recordings
+    "per_s": "float64",  # the same in a second
+    "per_step": "float64",  # the same in a step
     "ms_per_step": "float64",  # what it takes, waiting included; NaN of what has no duration
-    "longest_ms": "float64",
+    "longest_ms": "float64",  # the longest of them
     "platform": "str",
 }
 
 # tables/trace_pools.csv: a row per trace, scene, member and pool: its threads of one name, without their numbers.
 TRACE_POOLS: Columns = {
     **_MEMBER,
-    "pool": "str",
-    "threads": "int64",
+    "pool": "str",  # name of its threads, without their numbers
+    "threads": "int64",  # of the pool that were seen
     "running": "float64",  # threads of the pool that ran at once, mean over the time
     "busy": "float64",  # threads of the pool that ran or could run, mean over the time
     "at_once_p99": "float64",  # threads of the pool that were busy at once at most, in 99 % of the time
@@ -97,7 +97,7 @@ TRACE_POOLS: Columns = {
     "all_busy_share": "float64",  # of the time, in which all of them were busy
     "all_busy_idle_share": "float64",  # the same, while fewer threads of the member ran than it has CPUs
     "queued_share": "float64",  # of the time in which they could run, for which they did not
-    "wakeups_per_s": "float64",
+    "wakeups_per_s": "float64",  # wake-ups of its threads, a second
     "platform": "str",
 }
 
