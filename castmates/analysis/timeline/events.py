@@ -44,6 +44,6 @@ def calls_of(seen: Seen, member: str) -> pd.DataFrame:
 
 
 def _named(rows: pd.DataFrame, took: Cells, count: Cells) -> pd.DataFrame:
-    """Kind and name of each, milliseconds, and whether it counts: one that began before the recording only takes time."""
+    """Kind and name of each, milliseconds, and whether it counts: one that began earlier only takes time."""
     names = {"event": rows["kind"].astype("str"), "name": rows["name"].astype("str")}
     return pd.DataFrame(names | {"ms": np.asarray(took, float) / 1e6, "count": np.asarray(count, np.int64)})
