@@ -11,6 +11,7 @@ from castmates.results.columns.study import frame
 from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
+from castmates.results.traces import traces_there
 from castmates.timeline.tables import read
 
 READ = ("tracks", "intervals", "instants", "samples")  # of a timeline; stacks say nothing of waits
@@ -38,8 +39,8 @@ def write_tables(folder: StudyFolder, output: Path) -> None:
 
 def _traces(folder: StudyFolder) -> Iterator[Trace]:
     """Those that were recorded whole; one that failed has a record without tables."""
-    for record in folder.trace_records():
-        timeline = read(record.parent, *READ)
+    for name in traces_there(folder):
+        timeline = read(folder.trace(name), *READ)
         if timeline.about.get("status", MEASURED) == MEASURED:
             tables = timeline.tracks, timeline.intervals, timeline.instants, timeline.samples
-            yield Trace(*tables, timeline.about, record.parent.name)
+            yield Trace(*tables, timeline.about, name)

@@ -10,6 +10,7 @@ from castmates.report.study_table import StudyTable
 from castmates.results.columns.operations import OPERATION_TABLES
 from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
+from castmates.results.traces import traces_there
 
 FOUND = "_findings"  # where results keep them, as they keep each table that was read
 
@@ -29,7 +30,7 @@ def table_of(results: Results, name: str) -> pd.DataFrame | None:
     """A table of the study by its name; None where there is none, or where it is left from a key that is gone."""
     if name in OPERATION_TABLES and not results.plan.profiles:
         return None
-    if name in TRACE_SUMMARY_TABLES and not results.folder.trace_records():
+    if name in TRACE_SUMMARY_TABLES and not traces_there(results.folder):
         return None
     for attribute, field in vars(Results).items():
         if isinstance(field, StudyTable) and field.name == name:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.block import RECORD
-from castmates.results.columns.trace import TRACE_RECORD
 
 if TYPE_CHECKING:  # jobs on other machines read this module, and no plan
     from castmates.study.spec import Block, Plan
@@ -71,16 +70,12 @@ class StudyFolder:
 
     @property
     def traces(self) -> Path:
-        """The folder of all traces: a folder each, of its mix's name, with its partition behind @ where it has one."""
+        """The folder of all traces: <mix>, or <mix>@<partition>."""
         return self.path / "traces"
 
     def trace(self, name: str) -> Path:
         """The folder of the trace of this name."""
         return self.traces / self._named(name)
-
-    def trace_records(self) -> list[Path]:
-        """The records of the traces that are there, planned ones or not; written last."""
-        return sorted(self.traces.glob(f"*/{TRACE_RECORD}"))
 
     def record_file(self, block: "Block") -> Path:
         """The record of a block, written last, so that a block without it is not measured."""

@@ -44,8 +44,9 @@ LATER_IN_PLANS = (
     "later",
     "profiles",
     "variants",
+    "traces",
 )
-LATER_IN_DESIGNS = ("decided", "adaptive", "profiling")
+LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing")
 LATER_IN_PROFILING = ("primitives", "ranges")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
@@ -227,6 +228,19 @@ class Profiling(Frozen):
         return {name: value for name, value in plain(self).items() if name not in LATER_IN_PROFILING or value}
 
 
+class Tracing(Frozen):
+    """What is recorded in a trace launch."""
+
+    seconds: float  # of each recording
+    rounds: int  # recordings of each scene
+    steps: int  # of the lead that its framework profiles within each
+    events: tuple[str, ...]  # families
+    members: tuple[str, ...] = ()  # workloads whose processes are recorded; none: all
+    buffer: int = 0  # bytes for the kernel's events of each CPU; 0: as large as the user may have
+    most: int = 2 * 10**9  # bytes of recorded events at which a recording ends
+    keep: int = 0  # bytes of raw files that are kept
+
+
 class Design(Frozen):
     """How long and how often a block measures, and when it rejects a window."""
 
@@ -247,6 +261,7 @@ class Design(Frozen):
     decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
     adaptive: bool = False  # looks on the way decide which mixes a launch measures
     profiling: Profiling | None = None  # of a profile launch, which measures no rounds
+    tracing: Tracing | None = None  # of a trace launch, which measures none either
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -368,6 +383,7 @@ class Plan(Frozen):
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
     profiles: tuple[Block, ...] = ()  # launches in which leads are traced; they are no blocks, and measure no rates
     variants: tuple[Variant, ...] = ()
+    traces: tuple[Block, ...] = ()  # launches in which everything is recorded on one clock; they measure nothing
 
     @property
     def machine(self) -> str:

@@ -105,6 +105,8 @@ rule estimate_traces:
         "logs/estimate_traces/{study}.log",
     conda:
         "../../envs/castmates.yaml"
+    params:
+        on_demand=traces_on_demand(),
     shell:
         "python -P -m castmates.pipeline estimate_traces --plan {input.plan:q} --output results/{wildcards.study}/tables 2> {log:q}"
 
