@@ -4,6 +4,7 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
+from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.pipeline.measure_block import measure
 from castmates.project import ENVIRONMENTS, Project
@@ -39,4 +40,6 @@ def trace_now(project: Project, plan: Plan, block: Block) -> Path:
     for name in sorted({each.inputs for each in members if each.inputs}):
         inputs.build(name, ENVIRONMENTS, cache)
     trace_launch(in_plan(block, plan), folder, cache)
+    if project.results.plan_file.is_file():  # findings know it at once
+        write_tables(project.results, project.results.tables)
     return folder

@@ -32,6 +32,7 @@ from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns import operations, primitives, variants
 from castmates.results.columns import study as of_study
+from castmates.results.columns import trace_summary as of_traces
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
@@ -149,6 +150,11 @@ class Results:
     """What oneDNN executes in a step; below the instructions that are used, and what operations reach of the roofs."""
     isa_use: StudyTable = StudyTable("isa_use", primitives.ISA_USE, later=True)
     roofline: StudyTable = StudyTable("roofline", primitives.ROOFLINE, later=True)
+    trace_summary: StudyTable = StudyTable("trace_summary", of_traces.TRACE_SUMMARY, later=True)
+    """How the threads of each member got on in each scene of a trace; below, where their time went, and what came."""
+    trace_waits: StudyTable = StudyTable("trace_waits", of_traces.TRACE_WAITS, later=True)
+    trace_events: StudyTable = StudyTable("trace_events", of_traces.TRACE_EVENTS, later=True)
+    trace_pools: StudyTable = StudyTable("trace_pools", of_traces.TRACE_POOLS, later=True)
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 

@@ -40,7 +40,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "trials": {"runner", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux", "study"},
     "grant": {"runner", "machine", "linux"},
     "project": {"rdt", "suites", "workloads", "machine", "results", "study"},
-    "pipeline": {"project", "modelled", "runner", "analysis", "results", COLUMNS}
+    "pipeline": {"project", "modelled", "runner", "timeline", "analysis", "results", COLUMNS}
     | {"workloads", "linux", "machine", "study"},
     "preview": {"pipeline", "project", "analysis", "results", "workloads", "machine", "study"},
     "terminal": {"preview", "pipeline", "project", "runner", "results", "workloads", "study"},

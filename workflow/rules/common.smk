@@ -28,6 +28,8 @@ from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECOR
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
 from castmates.results.columns.trace import TRACE_RECORD
+from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
+from castmates.results.traces import traces_there
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
@@ -153,6 +155,20 @@ def own_rules():
 def operation_tables():
     """What is made of them; nothing where none is traced."""
     return rules.estimate_operations.output if TERMS.profiles else []
+
+
+def traces_on_demand():
+    """Traces that no sweep makes, and when each was made: after another one the tables of traces are made anew."""
+    names = [name for name in traces_there(FOLDER) if name not in TERMS.traces]
+    return [
+        f"{name} {(FOLDER.trace(name) / TRACE_RECORD).stat().st_mtime_ns}"
+        for name in names
+    ]
+
+
+def trace_tables():
+    """What is made of all traces; nothing where there is none."""
+    return rules.estimate_traces.output if TERMS.traces or traces_on_demand() else []
 
 
 def terms_of_profile(wildcards):

@@ -46,6 +46,9 @@ class InWords:
     platform: str
     who: str  # whom it is about
     tried: tuple[str, ...] = ()  # what trials of it gave
+    look: str = ""  # the command that shows it in a trace; "" where no trace does
+    place: str = ""  # where in the trace to look, in a sentence
+    trace: str = ""  # its name
 
 
 def in_words(results: Results, finding: Finding) -> InWords:
@@ -65,6 +68,26 @@ def in_words(results: Results, finding: Finding) -> InWords:
         shows=trial.shows if trial and command else "",
         platform=finding.subject.platform,
         who=plain(finding.subject.mix or finding.subject.lead) or "the study",
+        look=_look(results, finding),
+        place=_place(finding),
+        trace=str((finding.evidence[0].cells or {}).get("trace", "")),
+    )
+
+
+def _look(results: Results, finding: Finding) -> str:
+    study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
+    return _filled(finding.rule.look, study, finding) if finding.rule.look and finding.evidence[0].cells else ""
+
+
+def _place(finding: Finding) -> str:
+    """Where a trace shows it: its longest step, counted from its first event, as viewers count."""
+    cells = finding.evidence[0].cells or {}
+    at, ms = (cells.get(name) for name in ("longest_step_at_s", "longest_step_ms"))
+    if not isinstance(at, float) or not isinstance(ms, float) or at != at:
+        return ""
+    return (
+        f"in the trace `{cells['trace']}`, the longest step of the scene begins {at:.4f} s after the first event and "
+        f"takes {number(ms, 2)} ms"
     )
 
 

@@ -40,7 +40,7 @@ INSTANTS: Columns = {
     "t_ns": "int64",
     "track": "int64",
     "kind": "str",  # wakeup, migration, fault, heartbeat, mask, lost, annotation …
-    "name": "str",
+    "name": "str",  # what happened: page fault, step
     "cpu": "Int64",
     "value": "float64",  # a heartbeat's count, the number of lost events; NaN for none
     "detail": "str",  # who woke it, where it migrated from
@@ -48,7 +48,7 @@ INSTANTS: Columns = {
 }
 
 # traces/<mix>/samples.parquet: a row per reading of a number, in order.
-SAMPLES: Columns = {
+TRACE_SAMPLES: Columns = {
     "t_ns": "int64",
     "track": "int64",
     "name": "str",  # llc_occupancy_bytes, cpu_ghz …
@@ -56,6 +56,8 @@ SAMPLES: Columns = {
     "unit": "str",
     "source": "str",
 }
+
+SAMPLES = TRACE_SAMPLES  # blocks have a table of this name too
 
 # traces/<mix>/stacks.parquet: a row per sampled stack, in order.
 STACKS: Columns = {

@@ -42,7 +42,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
     runtime.prepare(wanted.threads, onednn=wanted.onednn, device=wanted.device)
     try:
         sparing.spare(one_job=True)
-        tf = runtime.tensorflow(wanted.threads)
+        tf = runtime.tensorflow(wanted.threads, wanted.inter_threads)
         from castmates.workloads.tfmodels import feeding, job, lite, steps
     except ModuleNotFoundError as error:
         return _fail(beats, runtime.where_to_run(error))

@@ -58,7 +58,7 @@ def main() -> int:
     runtime.prepare(threads, onednn=given.onednn == "on", device=given.device)
     try:
         sparing.spare(one_job=False)
-        tf = runtime.tensorflow(threads)
+        tf = runtime.tensorflow(threads, given.inter_threads or threads)
         import orbit
     except ModuleNotFoundError as error:
         beats.failed()
