@@ -1,0 +1,50 @@
+"""Paths of traces -> rows by scene: what steps consist of along their path, and each operation's part in it."""
+
+import pandas as pd
+
+from castmates.analysis.dataflow.join import NODE
+from castmates.analysis.dataflow.per_trace import PathTraces, numbers
+from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.study.spec import UNMANAGED
+
+COMPUTED = "computed"  # what bounds are
+OF_NODES = ["on_path", "path_ms", "ms", "waiting_ms", "behind_ms"]  # 0 in a trace without the operation
+
+
+def critical_path(paths: PathTraces) -> pd.DataFrame:
+    """A row per scene; traces are averaged over a launch, and launches over the scene. Those without a path have a row too."""
+    table = paths.traces
+    if table.empty:
+        return pd.DataFrame()
+    whole = table[table["reason"] == ""]
+    means = whole.groupby([*SCENE, *LAUNCH])[numbers(table)].mean().groupby(SCENE).mean()
+    every = table.groupby(SCENE).agg(joined=("joined", "min"), threads=("threads", "max"))
+    counts = whole.groupby(SCENE).agg(steps=("steps", "sum"))
+    counts["launches"] = whole.groupby(SCENE)[LAUNCH].apply(lambda rows: len(rows.drop_duplicates()))
+    reasons = table[table["reason"] != ""].groupby(SCENE)["reason"].first()
+    found = every.join(counts).join(means).join(reasons).reset_index()
+    found[["steps", "launches"]] = found[["steps", "launches"]].fillna(0).astype("int64")
+    found["reason"] = found["reason"].fillna("").where(found["launches"] == 0, "")
+    return found.assign(bounds=COMPUTED)
+
+
+def path_operations(paths: PathTraces) -> pd.DataFrame:
+    """A row per scene and operation that is on the path of some step, or that a path waits behind."""
+    operations, traces = paths.operations, paths.traces
+    if operations.empty:
+        return pd.DataFrame()
+    once = [*SCENE, *LAUNCH, "repetition"]
+    whole = traces.loc[traces["reason"] == "", once]
+    every = operations[[*SCENE, *NODE]].drop_duplicates().merge(whole, on=SCENE)
+    every = every.merge(operations, "left", [*once, *NODE]).fillna(dict.fromkeys(OF_NODES, 0.0))
+    by_launch = every.groupby([*SCENE, *NODE, *LAUNCH])[[*OF_NODES, "slack_ms"]].mean()
+    found = by_launch.groupby([*SCENE, *NODE]).mean()
+    found["launches"] = by_launch.groupby([*SCENE, *NODE]).size()
+    found = found.join(every.groupby([*SCENE, *NODE])["thread"].first())
+    found = found[(found["on_path"] > 0) | (found["behind_ms"] > 0)].reset_index()
+    return found.sort_values([*SCENE, "path_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
+
+
+def alone(table: pd.DataFrame) -> "pd.Series[bool]":
+    """The rows of leads alone, unmanaged."""
+    return (table["kind"] == "solo") & (table["partition"] == UNMANAGED)
