@@ -15,6 +15,7 @@ from castmates.cli.doctor import doctor
 from castmates.cli.export import export
 from castmates.cli.findings import findings
 from castmates.cli.grant import grant
+from castmates.cli.graph import graph
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
 from castmates.cli.letters import let_print_anything
@@ -78,6 +79,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             "export",
             export,
             ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
+        ),
+        (
+            "graph",
+            graph,
+            ("castmates graph study.yaml dlrm-train", "castmates graph study.yaml dlrm-train+stream --colour loss"),
         ),
     ),
     REPAIR: (

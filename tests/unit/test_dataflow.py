@@ -113,7 +113,10 @@ def _study(slower: float, threads: int = 1) -> PathTraces:
         for scene, factor in (("solo", 1.0), ("corun:lead+stream", slower)):
             for repetition in (1, 2):
                 jitter = dice.uniform(0.95, 1.05, (4, 30))
-                runs = [executed(graph, (took * factor * each).astype(int), threads, dice) for each in jitter]
+                runs, at = [], 1000
+                for each in jitter:
+                    runs.append(executed(graph, (took * factor * each).astype(int), threads, dice, at))
+                    at = runs[-1].step_end + 100
                 one = tables(graph, runs, scene, launch, repetition, threads)
                 calls.append(one[0])
                 steps.append(one[1])

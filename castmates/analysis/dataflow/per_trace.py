@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from castmates.analysis.operations.per_trace import TRACE
 MS = 1e6  # nanoseconds
 ENOUGH = 0.95  # of the operations' time must be of nodes of the graph: below it, the trace shows another graph
 PARTS = ("before_ms", "batch_ms", "compute_ms", "queued_ms", "idle_ms", "after_ms")  # add up to a step
+NUMBERS = ["step_ms", *PARTS, "nodes", "work_ms", "longest_ms", "per_thread_ms"]  # of a trace, that are averaged
 _POOL = r"/-?\d+$"  # the number that TensorFlow gives each thread of a pool
 Floats = npt.NDArray[np.float64]
 
@@ -138,7 +138,3 @@ class _Added:
         names = pd.Series(self._found.threads, dtype="str").str.replace(_POOL, "", regex=True).tolist()
         return [names[place] if place >= 0 else "" for place in first.tolist()]
 
-
-def numbers(table: pd.DataFrame) -> list[Any]:
-    """The columns of a trace that are averaged."""
-    return [name for name in ("step_ms", *PARTS, "nodes", "work_ms", "longest_ms", "per_thread_ms") if name in table]

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from castmates.analysis.dataflow.join import NODE
-from castmates.analysis.dataflow.per_trace import PathTraces, numbers
+from castmates.analysis.dataflow.per_trace import NUMBERS, PathTraces
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.study.spec import UNMANAGED
 
@@ -17,10 +17,11 @@ def critical_path(paths: PathTraces) -> pd.DataFrame:
     if table.empty:
         return pd.DataFrame()
     whole = table[table["reason"] == ""]
-    means = whole.groupby([*SCENE, *LAUNCH])[numbers(table)].mean().groupby(SCENE).mean()
+    whole = whole.reindex(columns=[*table.columns, *(name for name in NUMBERS if name not in table)])  # no path at all
+    means = whole.groupby([*SCENE, *LAUNCH])[NUMBERS].mean().groupby(SCENE).mean()
     every = table.groupby(SCENE).agg(joined=("joined", "min"), threads=("threads", "max"))
     counts = whole.groupby(SCENE).agg(steps=("steps", "sum"))
-    counts["launches"] = whole.groupby(SCENE)[LAUNCH].apply(lambda rows: len(rows.drop_duplicates()))
+    counts["launches"] = whole[[*SCENE, *LAUNCH]].drop_duplicates().groupby(SCENE).size()
     reasons = table[table["reason"] != ""].groupby(SCENE)["reason"].first()
     found = every.join(counts).join(means).join(reasons).reset_index()
     found[["steps", "launches"]] = found[["steps", "launches"]].fillna(0).astype("int64")
@@ -29,7 +30,7 @@ def critical_path(paths: PathTraces) -> pd.DataFrame:
 
 
 def path_operations(paths: PathTraces) -> pd.DataFrame:
-    """A row per scene and operation that is on the path of some step, or that a path waits behind."""
+    """A row per scene and operation of the graph that has a call."""
     operations, traces = paths.operations, paths.traces
     if operations.empty:
         return pd.DataFrame()
@@ -41,8 +42,7 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     found = by_launch.groupby([*SCENE, *NODE]).mean()
     found["launches"] = by_launch.groupby([*SCENE, *NODE]).size()
     found = found.join(every.groupby([*SCENE, *NODE])["thread"].first())
-    found = found[(found["on_path"] > 0) | (found["behind_ms"] > 0)].reset_index()
-    return found.sort_values([*SCENE, "path_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
+    return found.reset_index().sort_values([*SCENE, "path_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
 
 
 def alone(table: pd.DataFrame) -> "pd.Series[bool]":

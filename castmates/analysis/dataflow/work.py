@@ -170,7 +170,7 @@ def _add_n(node: Node) -> Work:
 
 # Take a tensor and give the same one, or give what is there already: no number is touched.
 PASSES = frozenset(
-    "_Arg _Retval _DeviceArg _DeviceRetval Const Identity IdentityN Reshape Squeeze ExpandDims NoOp ReadVariableOp VarHandleOp "
+    "Arg Retval DeviceArg DeviceRetval Const Identity IdentityN Reshape Squeeze ExpandDims NoOp ReadVariableOp VarHandleOp "
     "StopGradient PreventGradient Shape ShapeN Rank Size Enter Exit Switch Merge NextIteration LoopCond "
     "EnsureShape Snapshot PlaceholderWithDefault".split()
 )  # fmt: skip

@@ -15,9 +15,7 @@ _LAUNCH: Columns = {
     "member": "str",
 }
 
-# profiles/<company>/<n>/graph_nodes.parquet: a row per node of the lead's step, as TensorFlow optimised it.
-GRAPH_NODES: Columns = {
-    **_LAUNCH,
+_NODE: Columns = {
     "node": "int64",  # from 0; every node comes after those that it needs
     "name": "str",  # in the graph, with the functions around it
     "operation": "str",  # as calls are named in operations.parquet
@@ -27,22 +25,24 @@ GRAPH_NODES: Columns = {
     "direction": "str",  # forward, backward, optimizer, input
     "device": "str",  # CPU:0, GPU:0
     "inputs": "str",  # float32[256,32] of each, joined by "; "; ? for what is not known, * for what a variable holds
-    "outputs": "str",
+    "outputs": "str",  # that it gives, written likewise
     "flops": "float64",  # floating-point operations, estimated; NaN: not known
     "bytes": "float64",  # that it takes and gives, each operand once, estimated; NaN: not known
     "source": "str",  # of the two: estimated
-    "platform": "str",
 }
 
-# profiles/<company>/<n>/graph_edges.parquet: a row per edge: what needs what.
-GRAPH_EDGES: Columns = {
-    **_LAUNCH,
+_EDGE: Columns = {
     "from": "int64",  # node that is needed
     "to": "int64",  # node that needs it
     "kind": "str",  # data, control (it must only be over)
     "output": "int64",  # which of its outputs; -1 of control
-    "platform": "str",
 }
+
+# profiles/<company>/<n>/graph_nodes.parquet: a row per node of the lead's step, as TensorFlow optimised it.
+GRAPH_NODES: Columns = {**_LAUNCH, **_NODE, "platform": "str"}
+
+# profiles/<company>/<n>/graph_edges.parquet: a row per edge: what needs what.
+GRAPH_EDGES: Columns = {**_LAUNCH, **_EDGE, "platform": "str"}
 
 LAUNCH_GRAPH_TABLES: Mapping[str, Columns] = {"graph_nodes": GRAPH_NODES, "graph_edges": GRAPH_EDGES}
 
@@ -56,23 +56,27 @@ _SCENE: Columns = {
     "platform": "str",
 }
 
-# tables/graph_nodes.csv: a row per lead and node of its graph; of the first launch that has one.
-STUDY_GRAPH_NODES: Columns = {name: kind for name, kind in GRAPH_NODES.items() if name not in ("company", "launch")} | {
+# tables/dataflow_nodes.csv: a row per lead and node of its graph; of the first launch that has one.
+DATAFLOW_NODES: Columns = {
+    "study": "str",
+    "member": "str",
+    **_NODE,
+    "platform": "str",
     "ms": "float64",  # of a step alone, between its begin and its end; 0 where traces have no call of it
     "on_path": "float64",  # share of the steps alone in which it is on the critical path
     "slack_ms": "float64",  # alone: how much longer it could take before the longest path grows; NaN: never traced
-    "lost_ms": "float64",  # how much longer it takes beside the mix in which the step loses most
+    "lost_ms": "float64",  # how much longer it takes beside the mix in which the step is longest
     "beside": "str",  # that mix
 }
 
-# tables/graph_edges.csv: a row per lead and edge.
-STUDY_GRAPH_EDGES: Columns = {name: kind for name, kind in GRAPH_EDGES.items() if name not in ("company", "launch")}
+# tables/dataflow_edges.csv: a row per lead and edge.
+DATAFLOW_EDGES: Columns = {"study": "str", "member": "str", **_EDGE, "platform": "str"}
 
 # tables/critical_path.csv: a row per scene: its steps along the critical path, as they ran; milliseconds, means over launches.
 CRITICAL_PATH: Columns = {
     **_SCENE,
     "launches": "int64",
-    "steps": "int64",
+    "steps": "int64",  # that were traced
     "joined": "float64",  # share of the operations' time that nodes of the graph account for
     "reason": "str",  # why there is no path; "" where there is
     "step_ms": "float64",  # the next six add up to it
@@ -90,21 +94,21 @@ CRITICAL_PATH: Columns = {
     "bounds": "str",  # what these two are: computed
 }
 
-# tables/path_operations.csv: a row per scene and operation that is on the path, or that the path waits behind, in any step.
+# tables/path_operations.csv: a row per scene and operation of the graph with a call; milliseconds, means over launches.
 PATH_OPERATIONS: Columns = {
     **_SCENE,
     "operation": "str",  # with its scopes
     "type": "str",
-    "layer": "str",
-    "layer_kind": "str",
-    "direction": "str",
+    "layer": "str",  # scope
+    "layer_kind": "str",  # convolution, pooling, attention …
+    "direction": "str",  # forward, backward, optimizer, input
     "thread": "str",  # pool that it ran on
-    "on_path": "float64",  # share of steps
+    "on_path": "float64",  # share of steps in which it is on the critical path
     "path_ms": "float64",  # of a step, while on the path
     "ms": "float64",  # of a step, on the path or not
     "waiting_ms": "float64",  # of a step, ready and on the path, before it began
     "behind_ms": "float64",  # of a step, in which a node of the path waits for the thread that this operation has
-    "slack_ms": "float64",  # how much longer it could take before the longest path grows
+    "slack_ms": "float64",  # how much longer it could take before the longest path grows; computed
     "launches": "int64",
 }
 
@@ -131,9 +135,9 @@ PATH_CHANGES: Columns = {
     "mix": "str",
     "partition": "str",
     "member": "str",
-    "operation": "str",
+    "operation": "str",  # with its scopes
     "type": "str",
-    "direction": "str",
+    "direction": "str",  # forward, backward, optimizer, input
     "solo_on_path": "float64",  # share of steps alone
     "on_path": "float64",  # share of steps beside others
     "change": "str",  # enters, leaves, stays
@@ -145,8 +149,8 @@ PATH_CHANGES: Columns = {
 }
 
 DATAFLOW_TABLES: Mapping[str, Columns] = {
-    "graph_nodes": STUDY_GRAPH_NODES,
-    "graph_edges": STUDY_GRAPH_EDGES,
+    "dataflow_nodes": DATAFLOW_NODES,
+    "dataflow_edges": DATAFLOW_EDGES,
     "critical_path": CRITICAL_PATH,
     "path_operations": PATH_OPERATIONS,
     "path_effects": PATH_EFFECTS,

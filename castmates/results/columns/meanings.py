@@ -13,6 +13,7 @@ from typing import NamedTuple
 from castmates.errors import CastmatesError
 from castmates.results.columns import (
     block,
+    dataflow,
     findings,
     mixes,
     nodes,
@@ -45,6 +46,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(ranges.RANGE_TABLES, ranges),
     **dict.fromkeys(findings.TRIAL_TABLES, findings),
     **dict.fromkeys(trace.TRACE_TABLES, trace),
+    **dict.fromkeys((*dataflow.LAUNCH_GRAPH_TABLES, *dataflow.DATAFLOW_TABLES), dataflow),
 }
 # What is the same in all tables, and so stands beside none of them.
 EVERYWHERE = {
