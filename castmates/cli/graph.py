@@ -1,4 +1,4 @@
-"""The command `castmates graph`: the graph of a lead's step, with its critical path, as a picture or for other programs."""
+"""The command `castmates graph`: the graph of a lead's step, as a picture or for other programs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,9 @@ def graph(
     what: Annotated[
         str,
         typer.Argument(
-            help="A lead, or a mix whose losses are shown; the only lead if left out.", metavar="MIX|LEAD", show_default=False
+            help="A lead, or a mix whose losses are shown; the only lead if left out.",
+            metavar="MIX|LEAD",
+            show_default=False,
         ),
     ] = "",
     format_: Annotated[
@@ -29,7 +31,10 @@ def graph(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", help="The file to write; in results/<study>/graphs if left out.", metavar="FILE", show_default=False
+            "--output",
+            help="The file to write; in results/<study>/graphs if left out.",
+            metavar="FILE",
+            show_default=False,
         ),
     ] = None,
 ) -> None:

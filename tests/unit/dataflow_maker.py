@@ -1,4 +1,4 @@
-"""Random graphs, and an executor of them whose steps, critical paths and waits are known: it writes down what it does."""
+"""Random graphs, and an executor of them whose steps, paths and waits are known: it writes down what it does."""
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -62,12 +62,12 @@ def tables(graph: Graph, runs: list[Ran], scene: str = "solo", launch: int = 1, 
     """The same as a profile launch leaves it: calls and steps of a trace."""
     kind, mix = ("solo", "") if scene == "solo" else ("corun", scene.removeprefix("corun:"))
     common = {
-        "study": "s", "company": "c", "launch": launch, "scene": scene, "kind": kind, "mix": mix, "partition": "unmanaged",
-        "member": "lead@0", "platform": "modelled", "repetition": repetition,
+        "study": "s", "company": "c", "launch": launch, "scene": scene, "kind": kind, "mix": mix,
+        "partition": "unmanaged", "member": "lead@0", "platform": "modelled", "repetition": repetition,
     }  # fmt: skip
     steps = [
-        common | {"part": "traced", "step": step, "begin_ns": run.step_begin, "threads_intra": 1, "threads_inter": threads}
-        | {"duration_ns": run.step_end - run.step_begin}
+        common | {"part": "traced", "step": step, "begin_ns": run.step_begin, "threads_intra": 1}
+        | {"duration_ns": run.step_end - run.step_begin, "threads_inter": threads}
         for step, run in enumerate(runs)
     ]  # fmt: skip
     calls = [
@@ -86,7 +86,8 @@ def called(node: int) -> dict[str, str]:
         names = {"operation": "IteratorGetNext", "type": "IteratorGetNext", "layer": WAITING, "layer_kind": "input"}
         return names | {"direction": "input"}
     return {
-        "operation": f"layer/op_{node}", "type": "MatMul", "layer": "layer", "layer_kind": "matmul", "direction": "forward",
+        "operation": f"layer/op_{node}", "type": "MatMul", "layer": "layer", "layer_kind": "matmul",
+        "direction": "forward",
     }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Critical paths, slack and bounds of generated graphs, against an executor that knows them and against networkx."""
 
+import itertools
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -35,7 +37,7 @@ def test_a_path_is_the_one_that_the_executor_took_and_adds_up_exactly(seed: int)
     found = _path_of(graph, run)
     assert found.nodes.tolist() == expected
     assert found.time.tolist() == (run.end - run.begin)[expected].tolist()
-    waits = [run.begin[after] - run.end[before] for before, after in zip(expected, expected[1:], strict=False)]
+    waits = [run.begin[after] - run.end[before] for before, after in itertools.pairwise(expected)]
     assert found.waiting.tolist() == [run.begin[expected[0]] - run.begin.min(), *waits]
     assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
 
@@ -51,7 +53,10 @@ def test_what_a_trace_left_out_passes_on_in_no_time(seed: int) -> None:
         return
     found = _path_of(graph, run)
     assert (run.begin[found.nodes] >= 0).all()
-    assert (found.waiting >= 0).all() and (found.time >= 0).all() and found.before >= 0 and found.after >= 0
+    assert (found.waiting >= 0).all()
+    assert (found.time >= 0).all()
+    assert found.before >= 0
+    assert found.after >= 0
     assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
     reach = nx.DiGraph(list(zip(graph.source.tolist(), graph.target.tolist(), strict=True)))
     for before, after in zip(found.nodes.tolist(), found.nodes.tolist()[1:], strict=False):
@@ -96,7 +101,7 @@ def test_odd_graphs() -> None:
     nobody = paths(Graph(1, NOTHING, NOTHING), np.array([[-1]]), np.array([[-1]]), np.array([0]), np.array([9]))
     assert nobody == [None]
     assert in_order(["a", "b", "c"], [(2, 0), (0, 1)]) == [2, 0, 1]
-    with pytest.raises(CastmatesError, match="circle.*'b'"):
+    with pytest.raises(CastmatesError, match=r"circle.*'b'"):
         in_order(["a", "b", "c"], [(0, 1), (1, 2), (2, 1)])
     with pytest.raises(CastmatesError, match="edge to node 7"):
         Graph(2, np.array([0]), np.array([7]))
@@ -128,11 +133,16 @@ def test_a_study_adds_up_in_every_table() -> None:
     paths_ = _study(1.5)
     scenes = critical_path(paths_)
     assert scenes[list(PARTS)].sum(axis=1).to_numpy() == pytest.approx(scenes["step_ms"].to_numpy(), abs=1e-9)
-    assert set(scenes["reason"]) == {""} and set(scenes["launches"]) == {3} and set(scenes["steps"]) == {24}
-    assert (scenes["longest_ms"] <= scenes["work_ms"]).all() and (scenes["work_ms"] <= scenes["step_ms"]).all()
+    assert set(scenes["reason"]) == {""}
+    assert set(scenes["launches"]) == {3}
+    assert set(scenes["steps"]) == {24}
+    assert (scenes["longest_ms"] <= scenes["work_ms"]).all()
+    assert (scenes["work_ms"] <= scenes["step_ms"]).all()
     of_nodes = path_operations(paths_)
     computing = of_nodes[of_nodes["type"] == "MatMul"].groupby("scene")["path_ms"].sum()
-    assert computing.to_numpy() == pytest.approx(scenes.set_index("scene")["compute_ms"].loc[computing.index].to_numpy())
+    assert computing.to_numpy() == pytest.approx(
+        scenes.set_index("scene")["compute_ms"].loc[computing.index].to_numpy()
+    )
     effects = path_effects(paths_).set_index("part")["difference_ms"]
     assert effects.drop("step").sum() == pytest.approx(effects["step"], abs=1e-9)
     assert effects["step"] == pytest.approx(scenes["step_ms"].iloc[0] - scenes["step_ms"].iloc[1], abs=1e-9)
@@ -166,7 +176,8 @@ def test_a_path_that_changes_is_no_slower_node() -> None:
         parts.append(path_traces(calls, steps, *graph_tables(graph)))
     paths_ = PathTraces.together(parts)
     effects = path_effects(paths_).set_index("part")["difference_ms"]
-    assert effects["step"] == pytest.approx(0.03) and effects["path"] == pytest.approx(0.03)
+    assert effects["step"] == pytest.approx(0.03)
+    assert effects["path"] == pytest.approx(0.03)
     assert effects.drop(["step", "path"]).abs().max() == 0
     changes = path_changes(paths_).set_index("operation")
     assert changes["change"].to_dict() == {"layer/op_1": "leaves", "layer/op_2": "enters"}
@@ -180,5 +191,6 @@ def test_a_trace_of_another_graph_has_a_reason_and_no_path() -> None:
     nodes, edges = graph_tables(graph)
     nodes.loc[nodes["node"] >= 10, "operation"] = "another"
     scenes = critical_path(path_traces(*tables(graph, [run]), nodes, edges))
-    assert scenes["launches"].tolist() == [0] and "another graph" not in scenes["reason"].iloc[0]
+    assert scenes["launches"].tolist() == [0]
+    assert "another graph" not in scenes["reason"].iloc[0]
     assert scenes["reason"].iloc[0].startswith("nodes of the graph account for")

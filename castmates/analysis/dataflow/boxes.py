@@ -80,14 +80,14 @@ def _needs(graph: Graph, box_of: dict[int, int]) -> list[tuple[int, set[int]]]:
 def _levels(graph: Graph, chosen: set[int]) -> list[int]:
     """How many shown nodes the longest chain to a node has before it."""
     level: list[int] = []
-    for node, needs in enumerate(graph.needs):
+    for _node, needs in enumerate(graph.needs):
         before = max((level[each] + (each in chosen) for each in needs.tolist()), default=0)
         level.append(before)
     return level
 
 
 def columns(found: Sequence[Box], sweeps: int = 6) -> list[float]:
-    """By box: its place from left to right, in boxes; each row is ordered by where its neighbours are, again and again."""
+    """By box: its place from left to right, in boxes; rows are ordered by where neighbours are, again and again."""
     rows: dict[int, list[int]] = {}
     for place, box in enumerate(found):
         rows.setdefault(box.level, []).append(place)

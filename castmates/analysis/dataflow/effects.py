@@ -21,7 +21,22 @@ ROW = [name for name in OPERATION_ROW if name != "group"]  # study, mix, partiti
 STEP = "step"
 SLOWER, PATH = "slower", "path"
 # Parts in the order of a step; `slower` and `path` are what nodes compute.
-PARTS = {"before": "before_ms", "batch": "batch_ms", SLOWER: "", PATH: "", "queued": "queued_ms", "idle": "idle_ms", "after": "after_ms"}  # fmt: skip
+PARTS = {
+    "before": "before_ms",
+    "batch": "batch_ms",
+    SLOWER: "",
+    PATH: "",
+    "queued": "queued_ms",
+    "idle": "idle_ms",
+    "after": "after_ms",
+}
+NAMED = {
+    "log": "difference_ms",
+    "log_low": "difference_low",
+    "log_high": "difference_high",
+    "blocks": "launches",
+    "rounds": "traces",
+}
 ENTERS, LEAVES, STAYS = "enters", "leaves", "stays"
 MORE_STEPS = 0.5  # an operation enters or leaves where it is on the path in so much larger a share of the steps
 
@@ -41,9 +56,8 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
             parts.append(_part(both, part, None, both[f"{part}_ms"]))
     every = pd.concat(parts, ignore_index=True)
     found = estimate(every.rename(columns={"launch": "block", "repetition": "round"}), [*ROW, "part"])
-    named = {"log": "difference_ms", "log_low": "difference_low", "log_high": "difference_high", "blocks": "launches", "rounds": "traces"}  # fmt: skip
     launches = every.groupby([*ROW, "part", *SAME[1:3]])[["solo_ms", "ms"]].mean()
-    table = found[list(named)].rename(columns=named).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
+    table = found[list(NAMED)].rename(columns=NAMED).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
     order = {name: number for number, name in enumerate([STEP, *PARTS])}
     return table.sort_values([*ROW, "part"], key=lambda column: column.map(order) if column.name == "part" else column)
 

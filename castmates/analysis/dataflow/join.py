@@ -31,7 +31,14 @@ def nodes_of(nodes: pd.DataFrame, edges: pd.DataFrame) -> Nodes:
     source, target = (edges[name].to_numpy(np.int64) for name in ("from", "to"))
     if (table["type"] == FETCH).any():
         return Nodes(table, Graph(len(table), source, target), False)
-    first = {"operation": FETCH, "type": FETCH, "name": FETCH, "layer": WAITING, "layer_kind": "input", "direction": "input"}
+    first = {
+        "operation": FETCH,
+        "type": FETCH,
+        "name": FETCH,
+        "layer": WAITING,
+        "layer_kind": "input",
+        "direction": "input",
+    }
     table = pd.concat([pd.DataFrame([first | {"node": ABSENT}]), table], ignore_index=True)
     source, target = source + 1, target + 1
     roots = np.setdiff1d(np.arange(1, len(table)), target)
@@ -79,7 +86,7 @@ class Busy:
 
 
 def joined(nodes: Nodes, calls: pd.DataFrame, steps: pd.DataFrame) -> Steps:
-    """Put one trace's calls beside the nodes, by name and type; a node with several calls in a step spans all of them."""
+    """Put a trace's calls beside the nodes, by name and type; a node with several calls in a step spans all of them."""
     steps = steps.sort_values("step")
     step_begin = steps["begin_ns"].to_numpy(np.int64)
     step_end = step_begin + steps["duration_ns"].to_numpy(np.int64)

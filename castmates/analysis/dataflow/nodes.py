@@ -13,7 +13,9 @@ KEY = ["study", "member", "platform"]
 
 def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:
     """Nodes with their times alone, and what they lose beside the mix in which the step loses most."""
-    table = nodes.drop(columns=OF_LAUNCH).astype(dict.fromkeys(["operation", "type", "member", "platform", "study"], "str"))
+    table = nodes.drop(columns=OF_LAUNCH).astype(
+        dict.fromkeys(["operation", "type", "member", "platform", "study"], "str")
+    )
     # Of several nodes with one name and type, calls are the first one's.
     first = ~table.duplicated([*KEY, "operation", "type"])
     solo = _means(paths.operations[alone(paths.operations)])
@@ -40,7 +42,9 @@ def _means(operations: pd.DataFrame) -> pd.DataFrame:
     """Means over traces of a launch, then over launches; by lead and operation."""
     key = [*KEY, "operation", "type"]
     if operations.empty:
-        return pd.DataFrame(columns=["ms", "on_path", "slack_ms"], index=pd.MultiIndex.from_tuples([], names=key), dtype=float)
+        return pd.DataFrame(
+            columns=["ms", "on_path", "slack_ms"], index=pd.MultiIndex.from_tuples([], names=key), dtype=float
+        )
     by_launch = operations.groupby([*key, *OF_LAUNCH])[["ms", "on_path", "slack_ms"]].mean()
     return by_launch.groupby(key).mean()
 
@@ -49,6 +53,5 @@ def _worst(paths: PathTraces) -> pd.DataFrame:
     """By lead: the mix, without a partition, beside which its traced steps are longest."""
     traces = paths.traces[(paths.traces["reason"] == "") & (paths.traces["kind"] == "corun")]
     traces = traces[traces["partition"] == UNMANAGED]
-    means = traces.groupby([*KEY, "mix", "partition"], as_index=False)["step_ms"].mean()
+    means = traces.groupby([*KEY, "mix", "partition"])["step_ms"].mean().reset_index()
     return means.sort_values("step_ms").drop_duplicates(KEY, keep="last")[[*KEY, "mix", "partition"]]
-

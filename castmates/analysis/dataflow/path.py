@@ -1,4 +1,4 @@
-"""The critical path of a step as it ran: back from its last node, at each node what it needed and that ended last; pure.
+"""The critical path of a step as it ran: back from its last node, always to what it needed and that ended last; pure.
 
 A node's time on the path is what lies between its begin and its end. What lies between the end of that dependency and
 the node's begin is waiting: the node was ready. The path's first node, which needs none, is ready when any node of the
@@ -80,7 +80,10 @@ def _walked(begin: Ints, end: Ints, last: Ints, step_begin: int, step_end: int) 
     node = int(np.where(there, end, NEVER).argmax())
     until = min(int(end[node]), step_end)
     after = step_end - until
-    nodes, begins, ends, readies = [], [], [], []
+    nodes: list[int] = []
+    begins: list[int] = []
+    ends: list[int] = []
+    readies: list[int] = []
     while True:
         finished = max(min(int(end[node]), until), step_begin)
         if nodes:
@@ -95,5 +98,5 @@ def _walked(begin: Ints, end: Ints, last: Ints, step_begin: int, step_end: int) 
             break
     first = min(max(int(begin[there].min()), step_begin), until)  # the step's first node of all: the graph has begun
     readies.append(first)
-    columns = [np.array(each[::-1], np.int64) for each in (nodes, begins, ends, readies)]
-    return Path(*columns, before=first - step_begin, after=after)
+    forward = [np.array(each[::-1], np.int64) for each in (nodes, begins, ends, readies)]
+    return Path(forward[0], forward[1], forward[2], forward[3], first - step_begin, after)

@@ -1,7 +1,8 @@
-"""Calls and a graph -> the critical path of each trace's steps, and each operation's part in it; all else is made of that."""
+"""Calls and a graph -> the critical path of each trace's steps, and each operation's part in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,7 @@ def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, e
     of_trace = dict(list(calls.groupby(TRACE, observed=True)))
     rows, operations = [], []
     for key, own in traced.groupby(TRACE, observed=True):
-        row = dict(zip(TRACE, key, strict=True)) | {"threads": int(own["threads_inter"].iloc[0])}
+        row: dict[str, Any] = dict(zip(TRACE, key, strict=True)) | {"threads": int(own["threads_inter"].iloc[0])}
         found = joined(graph, of_trace.get(key, calls.iloc[:0]), own)
         row |= {"steps": len(own), "step_ms": own["duration_ns"].mean() / MS, "joined": found.joined}
         walked = [] if found.joined < ENOUGH else paths(
@@ -129,7 +130,7 @@ class _Added:
             slack_ms=edge.slack.mean(axis=0) / MS,
             thread=self._pools(),
         )  # fmt: skip
-        return table[there]
+        return pd.DataFrame(table[there])
 
     def _pools(self) -> list[str]:
         """By node: the pool of threads that it ran on, in the first step that has a call of it."""
@@ -137,4 +138,3 @@ class _Added:
         first = thread[(thread >= 0).argmax(axis=0), np.arange(thread.shape[1])]
         names = pd.Series(self._found.threads, dtype="str").str.replace(_POOL, "", regex=True).tolist()
         return [names[place] if place >= 0 else "" for place in first.tolist()]
-

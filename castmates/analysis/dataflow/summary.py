@@ -12,7 +12,7 @@ OF_NODES = ["on_path", "path_ms", "ms", "waiting_ms", "behind_ms"]  # 0 in a tra
 
 
 def critical_path(paths: PathTraces) -> pd.DataFrame:
-    """A row per scene; traces are averaged over a launch, and launches over the scene. Those without a path have a row too."""
+    """A row per scene, also where there is no path; traces are averaged over a launch, and launches over the scene."""
     table = paths.traces
     if table.empty:
         return pd.DataFrame()
@@ -42,7 +42,9 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     found = by_launch.groupby([*SCENE, *NODE]).mean()
     found["launches"] = by_launch.groupby([*SCENE, *NODE]).size()
     found = found.join(every.groupby([*SCENE, *NODE])["thread"].first())
-    return found.reset_index().sort_values([*SCENE, "path_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True)
+    return found.reset_index().sort_values(
+        [*SCENE, "path_ms"], ascending=[*[True] * len(SCENE), False], ignore_index=True
+    )
 
 
 def alone(table: pd.DataFrame) -> "pd.Series[bool]":

@@ -1,9 +1,9 @@
-"""How much a node of a graph computes and moves, estimated from its type and the shapes of what it takes and gives; pure.
+"""How much a node of a graph computes and moves, estimated from its type and the shapes of its operands; pure.
 
-Floating-point operations are nominal: 2 M N K of a product, all taps of a convolution with those in its padding, one per
-element of what is computed element by element, whatever that takes the processor. What is fused to a product counts with
-the product alone. Bytes are those of all operands, each once: a lower bound of the traffic. What only passes a tensor on
-moves nothing. NaN is unknown; docs/tracing-graph.md has the table.
+Floating-point operations are nominal: 2 M N K of a product, all taps of a convolution with those in its padding, one
+per element of what is computed element by element, whatever that takes the processor. What is fused to a product counts
+with the product alone. Bytes are those of all operands, each once: a lower bound of the traffic. What only passes a
+tensor on moves nothing. NaN is unknown; docs/tracing-graph.md has the table.
 """
 
 import math
@@ -15,9 +15,9 @@ from castmates.analysis.operations.work import NOTHING_KNOWN, Work
 
 HANDLE = "*"  # behind the type of what a variable's handle stands for
 BYTES = {
-    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint64": 8,
-    "uint32": 4, "uint16": 2, "uint8": 1, "bool": 1, "complex64": 8, "complex128": 16, "float8_e5m2": 1, "float8_e4m3fn": 1,
-    "qint8": 1, "quint8": 1, "qint32": 4,
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
+    "uint64": 8, "uint32": 4, "uint16": 2, "uint8": 1, "bool": 1, "complex64": 8, "complex128": 16, "float8_e5m2": 1,
+    "float8_e4m3fn": 1, "qint8": 1, "quint8": 1, "qint32": 4,
 }  # fmt: skip
 PREFIX = re.compile(r"_?(Mkl)?(Native)?_?(Fused)?")
 KEPT = re.compile(r"Fused(BatchNorm\w*|Elementwise\w*)")  # types whose own name begins like the prefix
@@ -169,11 +169,12 @@ def _add_n(node: Node) -> Work:
 
 
 # Take a tensor and give the same one, or give what is there already: no number is touched.
-PASSES = frozenset(
-    "Arg Retval DeviceArg DeviceRetval Const Identity IdentityN Reshape Squeeze ExpandDims NoOp ReadVariableOp VarHandleOp "
-    "StopGradient PreventGradient Shape ShapeN Rank Size Enter Exit Switch Merge NextIteration LoopCond "
-    "EnsureShape Snapshot PlaceholderWithDefault".split()
-)  # fmt: skip
+PASSES = frozenset({
+    "Arg", "Retval", "DeviceArg", "DeviceRetval", "Const", "Identity", "IdentityN", "Reshape", "Squeeze",
+    "ExpandDims", "NoOp", "ReadVariableOp", "VarHandleOp", "StopGradient", "PreventGradient", "Shape", "ShapeN",
+    "Rank", "Size", "Enter", "Exit", "Switch", "Merge", "NextIteration", "LoopCond", "EnsureShape", "Snapshot",
+    "PlaceholderWithDefault",
+})  # fmt: skip
 SPECIAL: Mapping[str, Callable[[Node], Work]] = {
     "MatMul": _matmul,
     "BatchMatMul": _matmul,
@@ -205,20 +206,31 @@ SPECIAL: Mapping[str, Callable[[Node], Work]] = {
     "AssignVariableOp": _assigned,
     "AddN": _add_n,
 }
-MOVES = frozenset(
-    "Transpose ConjugateTranspose ConcatV2 Split SplitV Slice StridedSlice StridedSliceGrad Pad PadV2 Tile Pack Unpack "
-    "BroadcastTo OneHot Cast Fill ZerosLike OnesLike ReverseV2 Range SelectV2 Select Where InvertPermutation Copy "
-    "Bitcast Roll".split()
+MOVES = frozenset({
+    "Transpose", "ConjugateTranspose", "ConcatV2", "Split", "SplitV", "Slice", "StridedSlice", "StridedSliceGrad",
+    "Pad", "PadV2", "Tile", "Pack", "Unpack", "BroadcastTo", "OneHot", "Cast", "Fill", "ZerosLike", "OnesLike",
+    "ReverseV2", "Range", "SelectV2", "Select", "Where", "InvertPermutation", "Copy", "Bitcast", "Roll",
+})  # fmt: skip
+_ONE_EACH = (
+    "Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "DivNoNan", "FloorDiv", "FloorMod", "Mod", "Square", "Sqrt",
+    "Rsqrt", "Pow", "Exp", "Expm1", "Log", "Log1p", "Neg", "Abs", "Sign", "Reciprocal", "Inv", "Maximum", "Minimum",
+    "Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "LogicalNot",
+    "BiasAdd", "Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Sigmoid", "Tanh", "Softplus", "Erf", "Ceil", "Floor",
+    "Round", "Rint", "Sin", "Cos", "IsNan", "IsFinite", "MulNoNan", "ReluGrad", "Relu6Grad", "ClipByValue", "Cumsum",
 )  # fmt: skip
 # By element of the result: one each, whatever the processor takes; more where the function is made of several.
-EACH: Mapping[str, float] = dict.fromkeys(
-    "Add AddV2 Sub Mul RealDiv Div DivNoNan FloorDiv FloorMod Mod Square Sqrt Rsqrt Pow Exp Expm1 Log Log1p Neg Abs Sign Reciprocal "
-    "Inv Maximum Minimum Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalNot BiasAdd Relu Relu6 "
-    "LeakyRelu Elu Selu Sigmoid Tanh Softplus Erf Ceil Floor Round Rint Sin Cos IsNan IsFinite MulNoNan ReluGrad Relu6Grad "
-    "ClipByValue Cumsum".split(),
-    1.0,
-) | {"SquaredDifference": 2.0, "SigmoidGrad": 3.0, "TanhGrad": 3.0, "RsqrtGrad": 4.0, "SqrtGrad": 2.0, "Softmax": 5.0, "LogSoftmax": 5.0}  # fmt: skip
+EACH: Mapping[str, float] = dict.fromkeys(_ONE_EACH, 1.0) | {
+    "SquaredDifference": 2.0,
+    "SigmoidGrad": 3.0,
+    "TanhGrad": 3.0,
+    "RsqrtGrad": 4.0,
+    "SqrtGrad": 2.0,
+    "Softmax": 5.0,
+    "LogSoftmax": 5.0,
+}
+_ADDED_UP = (
+    "Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "ArgMax", "ArgMin", "BiasAddGrad", "UnsortedSegmentSum",
+    "SegmentSum",
+)  # fmt: skip
 # By element of what is reduced.
-REDUCED: Mapping[str, float] = dict.fromkeys(
-    "Sum Mean Max Min Prod All Any ArgMax ArgMin BiasAddGrad UnsortedSegmentSum SegmentSum".split(), 1.0
-) | {"L2Loss": 2.0, "EuclideanNorm": 2.0}  # fmt: skip
+REDUCED: Mapping[str, float] = dict.fromkeys(_ADDED_UP, 1.0) | {"L2Loss": 2.0, "EuclideanNorm": 2.0}

@@ -51,7 +51,9 @@ def _graphml(study: GraphStudy, path: Path) -> None:
     graph = nx.MultiDiGraph(study=study.study, member=study.member, beside=study.beside, platform=study.platform)
     graph.graph |= {f"about_{name}": words for name, words in ABOUT.items()}
     for row in _rows(study.nodes):
-        graph.add_node(row["node"], **{name: value for name, value in row.items() if name != "node" and value is not None})
+        graph.add_node(
+            row["node"], **{name: value for name, value in row.items() if name != "node" and value is not None}
+        )
     for row in _rows(study.edges):
         graph.add_edge(row["from"], row["to"], kind=row["kind"], output=row["output"])
     nx.write_graphml(graph, path)

@@ -30,7 +30,8 @@ class GraphStudy:
     @property
     def title(self) -> str:
         """What it is a graph of."""
-        return f"{plain(self.member)}{f' beside {self.beside}' if self.beside else ''}: the graph of a step, study {self.study}"
+        beside = f" beside {self.beside}" if self.beside else ""
+        return f"{plain(self.member)}{beside}: the graph of a step, study {self.study}"
 
     @property
     def path_words(self) -> str:
@@ -48,7 +49,8 @@ class GraphStudy:
         words = ", ".join(f"{name} {number(self.path[column], 2)}" for name, column in parts.items())
         return (
             f"Critical path of a step alone, {number(self.path['step_ms'], 2)} ms: {words}. Computed bounds: "
-            f"{number(self.path['longest_ms'], 2)} ms by the graph, {number(self.path['per_thread_ms'], 2)} ms by its threads."
+            f"{number(self.path['longest_ms'], 2)} ms by the graph, {number(self.path['per_thread_ms'], 2)} ms by "
+            "the threads."
         )
 
 
@@ -57,8 +59,8 @@ def graph_study(results: Results, what: str) -> GraphStudy:
     table = results.dataflow_nodes
     if table.empty:
         raise CastmatesError(
-            f"the study {results.name} has no graph: give it 'profile: {{}}' and a lead that runs TensorFlow, and sweep "
-            "again; launches that were traced by an earlier version left none (docs/tracing-graph.md)."
+            f"the study {results.name} has no graph: give it 'profile: {{}}' and a lead that runs TensorFlow, and "
+            "sweep again; launches that were traced by an earlier version left none (docs/tracing-graph.md)."
         )
     member, mix = _chosen(results, what)
     nodes = table[table["member"] == member].sort_values("node").reset_index(drop=True)

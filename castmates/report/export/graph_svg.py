@@ -1,4 +1,4 @@
-"""A lead's graph as one SVG: searchable, its boxes coloured by time, loss or slack, the critical path with thick edges."""
+"""A lead's graph as one SVG: searchable, boxes coloured by time, loss or slack, those on the path with thick edges."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,11 @@ TOP, SIDE = 150, 24
 LETTERS = 28
 ON_PATH = 0.5  # of steps, from which on a box is drawn as part of the path
 SCRIPT = files("castmates.report.export") / "graph_svg.js"
-COLOURS = {TIME: "time of a step alone", LOSS: "longer beside others (red), shorter (blue)", SLACK: "slack, none is dark"}
+COLOURS = {
+    TIME: "time of a step alone",
+    LOSS: "longer beside others (red), shorter (blue)",
+    SLACK: "slack, none is dark",
+}
 
 
 def svg(study: GraphStudy, colour: str, *, every: bool = False) -> str:
@@ -29,7 +33,10 @@ def svg(study: GraphStudy, colour: str, *, every: bool = False) -> str:
     found = boxes(study.nodes, graph, called, len(study.nodes) if every else MOST)
     at = columns(found)
     left = min(at, default=0.0)
-    places = [(SIDE + (x - left) * (WIDTH + ACROSS), TOP + box.level * (HEIGHT + DOWN)) for x, box in zip(at, found, strict=True)]
+    places = [
+        (SIDE + (x - left) * (WIDTH + ACROSS), TOP + box.level * (HEIGHT + DOWN))
+        for x, box in zip(at, found, strict=True)
+    ]
     values = [_value(study.nodes.iloc[box.nodes], colour) for box in found]
     largest = max((abs(value) for value in values if not math.isnan(value)), default=0.0) or 1.0
     width = max((x for x, _ in places), default=0) + WIDTH + SIDE
@@ -51,8 +58,9 @@ def svg(study: GraphStudy, colour: str, *, every: bool = False) -> str:
 
 
 STYLE = (
-    "<style>.box rect{stroke:#777;stroke-width:.7}.path rect{stroke:#1a1a1a;stroke-width:2.4}.edge{fill:none;stroke:#b5b5b5;"
-    "stroke-width:.8}.edge.path{stroke:#1a1a1a;stroke-width:1.8}.found rect{stroke:#d55e00;stroke-width:4}"
+    "<style>.box rect{stroke:#777;stroke-width:.7}.path rect{stroke:#1a1a1a;stroke-width:2.4}"
+    ".edge{fill:none;stroke:#b5b5b5;stroke-width:.8}.edge.path{stroke:#1a1a1a;stroke-width:1.8}"
+    ".found rect{stroke:#d55e00;stroke-width:4}"
     ".near rect{stroke:#0072b2;stroke-width:3}.small{font-size:9.5px;fill:#333}</style>"
 )
 
@@ -61,9 +69,11 @@ def _head(study: GraphStudy, found: Sequence[Box], colour: str, largest: float) 
     lines = [
         study.title,
         f"{counted(len(study.nodes), 'node')}, {counted(len(study.edges), 'edge')}; {counted(len(found), 'box')}; "
-        f"colour: {COLOURS[colour]}, at most {number(largest, 3)} ms; thick: on the critical path in half of the steps",
+        f"colour: {COLOURS[colour]}, at most {number(largest, 3)} ms; thick: on the critical path in half of the "
+        "steps",
         study.path_words,
-        f"Times: {study.platform}, traced steps; slack and bounds are computed, operations and bytes estimated (docs/tracing-graph.md).",
+        f"Times: {study.platform}, traced steps; slack and bounds are computed, operations and bytes estimated "
+        "(docs/tracing-graph.md).",
     ]
     texts = [
         f'<text x="{SIDE}" y="{26 + 18 * place}" font-size="{15 if place == 0 else 11}">{escape(line)}</text>'
@@ -121,7 +131,8 @@ def _details(study: GraphStudy, box: Box, rows: pd.DataFrame) -> list[str]:
     return [
         *lines,
         f"{row['type']} on {row['device']}",
-        f"on the path in {number(100 * row['on_path'], 0)} % of steps, slack {number(row['slack_ms'], 3)} ms (computed)",
+        f"on the path in {number(100 * row['on_path'], 0)} % of steps",
+        f"slack {number(row['slack_ms'], 3)} ms (computed)",
         f"takes {row['inputs'] or 'nothing'}",
         f"gives {row['outputs'] or 'nothing'}",
         work,

@@ -72,7 +72,7 @@ DATAFLOW_NODES: Columns = {
 # tables/dataflow_edges.csv: a row per lead and edge.
 DATAFLOW_EDGES: Columns = {"study": "str", "member": "str", **_EDGE, "platform": "str"}
 
-# tables/critical_path.csv: a row per scene: its steps along the critical path, as they ran; milliseconds, means over launches.
+# tables/critical_path.csv: a row per scene: its steps along the critical path, as they ran; means over launches.
 CRITICAL_PATH: Columns = {
     **_SCENE,
     "launches": "int64",
@@ -89,7 +89,7 @@ CRITICAL_PATH: Columns = {
     "nodes": "float64",  # on the path
     "threads": "int64",  # of operations side by side
     "work_ms": "float64",  # of all nodes together
-    "longest_ms": "float64",  # bound by the graph: its longest path, with the times of these steps and a thread for each node
+    "longest_ms": "float64",  # bound by the graph: its longest path, with these times and a thread for each node
     "per_thread_ms": "float64",  # bound by the threads: the work, divided among them evenly
     "bounds": "str",  # what these two are: computed
 }
@@ -129,7 +129,7 @@ PATH_EFFECTS: Columns = {
     "platform": "str",
 }
 
-# tables/path_changes.csv: a row per mix, partition and operation that changes on the path; slower and path add up to path_effects.
+# tables/path_changes.csv: a row per mix, partition and operation that changes; columns add up to parts of path_effects.
 PATH_CHANGES: Columns = {
     "study": "str",
     "mix": "str",

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
-    """Write the tables where the lead left its graph, else remove those of another launch; what the record has of it."""
+    """Write the tables of the graph, or remove those of another launch; what the record has of it."""
     try:
         if outcome.graph is None:
             raise CastmatesError(NONE_LEFT)

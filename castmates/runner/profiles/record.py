@@ -74,7 +74,9 @@ def _write(outcome: Outcome, folder: Path) -> None:
     graph = graphs.write(outcome, folder)
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
     _remove_others(folder / TRACES, about)
-    replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about) | {"graph": graph}, indent=1, sort_keys=True) + "\n")
+    replace_text(
+        folder / PROFILE_RECORD, json.dumps(_record(outcome, about) | {"graph": graph}, indent=1, sort_keys=True) + "\n"
+    )
 
 
 def _read(taken: Taken, logged: bool) -> Read:
