@@ -17,6 +17,7 @@ from castmates.cli.export import export
 from castmates.cli.findings import findings
 from castmates.cli.flame import flame
 from castmates.cli.grant import grant
+from castmates.cli.graph import graph
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
 from castmates.cli.letters import let_print_anything
@@ -103,6 +104,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             ),
         ),
         ("convert", convert, ("castmates convert trace.strace", "castmates convert lttng-traces/session --to tables")),
+        (
+            "graph",
+            graph,
+            ("castmates graph study.yaml dlrm-train", "castmates graph study.yaml dlrm-train+stream --colour loss"),
+        ),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

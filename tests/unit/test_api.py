@@ -12,6 +12,7 @@ from castmates.report.results import Results, read_results
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.findings import TRIAL_TABLES
 from castmates.results.columns.meanings import EVERYWHERE, meanings, tables
+from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_TABLES
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.placing import PLACING_TABLES
@@ -106,7 +107,7 @@ def test_every_table_of_the_contract_is_an_attribute():
 def test_every_column_is_explained(table):
     columns = meanings(table)
     known = [BLOCK_TABLES, STUDY_TABLES, PARTITION_TABLES, PLACING_TABLES, OPERATION_TABLES, PROFILE_TABLES]
-    known += [RANGE_TABLES, TRIAL_TABLES, LOGGED_TABLES, TRACE_SUMMARY_TABLES]
+    known += [RANGE_TABLES, TRIAL_TABLES, LOGGED_TABLES, TRACE_SUMMARY_TABLES, LAUNCH_GRAPH_TABLES]
     known.append(TRACE_TABLES | {"trace_samples": TRACE_TABLES["samples"]})
     contract = next(tables[table] for tables in known if table in tables)
     assert [(one.column, one.type) for one in columns] == list(contract.items())

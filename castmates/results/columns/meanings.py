@@ -13,6 +13,7 @@ from typing import NamedTuple
 from castmates.errors import CastmatesError
 from castmates.results.columns import (
     block,
+    dataflow,
     findings,
     mixes,
     nodes,
@@ -47,6 +48,7 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(findings.TRIAL_TABLES, findings),
     **dict.fromkeys(("tracks", "intervals", "instants", "trace_samples", "stacks"), trace),
     **dict.fromkeys(trace_summary.TRACE_SUMMARY_TABLES, trace_summary),
+    **dict.fromkeys((*dataflow.LAUNCH_GRAPH_TABLES, *dataflow.DATAFLOW_TABLES), dataflow),
 }
 # What is the same in all tables, and so stands beside none of them.
 EVERYWHERE = {

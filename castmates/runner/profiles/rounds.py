@@ -25,7 +25,7 @@ from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Block, Profiling, Scene
-from castmates.workloads.tfmodels.profile_page import Page, PageError
+from castmates.workloads.tfmodels.profile_page import GRAPH, Page, PageError
 
 LONGEST = 60.0  # seconds that the steps before the first trace take at most
 TRACES = "traces"  # the folder of a launch's traces
@@ -47,6 +47,7 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs
     with page_of(stage, lead, say) as page:
         if page is None:
             raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (docs/operations.md)")
+        outcome.graph = page.left(GRAPH)
         for repetition, scene in order(block):
             taken = _taken(outcome, stage, page, scene, repetition, steps, traces)
             outcome.taken.append(taken)
