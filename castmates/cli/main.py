@@ -14,6 +14,7 @@ from castmates.cli.confirm import confirm
 from castmates.cli.doctor import doctor
 from castmates.cli.export import export
 from castmates.cli.findings import findings
+from castmates.cli.flame import flame
 from castmates.cli.grant import grant
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
@@ -36,6 +37,7 @@ from castmates.cli.show import show_result
 from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
+from castmates.cli.trace import trace
 from castmates.cli.try_advice import try_advice
 from castmates.cli.workloads import workloads
 from castmates.errors import CastmatesError
@@ -54,6 +56,14 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
         ("measure", measure, ("castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",)),
         ("profile", profile, ("castmates profile --beside stream,chase -- python train.py",)),
+        (
+            "trace",
+            trace,
+            (
+                "castmates trace study.yaml dlrm-train+stream",
+                "castmates trace study.yaml stream --seconds 2 --events scheduler,syscalls",
+            ),
+        ),
         ("pilot", pilot, ("castmates pilot study.yaml",)),
         ("grant", grant, ("sudo castmates grant", "sudo castmates grant --undo")),
     ),
@@ -78,6 +88,14 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             "export",
             export,
             ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
+        ),
+        (
+            "flame",
+            flame,
+            (
+                "castmates flame study.yaml lead+stream",
+                "castmates flame study.yaml lead+stream --scene solo --operations",
+            ),
         ),
     ),
     REPAIR: (

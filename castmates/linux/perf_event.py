@@ -76,14 +76,22 @@ class Target(NamedTuple):
 Opener = Callable[[Attr, Target, int, int], int]  # attr, target, the group's leader or -1, further bits -> descriptor
 
 
-def open_event(attr: Attr, target: Target, leader: int = -1, bits: int = 0, read_format: int = TIMES | GROUPED) -> int:
+def open_event(
+    attr: Attr,
+    target: Target,
+    leader: int = -1,
+    bits: int = 0,
+    read_format: int = TIMES | GROUPED,
+    sampled: int = 0,  # what each event is recorded with, in bits of sample_type; 0 counts only
+) -> int:
     """Open an event and return its descriptor; OSError explains why not."""
     number = _SYSCALL.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     bits |= attr.exclude | (INHERIT if target.inherit else 0)
     # type, size, config, period, sample_type, read_format, flags, wakeup, bp_type, config1, config2
-    fields = (attr.kind, _ATTR_SIZE, attr.config, 0, 0, read_format, bits, 0, 0, attr.config1, attr.config2)
+    period = 1 if sampled else 0
+    fields = (attr.kind, _ATTR_SIZE, attr.config, period, sampled, read_format, bits, 0, 0, attr.config1, attr.config2)
     block = ctypes.create_string_buffer(struct.pack("IIQQQQQIIQQ", *fields), _ATTR_SIZE)
     longs = [ctypes.c_long(n) for n in (target.pid, target.cpu, leader, target.flags)]
     fd = int(_syscall()(ctypes.c_long(number), block, *longs))

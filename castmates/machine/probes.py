@@ -56,7 +56,12 @@ def try_perf() -> dict[str, Any]:
 
 def counts_instructions() -> bool:
     """Try whether the processor's counters can be read, at least for our own programs."""
-    return _try_event("instructions") in ("counted", "user only")
+    return how_instructions_count() in ("counted", "user only")
+
+
+def how_instructions_count() -> str:
+    """Return how perf counts instructions: "counted", "user only", or its refusal in words."""
+    return _try_event("instructions")
 
 
 def _own_group() -> str | None:

@@ -68,6 +68,15 @@ class StudyFolder:
         company, _, number = path.rpartition("/")
         return self.profiles / self._named(company) / self._named(number)
 
+    @property
+    def traces(self) -> Path:
+        """The folder of all traces: <mix>, or <mix>@<partition>."""
+        return self.path / "traces"
+
+    def trace(self, name: str) -> Path:
+        """The folder of the trace of this name."""
+        return self.traces / self._named(name)
+
     def record_file(self, block: "Block") -> Path:
         """The record of a block, written last, so that a block without it is not measured."""
         return self.block(block.path) / RECORD

@@ -1,0 +1,246 @@
+"""What perf can record here for this user, and the command line that records it.
+
+Each right is tried, by opening the event as perf would: settings, capabilities and containers all have a say in it.
+"""
+
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.linux import perf_event, tracefs
+from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_KERNEL, SOFTWARE, TRACEPOINT, Attr, Target
+
+SCHEDULER, SYSCALLS, FAULTS, INTERRUPTS = FAMILIES = ("scheduler", "syscalls", "faults", "interrupts")
+TRACEPOINTS = {
+    SCHEDULER: (
+        "sched:sched_switch",
+        "sched:sched_waking",
+        "sched:sched_wakeup",
+        "sched:sched_wakeup_new",
+        "sched:sched_migrate_task",
+    ),
+    SYSCALLS: ("raw_syscalls:sys_enter", "raw_syscalls:sys_exit"),
+    INTERRUPTS: ("irq:irq_handler_entry", "irq:irq_handler_exit", "irq:softirq_entry", "irq:softirq_exit"),
+}
+GRANTED = Path("/var/lib/castmates/tracing")  # has perf-<uid>, which root has given a capability and to one user
+GRANT, GRANT_ALL = "sudo castmates grant", "sudo castmates grant --tracing"
+MOST_KIB, LEAST_KIB, ALL_KIB = 16 << 10, 128, 256 << 10  # of a CPU's buffer, and of all together
+SPARE = 64  # descriptors that perf needs for anything else
+_DUMMY, _PAGE_FAULTS, _CPU_CLOCK = 9, 2, 0  # the kernel's events in software
+_CONTEXT_SWITCH = 1 << 26  # a bit of perf_event_attr
+_CALLCHAIN, _RAW = 1 << 5, 1 << 10  # bits of sample_type
+_MYSELF = Target(0)
+_USER = EXCLUDE_KERNEL | EXCLUDE_HV
+_TIMEOUT_S = 20.0  # a busy machine takes seconds to close many events
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What can be recorded of this user's own processes."""
+
+    tracepoints: bool  # of the scheduler and of interrupts: who woke, who waits to run, who runs instead
+    switches: bool  # when a thread runs, without why it does not
+    by_cgroup: bool  # whole CPUs, and thereby control groups
+    stacks: bool  # sampled stacks
+    perf: str  # its version; "" where there is none
+    reasons: tuple[str, ...]  # why something cannot be had, and what helps
+    syscalls: bool = False
+    faults: bool = False
+    kernel: bool = False  # also what happens inside the kernel
+    program: str = ""  # the perf that has these rights
+
+    @property
+    def level(self) -> str:
+        """How much a trace can show, in a word or two."""
+        if self.tracepoints and self.syscalls:
+            return "everything"
+        if self.syscalls:
+            return "switches and system calls"
+        return "switches only" if self.switches else "nothing"
+
+    def families(self) -> tuple[str, ...]:
+        """The families of events that can be recorded; of the scheduler's, at least the switches."""
+        has = {SCHEDULER: self.switches, SYSCALLS: self.syscalls, FAULTS: self.faults, INTERRUPTS: self.tracepoints}
+        return tuple(family for family in FAMILIES if has[family])
+
+
+def rights() -> Rights:
+    """Find out what can be recorded here; nothing is left behind."""
+    program = shutil.which("perf") or ""
+    version = _version(program)
+    if not version:
+        why = "there is no perf for this kernel: install linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu) or perf"
+        return Rights(False, False, False, False, "", (why,))
+    kernel = _opens(Attr(SOFTWARE, _PAGE_FAULTS))
+    has_switches = _opens(Attr(SOFTWARE, _DUMMY, exclude=_USER), bits=_CONTEXT_SWITCH)
+    has_tracepoints, has_syscalls = (_records(TRACEPOINTS[family][0]) for family in (SCHEDULER, SYSCALLS))
+    granted = GRANTED / f"perf-{os.geteuid()}"
+    if not has_tracepoints and os.access(granted, os.X_OK) and _may_trace(granted):
+        program, has_tracepoints, has_syscalls, kernel = str(granted), True, True, True
+    return Rights(
+        tracepoints=has_tracepoints,
+        switches=has_switches or has_tracepoints,
+        by_cgroup=has_tracepoints and (program == str(granted) or _opens(Attr(SOFTWARE, _DUMMY), Target(-1, _a_cpu()))),
+        stacks=kernel or _opens(Attr(SOFTWARE, _CPU_CLOCK, exclude=_USER), sampled=_CALLCHAIN),
+        perf=version,
+        reasons=tuple(_reasons(has_tracepoints, has_syscalls, has_switches)),
+        syscalls=has_syscalls,
+        faults=kernel or _opens(Attr(SOFTWARE, _PAGE_FAULTS, exclude=_USER)),
+        kernel=kernel,
+        program=program,
+    )
+
+
+def arguments(
+    events: Collection[str],
+    output: Path,
+    *,
+    rights: Rights,
+    pids: Sequence[int] = (),
+    groups: Sequence[str] = (),
+    cpus: Sequence[int] = (),
+    control: str = "",
+    seconds: float = 0.0,
+    stacks_hz: int = 0,
+) -> list[str]:
+    """Return perf's command line that records families of events of processes, or of control groups on their CPUs.
+
+    With `control` ("fifo:CONTROL,ACK" or "fd:CONTROL,ACK") nothing is recorded until it is sent "enable". SIGINT and
+    SIGTERM end perf, which then writes the file to its end.
+    """
+    if bool(pids) == bool(groups):
+        raise ValueError("either processes or groups")
+    if unknown := sorted(set(events) - set(FAMILIES)):
+        raise CastmatesError(f"there are no events '{unknown[0]}'; choose among {', '.join(FAMILIES)}")
+    chosen = list(_events(events, rights, stacks_hz))
+    command = [rights.program, "record", "-q", "-k", "CLOCK_MONOTONIC", "--sample-cpu", "--switch-events", "-N", "-B"]
+    command += ["-m", f"{_buffer_kib()}K", "-o", str(output)]
+    if control:
+        command += ["-D", "-1", f"--control={control}"]
+    for event in chosen * max(1, len(groups)):
+        command += ["-e", event]
+    if groups:  # each event needs the group's name; others' system calls on these CPUs are not seen, their switches are
+        command += ["-a", "-G", ",".join(group for group in groups for _ in chosen)]
+        command += ["-C", ",".join(map(str, cpus))] if cpus else []
+    else:
+        command += ["-p", ",".join(map(str, pids))]
+    return [*command, "--", "sleep", f"{seconds:g}"] if seconds else command
+
+
+def descriptors(events: Collection[str], rights: Rights, threads: int, cpus: int) -> int:
+    """Return how many open files perf needs to follow so many threads on so many CPUs."""
+    return (len(list(_events(events, rights, 0))) + 1) * threads * cpus + SPARE
+
+
+def most_descriptors() -> int:
+    """Return how many files this user's perf may open: it raises the soft limit by itself."""
+    if os.geteuid() == 0:
+        return int(Path("/proc/sys/fs/nr_open").read_text())
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return 1 << 30 if hard == resource.RLIM_INFINITY else hard
+
+
+def _events(families: Collection[str], rights: Rights, stacks_hz: int) -> Iterator[str]:
+    """The events of these families that can be recorded; the first bears the switches."""
+    point, only_user = tracefs.mounted(), "" if rights.kernel else "u"
+    yield f"dummy:{only_user or 'uk'}"
+    for family, names in TRACEPOINTS.items():
+        if family in families and (rights.syscalls if family == SYSCALLS else rights.tracepoints):
+            yield from (name for name in names if point is None or _is_there(name, point))
+    if FAULTS in families and rights.faults:
+        yield "page-faults/period=1/" + only_user
+    if stacks_hz and rights.stacks:
+        yield f"cpu-clock/freq={stacks_hz},call-graph=fp/" + only_user
+
+
+def _is_there(tracepoint: str, point: Path) -> bool:
+    """Whether this kernel has a tracepoint; one that may not be looked up counts as there."""
+    folder = point / "events"
+    return not os.access(folder, os.X_OK) or (folder / Path(*tracepoint.split(":"))).is_dir()
+
+
+def _buffer_kib() -> int:
+    """How large a CPU's buffer may be: root's by its size in all, a user's by what the kernel lets users hold."""
+    cpus = os.cpu_count() or 1
+    room = min(MOST_KIB, ALL_KIB // cpus)
+    if os.geteuid() != 0:
+        try:
+            room = min(room, int(Path("/proc/sys/kernel/perf_event_mlock_kb").read_text()))
+        except (OSError, ValueError):
+            room = LEAST_KIB
+    return 1 << max(room, LEAST_KIB).bit_length() - 1  # the kernel wants a power of two
+
+
+def _version(program: str) -> str:
+    """The version of a perf that runs; some distributions install a wrapper that reports that there is none."""
+    if not program:
+        return ""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip().removeprefix("perf version ") if done.returncode == 0 else ""
+
+
+def _may_trace(program: Path) -> bool:
+    """Try whether this perf records the scheduler: it has a capability that this process lacks."""
+    command = [
+        str(program),
+        "record",
+        "-q",
+        "-N",
+        "-B",
+        "-e",
+        TRACEPOINTS[SCHEDULER][0],
+        "-o",
+        "/dev/null",
+        "--",
+        "true",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _records(tracepoint: str) -> bool:
+    """Whether a tracepoint can be recorded with its fields, which takes more than counting it."""
+    point = tracefs.mounted()
+    number = tracefs.number_of(tracepoint, point) if point else None
+    return number is not None and _opens(Attr(TRACEPOINT, number), sampled=_RAW)
+
+
+def _opens(attr: Attr, target: Target = _MYSELF, bits: int = 0, sampled: int = 0) -> bool:
+    try:
+        os.close(perf_event.open_event(attr, target, bits=bits, sampled=sampled))
+    except OSError:
+        return False
+    return True
+
+
+def _a_cpu() -> int:
+    return min(os.sched_getaffinity(0))
+
+
+def _reasons(has_tracepoints: bool, has_syscalls: bool, has_switches: bool) -> Iterator[str]:
+    paranoid = perf_event.paranoid()
+    if not has_switches and not has_tracepoints:
+        yield (
+            f"the kernel refuses users all events (kernel.perf_event_paranoid is {paranoid}): {GRANT}; in a container "
+            "add --cap-add PERFMON and a seccomp profile that allows perf_event_open"
+        )
+    if tracefs.mounted() is None:
+        yield "tracefs is not mounted, so there are no tracepoints: sudo mount -t tracefs nodev /sys/kernel/tracing"
+    elif not has_syscalls:
+        yield f"system calls are recorded once users may read their two tracepoints: {GRANT}"
+    if not has_tracepoints:
+        yield (
+            f"who woke a thread, who ran instead and interrupts need CAP_PERFMON, which shows all processes of the "
+            f"machine: {GRANT_ALL}, or record as root"
+        )

@@ -1,0 +1,181 @@
+"""Which sampled stacks belong to a member in one kind of scene, and how many seconds and steps they were sampled in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.errors import CastmatesError
+from castmates.timeline.model import Timeline
+
+TIMED = ("cycles", "cpu-clock")  # what stacks are sampled by; other events are sources of latencies
+NO_OPERATION = "[no operation]"  # stands below stacks of threads that were in no traced operation
+SOLO, CORUN = "solo", "corun"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A span of the trace in which stacks were sampled in one scene."""
+
+    scene: str
+    t0_ns: int
+    t1_ns: int
+    steps: float  # that the member made in it
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The sampled stacks of a member in one kind of scene."""
+
+    member: str
+    scene: str
+    event: str
+    stretches: tuple[Stretch, ...]
+    # A row per stack and stretch: stack, stretch, samples, weight.
+    stacks: pd.DataFrame
+    by_operation: bool = False  # each stack begins with the operation that its thread was in
+
+    @property
+    def samples(self) -> int:
+        """How many there are."""
+        return int(self.stacks["samples"].sum())
+
+    @property
+    def seconds(self) -> float:
+        """How long stacks were sampled."""
+        return sum(each.t1_ns - each.t0_ns for each in self.stretches) / 1e9
+
+    @property
+    def steps(self) -> float:
+        """How many steps the member made meanwhile."""
+        return sum(each.steps for each in self.stretches)
+
+    def exposure(self, per: str) -> float:
+        """By what weights and samples are divided: steps or seconds."""
+        return self.steps if per == "step" else self.seconds
+
+
+def scene_kind(scene: str) -> str:
+    """Whether the lead runs alone or beside others in a scene."""
+    return CORUN if scene.startswith("corun:") else SOLO if scene.split("@")[0].startswith(SOLO) else scene
+
+
+def scenes(timeline: Timeline) -> list[str]:
+    """The scenes of a trace, in the order of their first span."""
+    found = timeline.intervals[timeline.intervals["kind"] == "scene"]
+    return list(dict.fromkeys(found["name"].astype(str)))
+
+
+def stretches(timeline: Timeline, member: str, scene: str) -> list[Stretch]:
+    """The spans of a scene (its name, or `solo` or `corun`) in which events were recorded."""
+    intervals = timeline.intervals
+    spans = intervals[intervals["kind"] == "scene"]
+    recorded = intervals.loc[intervals["kind"] == "recording", ["t0_ns", "t1_ns"]].to_numpy()
+    beats = _beats(timeline, member)
+    found = []
+    for row in spans.itertuples():
+        name = str(row.name)
+        if scene not in (name, scene_kind(name)):
+            continue
+        for t0, t1 in _common(int(row.t0_ns), int(row.t1_ns), recorded):
+            found.append(Stretch(name, t0, t1, _steps(beats, t0, t1)))
+    return found
+
+
+def _common(t0: int, t1: int, recorded: np.ndarray) -> list[tuple[int, int]]:
+    """What of a span was recorded; all of it where the trace does not have what was."""
+    if not len(recorded):
+        return [(t0, t1)]
+    parts = ((max(t0, int(begin)), min(t1, int(end))) for begin, end in recorded)
+    return [(begin, end) for begin, end in parts if begin < end]
+
+
+def _beats(timeline: Timeline, member: str) -> tuple[np.ndarray, np.ndarray]:
+    """When the member's counts of steps were reported, and the counts."""
+    tracks = timeline.tracks
+    own = tracks.loc[(tracks["member"] == member) & (tracks["kind"] == "member"), "track"]
+    instants = timeline.instants
+    found = instants[(instants["kind"] == "heartbeat") & instants["track"].isin(own)]
+    return found["t_ns"].to_numpy(np.float64), found["value"].to_numpy(np.float64)
+
+
+def _steps(beats: tuple[np.ndarray, np.ndarray], t0: int, t1: int) -> float:
+    """Steps between two moments, whole ones and parts of the first and last one."""
+    times, counts = beats
+    if len(times) < 2:
+        return 0.0
+    begin, end = np.interp([t0, t1], times, counts)
+    return float(end - begin)
+
+
+def profile(
+    timeline: Timeline, member: str, scene: str, thread: str | None = None, by_operation: bool = False
+) -> Profile:
+    """The stacks of a member's threads in a scene; with operations, each begins with the one that its thread was in."""
+    where = stretches(timeline, member, scene)
+    if not where:
+        raise CastmatesError(
+            f"the trace has no scene '{scene}'; it has {', '.join(scenes(timeline)) or 'none'} (--scene)."
+        )
+    chosen = timeline.stacks["track"].isin(_threads(timeline, member, thread)) & timeline.stacks["event"].isin(TIMED)
+    own = timeline.stacks[chosen]
+    if own.empty:
+        who = f"thread {thread} of {member}" if thread else member
+        raise CastmatesError(f"the trace has no sampled stacks of {who}; {_why_none(timeline)}.")
+    event = next(each for each in TIMED if (own["event"] == each).any())
+    own = own[own["event"] == event]
+    texts = own["stack"].astype(str).to_numpy(object)
+    if by_operation:
+        texts = operations_at(timeline, own) + ";" + texts
+    times = own["t_ns"].to_numpy()
+    parts = []
+    for place, each in enumerate(where):
+        inside = (times >= each.t0_ns) & (times < each.t1_ns)
+        weights = own["weight"].to_numpy()[inside]
+        parts.append(pd.DataFrame({"stack": texts[inside], "stretch": place, "weight": weights}))
+    table = pd.concat(parts, ignore_index=True).groupby(["stack", "stretch"], as_index=False, sort=True)
+    summed = table.agg(samples=("weight", "size"), weight=("weight", "sum"))
+    return Profile(member, scene, event, tuple(where), summed, by_operation)
+
+
+def _threads(timeline: Timeline, member: str, thread: str | None) -> list[int]:
+    """The tracks of a member's threads; of one, where it is named by its number or its name."""
+    tracks = timeline.tracks
+    own = tracks[(tracks["member"] == member) & (tracks["kind"] == "thread")]
+    if own.empty:
+        there = sorted(set(tracks["member"].astype(str)) - {""})
+        raise CastmatesError(f"the trace has no member '{member}'; it has {', '.join(there) or 'none'} (--member).")
+    if thread is not None:
+        names = own["name"].astype(str)
+        own = own[(names == thread) | (own["tid"].astype(str) == thread)]
+        if own.empty:
+            listed = ", ".join(sorted(set(names)))
+            raise CastmatesError(
+                f"{member} has no thread '{thread}'; expected a number or a name: {listed} (--thread)."
+            )
+    return [int(track) for track in own["track"]]
+
+
+def _why_none(timeline: Timeline) -> str:
+    """Why a trace has no stacks, as far as its record has it."""
+    sources: Sequence[Mapping[str, object]] = timeline.about.get("sources") or ()
+    why = next((str(each.get("reason") or "") for each in sources if each.get("name") == "stacks"), "")
+    return why.rstrip(".") or "trace the mix with stacks, or for longer"
+
+
+def operations_at(timeline: Timeline, samples: pd.DataFrame) -> np.ndarray:
+    """The innermost operation that the thread of each sample was in."""
+    found = np.full(len(samples), NO_OPERATION, object)
+    every = timeline.intervals
+    operations = every[every["kind"] == "operation"]
+    tracks, times = samples["track"].to_numpy(), samples["t_ns"].to_numpy()
+    # On one track those of one depth do not overlap; deeper ones come later and win.
+    for (track, _), group in operations.groupby(["track", "depth"], sort=True):
+        at = np.flatnonzero(tracks == track)
+        begins, ends = group["t0_ns"].to_numpy(), group["t1_ns"].to_numpy()
+        place = np.searchsorted(begins, times[at], side="right") - 1
+        inside = (place >= 0) & (times[at] < ends[np.maximum(place, 0)])
+        names = group["name"].astype(str).to_numpy(object)
+        found[at[inside]] = names[place[inside]]
+    return np.array([str(each).replace(";", ":") for each in found], object)

@@ -1,0 +1,188 @@
+"""The head of a perf.data file: which events it holds, how their samples are laid out, and on what machine."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from castmates.errors import CastmatesError
+from castmates.files import reason
+from castmates.timeline.perf.formats import Field, fields_by_event, full_name
+
+MAGIC, OTHER_ENDIAN = b"PERFILE2", b"2ELIFREP"
+HEAD = struct.Struct("<8s" + "Q" * 8)  # magic, sizes of head and attribute, sections: attributes, data, event types
+SECTION = struct.Struct("<QQ")
+ATTR_LEAST = 64  # as far as config1, the first version of the kernel's perf_event_attr
+LARGEST = 1 << 26  # bytes of a section that is read whole: the largest that is known is the list of tracepoints
+TRACING_DATA, HOST, KERNEL, VERSION, ARCH, CPU, EVENTS, COMPRESSED = 1, 3, 4, 5, 6, 8, 12, 27  # sections
+TIMED = {"tid": 1 << 1, "time": 1 << 2, "id": 1 << 6, "stream": 1 << 9, "cpu": 1 << 7, "identifier": 1 << 16}
+IP, ADDR, READ, CALLCHAIN, PERIOD, RAW = 1 << 0, 1 << 3, 1 << 4, 1 << 5, 1 << 8, 1 << 10
+SAMPLE_ID_ALL, USE_CLOCKID = 1 << 18, 1 << 25
+MONOTONIC = 1
+SOFTWARE, TRACEPOINT = 1, 2
+PAGE_FAULTS = 2
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event that was recorded, in the kernel's words and ours."""
+
+    name: str  # sched:sched_switch, page-faults
+    kind: int
+    config: int
+    sample_type: int
+    read_format: int
+    flags: int
+    clock: int | None  # of the kernel's clocks; None for perf's own
+    ids: tuple[int, ...]
+    fields: Mapping[str, Field]  # of a tracepoint
+
+    def has(self, name: str) -> bool:
+        """Whether its records bear this; see TIMED."""
+        return bool(self.sample_type & TIMED[name])
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands before and behind the records."""
+
+    file: Path
+    events: tuple[Event, ...]
+    begin: int  # of the records, in bytes
+    size: int
+    about: Mapping[str, str]  # host, kernel, perf, arch, cpu
+
+
+def read_header(file: Path) -> Header:
+    """Read the head of a file, or show in a sentence why it cannot be one of perf's."""
+    try:
+        with file.open("rb") as stream:
+            return _read(file, stream, file.stat().st_size)
+    except OSError as problem:
+        raise CastmatesError(f"{file}: the recording of perf cannot be read ({reason(problem)})") from None
+    except (struct.error, UnicodeDecodeError, IndexError):
+        raise damaged(file, "its head does not fit together") from None
+
+
+def damaged(file: Path, why: str) -> CastmatesError:
+    """The one sentence for a file that is broken."""
+    return CastmatesError(f"{file}: this recording of perf is cut or damaged ({why}); record it again")
+
+
+def compressed(file: Path) -> CastmatesError:
+    """The one sentence for a file that this reader does not unpack."""
+    return CastmatesError(f"{file}: the records of this recording of perf are compressed; record without -z")
+
+
+def _read(file: Path, stream: BinaryIO, length: int) -> Header:
+    head = stream.read(HEAD.size + 32)
+    magic = head[:8]
+    if magic == OTHER_ENDIAN:
+        raise CastmatesError(
+            f"{file}: recorded on a machine of the other byte order; read it on a machine like that one"
+        )
+    if magic != MAGIC:
+        raise CastmatesError(
+            f"{file}: this is not a recording of perf (perf.data): it does not begin with {MAGIC.decode()}"
+        )
+    if len(head) >= 16 and struct.unpack_from("<Q", head, 8)[0] == 16:
+        raise CastmatesError(
+            f"{file}: perf has written this through a pipe; record into a file instead: perf record -o FILE"
+        )
+    if len(head) < HEAD.size + 32:
+        raise damaged(file, "it ends within its head")
+    _, _, attr_size, attrs_at, attrs_size, begin, size, _, _ = HEAD.unpack_from(head)
+    if size == 0:
+        raise damaged(file, "perf did not end it: it was killed, or the disk was full")
+    if begin < HEAD.size or begin + size > length:
+        raise damaged(file, f"{begin + size - length} bytes are missing")
+    flags = int.from_bytes(head[HEAD.size : HEAD.size + 32], "little")
+    sections = _sections(file, stream, flags, begin + size, length)
+    if COMPRESSED in sections:
+        raise compressed(file)
+    attrs = _attrs(file, stream, attr_size, _checked(file, (attrs_at, attrs_size), length))
+    about = {name: _text(sections[bit]) for name, bit in _ABOUT.items() if bit in sections}
+    return Header(file, _events(attrs, sections), begin, size, about)
+
+
+_ABOUT = {"host": HOST, "kernel": KERNEL, "perf": VERSION, "arch": ARCH, "cpu": CPU}
+
+
+def _sections(file: Path, stream: BinaryIO, flags: int, table_at: int, length: int) -> dict[int, bytes]:
+    """The sections behind the records that are needed here, by their numbers."""
+    present = [bit for bit in range(256) if flags >> bit & 1]
+    wanted = {TRACING_DATA, EVENTS, COMPRESSED, *_ABOUT.values()}
+    stream.seek(table_at)
+    table = stream.read(SECTION.size * len(present))
+    if len(table) < SECTION.size * len(present):
+        raise damaged(file, "it ends before its last sections")
+    found = {}
+    for place, bit in enumerate(present):
+        if bit in wanted:
+            at, size = _checked(file, SECTION.unpack_from(table, SECTION.size * place), length)
+            stream.seek(at)
+            found[bit] = stream.read(size)
+    return found
+
+
+def _checked(file: Path, section: tuple[int, int], length: int) -> tuple[int, int]:
+    at, size = section
+    if size > LARGEST or at + size > length:
+        raise damaged(file, "a section lies behind its end")
+    return at, size
+
+
+def _attrs(
+    file: Path, stream: BinaryIO, attr_size: int, section: tuple[int, int]
+) -> list[tuple[bytes, tuple[int, ...]]]:
+    """The kernel's description of each event, with its ids; one file entry is the description and a section of ids."""
+    at, size = section
+    if attr_size < ATTR_LEAST + SECTION.size or size % attr_size or not size:
+        raise damaged(file, "its events are not described")
+    stream.seek(at)
+    text = stream.read(size)
+    length = file.stat().st_size
+    found = []
+    for place in range(0, size, attr_size):
+        attr = text[place : place + attr_size - SECTION.size]
+        ids_at, ids_size = _checked(file, SECTION.unpack_from(text, place + attr_size - SECTION.size), length)
+        stream.seek(ids_at)
+        found.append((attr, struct.unpack(f"<{ids_size // 8}Q", stream.read(ids_size // 8 * 8))))
+    return found
+
+
+def _events(attrs: list[tuple[bytes, tuple[int, ...]]], sections: Mapping[int, bytes]) -> tuple[Event, ...]:
+    names, formats = _names(sections.get(EVENTS, b"")), fields_by_event(sections.get(TRACING_DATA, b""))
+    events = []
+    for place, (attr, ids) in enumerate(attrs):
+        kind, _, config, _, sample_type, read_format, flags = struct.unpack_from("<IIQQQQQ", attr)
+        known = formats.get(config) if kind == TRACEPOINT else None
+        name = names[place] if place < len(names) else (full_name(known[0]) if known else "")
+        if (kind, config) == (SOFTWARE, PAGE_FAULTS):
+            name = "page-faults"  # its name in the file has the options with which it was recorded
+        elif kind == TRACEPOINT:
+            name = ":".join(name.split(":")[:2])
+        clock = struct.unpack_from("<i", attr, 92)[0] if flags & USE_CLOCKID and len(attr) >= 96 else None
+        fields = known[1] if known else {}
+        events.append(Event(name, kind, config, sample_type, read_format, flags, clock, ids, fields))
+    return tuple(events)
+
+
+def _names(text: bytes) -> list[str]:
+    """The events' names: of each its description, the number of ids, its name, and the ids."""
+    if not text:
+        return []
+    count, size = struct.unpack_from("<II", text)
+    at, names = 8, []
+    for _ in range(min(count, len(text))):
+        ids, length = struct.unpack_from("<II", text, at + size)
+        at += size + 8
+        names.append(text[at : at + length].split(b"\0")[0].decode(errors="replace"))
+        at += length + 8 * ids
+    return names
+
+
+def _text(section: bytes) -> str:
+    """A section that is one text: its length, and the text with zeros behind it."""
+    return section[4:].split(b"\0")[0].decode(errors="replace")

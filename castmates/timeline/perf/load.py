@@ -1,0 +1,256 @@
+"""Puts what perf recorded of members into a timeline."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from castmates.errors import CastmatesError
+from castmates.timeline.model import Making
+from castmates.timeline.perf import cpus, moments, syscalls
+from castmates.timeline.perf.header import MONOTONIC
+from castmates.timeline.perf.keys import Keys
+from castmates.timeline.perf.people import People
+from castmates.timeline.perf.reading import Recording, read
+from castmates.timeline.perf.spans import Span, Spans, spans_of
+from castmates.timeline.perf.states import BLOCKED, NAMES, States, ends_of, states_of
+from castmates.timeline.perf.summary import missing, summary
+from castmates.timeline.perf.syscall_names import syscall_name
+from castmates.timeline.perf.syscalls import calls_of
+from castmates.timeline.perf.waiting import waits
+from castmates.timeline.registry import Registry
+
+Array = npt.NDArray[Any]
+SOURCE = "perf"
+OTHERS = "others or idle"
+
+
+def add_perf(
+    making: Making,
+    registry: Registry,
+    file: Path,
+    members: Mapping[int, str],
+    span: Span | Sequence[Span] | None = None,
+) -> dict[str, Any]:
+    """Add all that a perf.data holds of members' processes and of what they started; return what is known of it.
+
+    `span` is the time, or the times, in which all events were on; without it, a thread's states begin with its first
+    event. Whom the others are is shown by name alone, where they ran instead of a member or woke one.
+    """
+    recording = read(file)
+    if any(event.clock != MONOTONIC for event in recording.header.events):
+        raise CastmatesError(
+            f"{file}: recorded on another clock than the other sources; use perf record -k CLOCK_MONOTONIC"
+        )
+    people, spans = People(recording, members), spans_of(recording, _spans(span))
+    if len(people) and len(spans.begins):
+        _Adding(making, registry, recording, people, spans).add()
+    _lost(making, registry, recording)
+    found = summary(recording, people, spans)
+    return found | {"missing": missing(recording, people)}
+
+
+def _spans(span: Span | Sequence[Span] | None) -> list[Span]:
+    if not span:
+        return []
+    if isinstance(span[0], int):
+        return [(int(span[0]), int(span[1]))]  # type: ignore[arg-type]
+    return [(int(begin), int(end)) for begin, end in span]  # type: ignore[misc]
+
+
+class _Adding:
+    """One recording on its way into a timeline."""
+
+    def __init__(self, making: Making, registry: Registry, recording: Recording, people: People, spans: Spans) -> None:
+        self._making, self._registry, self._recording = making, registry, recording
+        self._people, self._spans = people, spans
+        first = min(recording.first_ns, int(spans.begins[0]))
+        last = max(recording.last_ns, int(spans.ends[-1]))
+        self._keys = Keys(first, last, max(len(people) * len(spans.begins), 1 << 16))
+        self._tracks = np.full(len(people), -1)
+        self._machine = recording.header.about.get("arch", "")
+
+    def add(self) -> None:
+        """Add everything."""
+        end_of = ends_of(self._recording, self._people, self._spans)
+        calls = calls_of(self._recording, self._people, self._spans, end_of)
+        found = states_of(self._recording, self._people, self._spans, self._keys, end_of)
+        self._states(found, calls)
+        self._calls(calls)
+        self._wakeups(found)
+        self._cpus(found)
+        self._moments(found)
+        self._recording.counts.update({f"states {name}": count for name, count in found.counts.items()})
+        self._recording.counts["system calls without a begin"] = calls.unpaired
+
+    def _track(self, threads: Array) -> Array:
+        """The tracks of threads; one that does nothing in the recording gets none."""
+        for number in pd.unique(threads).tolist():
+            if self._tracks[number] < 0:
+                people = self._people
+                tid, pid, member = int(people.tids[number]), people.pid(number), people.member(number)
+                self._registry.process(pid, self._recording.tasks.name(pid), member)
+                self._tracks[number] = self._registry.thread(tid, pid, people.name(number), member)
+        return np.asarray(self._tracks[threads])
+
+    def _states(self, found: States, calls: syscalls.Calls) -> None:
+        """States, with what a blocked one waits in and who ran instead of one that waits to run."""
+        instead = self._people.labels(cpus.instead_of(self._recording, self._people, found, self._keys))
+        blocked = np.flatnonzero(found.state == BLOCKED)
+        inside = waits(
+            found.group[blocked], found.begins[blocked], found.is_deep[blocked], calls, self._keys, self._machine
+        )
+        words = list(dict.fromkeys(["", *instead.categories, *inside.categories]))
+        place = {word: code for code, word in enumerate(words)}
+        detail = _again(instead, place)
+        detail[blocked] = _again(inside, place)
+        value = np.full(len(found.begins), np.nan)
+        value[blocked] = found.is_deep[blocked]
+        self._making.intervals(
+            t0_ns=found.begins,
+            t1_ns=found.ends,
+            track=self._track(found.thread),
+            kind="state",
+            name=_words(found.state, NAMES),
+            cpu=_or_none(found.cpu),
+            value=value,
+            detail=_words(detail, words),
+            source=SOURCE,
+        )
+
+    def _calls(self, calls: syscalls.Calls) -> None:
+        if not len(calls.group):
+            return
+        unique, code = np.unique(calls.number, return_inverse=True)
+        names = [syscall_name(number, self._machine) for number in unique.tolist()]
+        self._making.intervals(
+            t0_ns=calls.begins,
+            t1_ns=calls.ends,
+            track=self._track(calls.thread),
+            kind="syscall",
+            name=_words(code, names),
+            cpu=_or_none(calls.cpu),
+            value=calls.result,
+            detail=_words(calls.how, syscalls.HOW),
+            source=SOURCE,
+        )
+
+    def _wakeups(self, found: States) -> None:
+        """The wake-ups that ended a wait, each once, however often the kernel reported it."""
+        wake = np.unique(found.wake[found.wake >= 0])
+        if not len(wake):
+            return
+        wakes = found.wakes
+        waker = wakes.waker[wake]
+        label = self._people.labels(waker)
+        words = [word or "interrupt" for word in label.categories]
+        woken = found.wake_thread()[wake]
+        self._making.instants(
+            t_ns=wakes.time[wake],
+            track=self._track(woken),
+            kind="wakeup",
+            name="woken",
+            cpu=_or_none(wakes.cpu[wake]),
+            value=np.where(waker >= 0, waker, np.nan),
+            detail=_words(np.asarray(label.codes), words),
+            source=SOURCE,
+        )
+
+    def _cpus(self, found: States) -> None:
+        turns = cpus.turns_of(self._people, found)
+        if not len(turns.cpu):
+            return
+        tracks = {cpu: self._registry.cpu(cpu) for cpu in pd.unique(turns.cpu).tolist()}
+        is_member = turns.thread >= 0
+        members = [*dict.fromkeys(self._people.members), OTHERS]
+        place = {name: code for code, name in enumerate(members)}
+        of_thread = np.array([place[name] for name in self._people.members])
+        tids = np.where(is_member, self._people.tids[turns.thread], turns.other_tid)
+        self._making.intervals(
+            t0_ns=turns.begins,
+            t1_ns=turns.ends,
+            track=pd.Series(turns.cpu).map(tracks).to_numpy(np.int64),
+            kind="on_cpu",
+            name=_words(np.where(is_member, of_thread[turns.thread], place[OTHERS]), members),
+            cpu=_or_none(turns.cpu),
+            value=np.where(tids >= 0, tids, np.nan),
+            detail=self._thread_names(tids),
+            source=SOURCE,
+        )
+
+    def _thread_names(self, tids: Array) -> pd.Categorical:
+        codes, unique = pd.factorize(tids)
+        name = self._recording.tasks.name
+        return _words(codes, ["" if tid < 0 else "idle" if tid == 0 else name(tid) for tid in unique.tolist()])
+
+    def _moments(self, found: States) -> None:
+        for thread, time, cpu, in_kernel in moments.faults_of(self._recording, self._people, self._spans):
+            self._making.instants(
+                t_ns=time,
+                track=self._track(thread),
+                kind="fault",
+                name="page fault",
+                cpu=_or_none(cpu),
+                detail=_words(in_kernel.astype(int), ("user", "kernel")),
+                source=SOURCE,
+            )
+        for each in moments.interrupts_of(self._recording, self._people, self._spans):
+            self._making.intervals(
+                t0_ns=each.begins,
+                t1_ns=each.ends,
+                track=self._track(each.thread),
+                kind=each.kind,
+                name=_words(each.code, each.names),
+                cpu=_or_none(each.cpu),
+                source=SOURCE,
+            )
+        thread, time, origin, to = moments.migrations_of(found)
+        self._making.instants(
+            t_ns=time,
+            track=self._track(thread),
+            kind="migration",
+            name="migrated",
+            cpu=_or_none(to),
+            detail=[f"cpu{one}->cpu{other}" for one, other in zip(origin.tolist(), to.tolist(), strict=True)],
+            source=SOURCE,
+        )
+
+
+def _lost(making: Making, registry: Registry, recording: Recording) -> None:
+    """Losses, each on the CPU whose events are missing."""
+    losses = recording.losses
+    for time, cpu, count, since in zip(
+        *(losses[name].tolist() for name in ("time", "cpu", "count", "since")), strict=True
+    ):
+        making.instants(
+            t_ns=[time],
+            track=registry.cpu(cpu) if cpu >= 0 else registry.run(),
+            kind="lost",
+            name="events lost",
+            cpu=_or_none(np.array([cpu])),
+            value=float(count),
+            detail=f"within {(time - since) / 1e6:.3f} ms" if since else "",
+            source=SOURCE,
+        )
+
+
+def _words(codes: Array, words: Sequence[str]) -> pd.Categorical:
+    """Codes and what they mean, as categories; words may repeat."""
+    again, unique = pd.factorize(pd.Series(list(words), dtype="str"))
+    if len(words):
+        codes = again[codes]
+    return pd.Categorical.from_codes(codes, categories=pd.Index(unique, dtype="str"))
+
+
+def _again(column: pd.Categorical, place: Mapping[str, int]) -> Array:
+    """The codes of a column among other words."""
+    new = np.array([place[word] for word in column.categories] or [0])
+    return np.asarray(new[np.asarray(column.codes)])
+
+
+def _or_none(numbers: Array) -> Any:  # noqa: ANN401
+    """Whole numbers, of which -1 is none."""
+    return pd.arrays.IntegerArray(numbers.astype(np.int64), numbers < 0)
