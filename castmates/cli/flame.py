@@ -105,15 +105,15 @@ def _show_latencies(timeline: "Timeline", member: str) -> None:
     found = latencies(timeline, member)
     if found.empty:
         raise CastmatesError(
-            f"the trace has no sampled loads of {member}; `castmates doctor` shows whether this machine can sample them."
+            f"the trace has no sampled loads of {member}; `castmates doctor` shows whether this machine samples them."
         )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("scene", "served by", "loads", "share", "median", "90 %", "99 % of loads, cycles", "other node"):
         table.add_column(name, justify="left" if name in ("scene", "served by") else "right")
-    for row in found.itertuples(index=False):
-        cells = [f"{each:.0f}" for each in (row.cycles_median, row.cycles_90, row.cycles_99)]
+    for row in found.to_dict("records"):
+        cells = [f"{row[each]:.0f}" for each in ("cycles_median", "cycles_90", "cycles_99")]
         table.add_row(
-            str(row.scene), str(row.level), str(row.loads), f"{row.share:.1%}", *cells, f"{row.remote_share:.1%}"
+            row["scene"], row["level"], str(row["loads"]), f"{row['share']:.1%}", *cells, f"{row['remote_share']:.1%}"
         )
     console().print(f"Loads of {member} (read from perf's records; not tried on real hardware)", highlight=False)
     show(table)
