@@ -1,7 +1,7 @@
 """Which sampled stacks belong to a member in one kind of scene, and how many seconds and steps they were sampled in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,10 @@ from castmates.timeline.model import Timeline
 TIMED = ("cycles", "cpu-clock")  # what stacks are sampled by; other events are sources of latencies
 NO_OPERATION = "[no operation]"  # stands below stacks of threads that were in no traced operation
 SOLO, CORUN = "solo", "corun"
+EDGE, WHOLE = (
+    20_000_000,
+    0.98,
+)  # ns before the first and after the last sample; a stretch of which this share was sampled
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,12 @@ def stretches(timeline: Timeline, member: str, scene: str) -> list[Stretch]:
     recorded = intervals.loc[intervals["kind"] == "recording", ["t0_ns", "t1_ns"]].to_numpy()
     beats = _beats(timeline, member)
     found = []
-    for row in spans.itertuples():
-        name = str(row.name)
+    for name, begin, end in zip(
+        spans["name"].astype(str), spans["t0_ns"].tolist(), spans["t1_ns"].tolist(), strict=True
+    ):
         if scene not in (name, scene_kind(name)):
             continue
-        for t0, t1 in _common(int(row.t0_ns), int(row.t1_ns), recorded):
+        for t0, t1 in _common(begin, end, recorded):
             found.append(Stretch(name, t0, t1, _steps(beats, t0, t1)))
     return found
 
@@ -125,6 +130,7 @@ def profile(
         raise CastmatesError(f"the trace has no sampled stacks of {who}; {_why_none(timeline)}.")
     event = next(each for each in TIMED if (own["event"] == each).any())
     own = own[own["event"] == event]
+    where = _sampled(timeline, where)
     texts = own["stack"].astype(str).to_numpy(object)
     if by_operation:
         texts = operations_at(timeline, own) + ";" + texts
@@ -137,6 +143,21 @@ def profile(
     table = pd.concat(parts, ignore_index=True).groupby(["stack", "stretch"], as_index=False, sort=True)
     summed = table.agg(samples=("weight", "size"), weight=("weight", "sum"))
     return Profile(member, scene, event, tuple(where), summed, by_operation)
+
+
+def _sampled(timeline: Timeline, where: Sequence[Stretch]) -> list[Stretch]:
+    """The parts of stretches in which stacks were sampled: perf may begin later, or stop at its largest file."""
+    stacks = timeline.stacks
+    times = stacks.loc[stacks["event"].isin(TIMED), "t_ns"].to_numpy()  # in order
+    found = []
+    for each in where:
+        begin, end = np.searchsorted(times, [each.t0_ns, each.t1_ns])
+        if begin == end:
+            continue
+        t0, t1 = max(each.t0_ns, int(times[begin]) - EDGE), min(each.t1_ns, int(times[end - 1]) + EDGE)
+        share = (t1 - t0) / (each.t1_ns - each.t0_ns)
+        found.append(each if share > WHOLE else replace(each, t0_ns=t0, t1_ns=t1, steps=each.steps * share))
+    return found
 
 
 def _threads(timeline: Timeline, member: str, thread: str | None) -> list[int]:
@@ -154,7 +175,7 @@ def _threads(timeline: Timeline, member: str, thread: str | None) -> list[int]:
             raise CastmatesError(
                 f"{member} has no thread '{thread}'; expected a number or a name: {listed} (--thread)."
             )
-    return [int(track) for track in own["track"]]
+    return list(own["track"].to_numpy())
 
 
 def _why_none(timeline: Timeline) -> str:
