@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from castmates.english import counted
-
 KINDS = {
     "sched:sched_switch": "",  # each is one of the switches too
     "switches": "switches",
@@ -84,7 +82,7 @@ def _checked(source: Mapping[str, Any]) -> str:
 
 
 def _lost(source: Mapping[str, Any]) -> str:
-    return f"; {counted(source['lost'], 'event')} lost" if source["lost"] else ""
+    return f"; {source['lost']:,} events lost" if source["lost"] else ""
 
 
 def _early(source: Mapping[str, Any]) -> str:

@@ -195,6 +195,7 @@ def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights)
     unfound = [source.more.get("threads not found") for scene in by_scene for source in scene if source.name == PROFILE]
     if any(unfound):
         words.append(f"{max(filter(None, unfound))} threads of the profile could not be found among the system's.")
+    words += [str(one) for scene in by_scene for source in scene for one in source.more.get("missing", ())]
     words += _of_hardware(outcome)
     return list(dict.fromkeys(words))
 
