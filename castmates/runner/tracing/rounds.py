@@ -11,6 +11,7 @@ from pathlib import Path
 
 from castmates.linux.thread_blocks import tids_of
 from castmates.protocols import Say
+from castmates.results.columns.trace import TRACE_RECORD
 from castmates.runner import progress
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.asking import LOOK, NoAnswer, page_of, patience
@@ -40,7 +41,8 @@ IN_TURN = 0.2  # seconds between two looks at recorders
 def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
     """Record every scene, as often as is wanted; what fails is noted."""
     block, lead = outcome.block, outcome.block.company.lead.name
-    shutil.rmtree(raw, ignore_errors=True)  # of a launch that was killed
+    (raw.parent / TRACE_RECORD).unlink(missing_ok=True)  # an earlier trace loses its raw files: it is none any more
+    shutil.rmtree(raw, ignore_errors=True)  # of that, or of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
     say("warming up")
