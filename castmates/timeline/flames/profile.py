@@ -71,11 +71,14 @@ def scenes(timeline: Timeline) -> list[str]:
     return list(dict.fromkeys(found["name"].astype(str)))
 
 
-def stretches(timeline: Timeline, member: str, scene: str) -> list[Stretch]:
-    """The spans of a scene (its name, or `solo` or `corun`) in which events were recorded."""
+def stretches(timeline: Timeline, member: str, scene: str, profiled: bool = False) -> list[Stretch]:
+    """The spans of a scene (its name, or `solo` or `corun`) in which events, or operations too, were recorded."""
     intervals = timeline.intervals
     spans = intervals[intervals["kind"] == "scene"]
-    recorded = intervals.loc[intervals["kind"] == "recording", ["t0_ns", "t1_ns"]].to_numpy()
+    kept = intervals["kind"] == "recording"
+    if profiled and (on := (intervals["kind"] == "profiled") & intervals["track"].isin(_own(timeline, member))).any():
+        kept = on
+    recorded = intervals.loc[kept, ["t0_ns", "t1_ns"]].to_numpy()
     beats = _beats(timeline, member)
     found = []
     for name, begin, end in zip(
@@ -98,11 +101,15 @@ def _common(t0: int, t1: int, recorded: np.ndarray) -> list[tuple[int, int]]:
 
 def _beats(timeline: Timeline, member: str) -> tuple[np.ndarray, np.ndarray]:
     """When the member's counts of steps were reported, and the counts."""
-    tracks = timeline.tracks
-    own = tracks.loc[(tracks["member"] == member) & (tracks["kind"] == "member"), "track"]
     instants = timeline.instants
-    found = instants[(instants["kind"] == "heartbeat") & instants["track"].isin(own)]
+    found = instants[(instants["kind"] == "heartbeat") & instants["track"].isin(_own(timeline, member))]
     return found["t_ns"].to_numpy(np.float64), found["value"].to_numpy(np.float64)
+
+
+def _own(timeline: Timeline, member: str) -> pd.Series:
+    """The member's track, without those of its threads."""
+    tracks = timeline.tracks
+    return tracks.loc[(tracks["member"] == member) & (tracks["kind"] == "member"), "track"]
 
 
 def _steps(beats: tuple[np.ndarray, np.ndarray], t0: int, t1: int) -> float:
@@ -118,7 +125,7 @@ def profile(
     timeline: Timeline, member: str, scene: str, thread: str | None = None, by_operation: bool = False
 ) -> Profile:
     """The stacks of a member's threads in a scene; with operations, each begins with the one that its thread was in."""
-    where = stretches(timeline, member, scene)
+    where = stretches(timeline, member, scene, profiled=by_operation)
     if not where:
         raise CastmatesError(
             f"the trace has no scene '{scene}'; it has {', '.join(scenes(timeline)) or 'none'} (--scene)."
