@@ -138,18 +138,42 @@ def profile(
     event = next(each for each in TIMED if (own["event"] == each).any())
     own = own[own["event"] == event]
     where = _sampled(timeline, where)
-    texts = own["stack"].astype(str).to_numpy(object)
-    if by_operation:
-        texts = operations_at(timeline, own) + ";" + texts
-    times = own["t_ns"].to_numpy()
+    table = _counted(own, where, operations_at(timeline, own) if by_operation else None)
+    return Profile(member, scene, event, tuple(where), table, by_operation)
+
+
+def _counted(own: pd.DataFrame, where: Sequence[Stretch], operations: np.ndarray | None) -> pd.DataFrame:
+    """A row per stack and stretch; stacks are counted by their numbers, because their texts are long."""
+    stacks = own["stack"].astype("category").cat
+    names, first = list(stacks.categories), stacks.codes.to_numpy(np.int64)
+    if operations is not None:
+        found, under = np.unique(operations, return_inverse=True)
+        first = under * len(names) + first
+        names = _Below([str(each) for each in found], names)
+    times, weights = own["t_ns"].to_numpy(), own["weight"].to_numpy()
     parts = []
     for place, each in enumerate(where):
         inside = (times >= each.t0_ns) & (times < each.t1_ns)
-        weights = own["weight"].to_numpy()[inside]
-        parts.append(pd.DataFrame({"stack": texts[inside], "stretch": place, "weight": weights}))
-    table = pd.concat(parts, ignore_index=True).groupby(["stack", "stretch"], as_index=False, sort=True)
-    summed = table.agg(samples=("weight", "size"), weight=("weight", "sum"))
-    return Profile(member, scene, event, tuple(where), summed, by_operation)
+        numbers, back, samples = np.unique(first[inside], return_inverse=True, return_counts=True)
+        summed = np.bincount(back, weights[inside], minlength=len(numbers))
+        texts = [names[number] for number in numbers]
+        parts.append(pd.DataFrame({"stack": texts, "stretch": place, "samples": samples, "weight": summed}))
+    empty = pd.DataFrame({"stack": pd.Series([], dtype="str"), "stretch": [], "samples": [], "weight": []})
+    return pd.concat(parts, ignore_index=True) if parts else empty
+
+
+class _Below(Sequence[str]):
+    """Every stack below every operation, by number."""
+
+    def __init__(self, operations: Sequence[str], stacks: Sequence[str]) -> None:
+        self._operations, self._stacks = operations, stacks
+
+    def __len__(self) -> int:
+        return len(self._operations) * len(self._stacks)
+
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+        operation, stack = divmod(int(number), len(self._stacks))
+        return f"{self._operations[operation]};{self._stacks[stack]}"
 
 
 def _sampled(timeline: Timeline, where: Sequence[Stretch]) -> list[Stretch]:
