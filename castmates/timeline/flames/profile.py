@@ -146,34 +146,21 @@ def _counted(own: pd.DataFrame, where: Sequence[Stretch], operations: np.ndarray
     """A row per stack and stretch; stacks are counted by their numbers, because their texts are long."""
     stacks = own["stack"].astype("category").cat
     names, first = list(stacks.categories), stacks.codes.to_numpy(np.int64)
+    below: Sequence[str] | np.ndarray = [""]
     if operations is not None:
-        found, under = np.unique(operations, return_inverse=True)
+        below, under = np.unique(operations, return_inverse=True)
         first = under * len(names) + first
-        names = _Below([str(each) for each in found], names)
     times, weights = own["t_ns"].to_numpy(), own["weight"].to_numpy()
     parts = []
     for place, each in enumerate(where):
         inside = (times >= each.t0_ns) & (times < each.t1_ns)
         numbers, back, samples = np.unique(first[inside], return_inverse=True, return_counts=True)
         summed = np.bincount(back, weights[inside], minlength=len(numbers))
-        texts = [names[number] for number in numbers]
+        pairs = (divmod(int(number), len(names)) for number in numbers)
+        texts = [";".join(filter(None, (below[one], names[other]))) for one, other in pairs]
         parts.append(pd.DataFrame({"stack": texts, "stretch": place, "samples": samples, "weight": summed}))
     empty = pd.DataFrame({"stack": pd.Series([], dtype="str"), "stretch": [], "samples": [], "weight": []})
     return pd.concat(parts, ignore_index=True) if parts else empty
-
-
-class _Below(Sequence[str]):
-    """Every stack below every operation, by number."""
-
-    def __init__(self, operations: Sequence[str], stacks: Sequence[str]) -> None:
-        self._operations, self._stacks = operations, stacks
-
-    def __len__(self) -> int:
-        return len(self._operations) * len(self._stacks)
-
-    def __getitem__(self, number: int) -> str:  # type: ignore[override]
-        operation, stack = divmod(int(number), len(self._stacks))
-        return f"{self._operations[operation]};{self._stacks[stack]}"
 
 
 def _sampled(timeline: Timeline, where: Sequence[Stretch]) -> list[Stretch]:
