@@ -45,7 +45,10 @@ def flame(
     ] = False,
     per: Annotated[Per, typer.Option(help="Divide CPU time by the member's steps, or by seconds.")] = Per.step,
     operations: Annotated[
-        bool, typer.Option("--operations", help="Begin each stack with the operation that its thread was in.")
+        bool,
+        typer.Option(
+            "--operations", help="Only traced steps; each stack begins with the operation that its thread was in."
+        ),
     ] = False,
     latencies: Annotated[
         bool,
@@ -88,7 +91,7 @@ def flame(
         return fold(profile(timeline, who, scene or CORUN, thread or None, operations), per)
 
     drawn = found()
-    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN)
+    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
     platform = str(timeline.about.get("platform") or "measured")
     files.write(drawn, file, files.title_of(drawn), f"{platform} · study {folder.path.name}, trace of {mix}")
     _report(drawn)
