@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 
 LOADED = "Boolean(self.app?.trace && self.app.trace.engine.numRequestsPending === 0)"
 QUIET = """(() => { self.app.trace.selection.clearSelection();
-  self.app.commands.runCommand("dev.perfetto.ToggleLeftSidebar"); })()"""
+  for (const each of ["LeftSidebar", "Drawer"]) self.app.commands.runCommand(`dev.perfetto.Toggle${each}`); })()"""
 SCROLL = """(() => { const list = document.querySelector(".pf-timeline-page__scrolling-track-tree") ||
   [...document.querySelectorAll("div")].filter(one => one.scrollHeight > one.clientHeight + 40).at(-1);
   if (list) list.scrollTop = PIXELS; })()"""
