@@ -27,6 +27,7 @@ from castmates.runner.tracing.stacks import remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members
 from castmates.timeline import tables
+from castmates.timeline.export.index import write_all
 
 FORMAT = 1
 Facts = dict[str, Any]
@@ -47,7 +48,9 @@ def write(outcome: Outcome, folder: Path) -> None:
         remove_maps(process.pid for process in outcome.cast)
         _keep(folder / RAW, outcome)
         assembly.making.about = _about(outcome, assembly, folder)
-        tables.write(assembly.making.made(), folder)
+        timeline = assembly.making.made()
+        write_all(timeline, folder)  # before the record, which shows that all is there
+        tables.write(timeline, folder)
     except OSError as problem:
         raise CastmatesError(
             f"trace launch {folder.name} is over, but {folder} cannot be written ({reason(problem)}): make room or "
