@@ -66,14 +66,7 @@ def compared(timeline: Timeline, processor: TraceProcessor) -> pd.DataFrame:
     slices = processor.ask(SLICES)
     slices["depth"] = slices["depth"].where(slices["dur"] > 0, 0)
     found = [_differences("kind", pd.concat(ours), slices)]
-    ran = timeline.intervals
-    ran = ran[
-        (ran["kind"] == "state") & (ran["name"] == "running") & ran["cpu"].notna() & (ran["t0_ns"] < ran["t1_ns"])
-    ]
-    who = timeline.tracks.set_index("track").loc[ran["track"]]
-    label = (who["member"].astype(str) + ": " + who["name"].astype(str)).str.removeprefix(": ").to_numpy()
-    on_cpus = pd.DataFrame({"ts": ran["t0_ns"], "dur": ran["t1_ns"] - ran["t0_ns"], "name": label})
-    found.append(_differences("who ran on each CPU", on_cpus, processor.ask(RAN)))
+    found.append(_differences("shown on CPUs", _on_cpus(timeline), processor.ask(RAN)))
     samples = timeline.samples.rename(columns={"t_ns": "ts"})[["ts", "track", "name", "value", "unit"]]
     samples["pid"] = _places(timeline).loc[samples.pop("track"), "pid"].to_numpy()
     found.append(_differences("samples", samples, processor.ask(COUNTERS)))
@@ -81,6 +74,18 @@ def compared(timeline: Timeline, processor: TraceProcessor) -> pd.DataFrame:
     stacks["tid"] = _places(timeline).loc[stacks.pop("track"), "tid"].to_numpy()
     found.append(_differences("stacks", stacks, processor.ask(STACKS)))
     return pd.concat(found, ignore_index=True)
+
+
+def _on_cpus(timeline: Timeline) -> pd.DataFrame:
+    """What the lanes of CPUs should show, unless the CPUs themselves were recorded."""
+    rows = timeline.intervals
+    chosen = (
+        (rows["kind"] == "state") & (rows["name"] == "running") & rows["cpu"].notna() & (rows["t0_ns"] < rows["t1_ns"])
+    )
+    rows = rows[chosen] if not (rows["kind"] == "on_cpu").any() else rows.head(0)
+    who = timeline.tracks.set_index("track").loc[rows["track"]]
+    label = (who["member"].astype(str) + ": " + who["name"].astype(str)).str.removeprefix(": ").to_numpy()
+    return pd.DataFrame({"ts": rows["t0_ns"], "dur": rows["t1_ns"] - rows["t0_ns"], "name": label})
 
 
 def unsound(processor: TraceProcessor) -> dict[str, int]:

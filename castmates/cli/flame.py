@@ -45,7 +45,10 @@ def flame(
     ] = False,
     per: Annotated[Per, typer.Option(help="Divide CPU time by the member's steps, or by seconds.")] = Per.step,
     operations: Annotated[
-        bool, typer.Option("--operations", help="Begin each stack with the operation that its thread was in.")
+        bool,
+        typer.Option(
+            "--operations", help="Only traced steps; each stack begins with the operation that its thread was in."
+        ),
     ] = False,
     latencies: Annotated[
         bool,
@@ -88,7 +91,7 @@ def flame(
         return fold(profile(timeline, who, scene or CORUN, thread or None, operations), per)
 
     drawn = found()
-    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN)
+    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
     platform = str(timeline.about.get("platform") or "measured")
     files.write(drawn, file, files.title_of(drawn), f"{platform} · study {folder.path.name}, trace of {mix}")
     _report(drawn)
@@ -105,15 +108,15 @@ def _show_latencies(timeline: "Timeline", member: str) -> None:
     found = latencies(timeline, member)
     if found.empty:
         raise CastmatesError(
-            f"the trace has no sampled loads of {member}; `castmates doctor` shows whether this machine can sample them."
+            f"the trace has no sampled loads of {member}; `castmates doctor` shows whether this machine samples them."
         )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("scene", "served by", "loads", "share", "median", "90 %", "99 % of loads, cycles", "other node"):
         table.add_column(name, justify="left" if name in ("scene", "served by") else "right")
-    for row in found.itertuples(index=False):
-        cells = [f"{each:.0f}" for each in (row.cycles_median, row.cycles_90, row.cycles_99)]
+    for row in found.to_dict("records"):
+        cells = [f"{row[each]:.0f}" for each in ("cycles_median", "cycles_90", "cycles_99")]
         table.add_row(
-            str(row.scene), str(row.level), str(row.loads), f"{row.share:.1%}", *cells, f"{row.remote_share:.1%}"
+            row["scene"], row["level"], str(row["loads"]), f"{row['share']:.1%}", *cells, f"{row['remote_share']:.1%}"
         )
     console().print(f"Loads of {member} (read from perf's records; not tried on real hardware)", highlight=False)
     show(table)

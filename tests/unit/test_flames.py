@@ -4,6 +4,7 @@ import json
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -141,6 +142,16 @@ def test_stacks_begin_with_the_innermost_operation():
     assert counts.keys() == {"inner;main", "outer:MatMul;main", f"{NO_OPERATION};main"}
     assert abs(counts["inner;main"] - 25) <= 1
     assert abs(counts["outer:MatMul;main"] - 25) <= 1
+
+
+def test_operations_are_of_the_time_in_which_the_profiler_was_on():
+    trace = made({"main": 100}, {"main": 10})
+    making = Making()
+    making.intervals(t0_ns=0, t1_ns=SECOND // 2, track=1, kind="profiled", name="profiler on")
+    both = pd.concat([trace.intervals, making.made().intervals]).reset_index(drop=True)
+    found = profile(type(trace)(**{**vars(trace), "intervals": both}), "lead@0", SOLO, by_operation=True)
+    assert found.seconds == pytest.approx(0.5)
+    assert set(found.stacks["stack"]) == {"inner;main", "outer:MatMul;main"}
 
 
 def test_what_is_written_for_other_programs():

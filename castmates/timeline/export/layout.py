@@ -163,7 +163,9 @@ def _processes(
         first = record.get("pid") if record.get("pid") in pids or not pids else next(iter(pids))
         for pid in dict.fromkeys(each for each in (first, *pids) if each is not None):
             own = next((one["name"] for _, other, one in known if other == pid and one["kind"] == "process"), "")
-            title = " · ".join(filter(None, [name, str(record.get("workload") or ""), own])) or f"process {pid}"
+            workload = str(record.get("workload") or "")
+            words = [name, "" if workload in name else workload, own]
+            title = " · ".join(filter(None, words)) or f"process {pid}"
             found[pid] = tree.add(0, "process", title, rank=5, pid=pid)
         if name:
             home = found[first] if first is not None else tree.add(0, "group", name, rank=5)

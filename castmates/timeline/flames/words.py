@@ -8,6 +8,7 @@ from castmates.timeline.flames.profile import Profile
 from castmates.timeline.flames.tree import Flame, Frame
 
 LONG = 60  # letters of a name, beyond which its templates are left out
+TAIL = 14  # letters of room, from which on the end of a name distinguishes it
 MILLION = 1e6  # of nanoseconds a millisecond
 
 
@@ -47,7 +48,7 @@ def fitted(name: str, room: int) -> str:
         return ""
     if len(name) <= room:
         return name
-    return f"…{name[1 - room :]}" if "::" in name else f"{name[: room - 1]}…"
+    return f"…{name[1 - room :]}" if "::" in name and room >= TAIL else f"{name[: room - 1]}…"
 
 
 def kind(name: str) -> str:
@@ -121,4 +122,4 @@ def how_to_read(flame: Flame) -> str:
 
 
 def _span(profile: Profile) -> str:
-    return f"{profile.seconds:.3g} s and {profile.steps:.0f} steps"
+    return f"{profile.seconds:.3g} s and {profile.steps:.0f} {'traced steps' if profile.by_operation else 'steps'}"
