@@ -179,4 +179,5 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "duckdb": _module("duckdb"),
     "nbclient": _module("nbclient"),
     "ipykernel": _module("ipykernel"),
+    "babeltrace2": _program("babeltrace2"),
 }
