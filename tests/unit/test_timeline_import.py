@@ -223,7 +223,7 @@ def test_a_list_of_events_is_enough(tmp_path, packed):
 
 def sources(folder: Path) -> dict[str, bytes]:
     """A small file of each format that is read without another program."""
-    found = {name: "\n".join((DATA / name).read_text().splitlines()[:60]).encode() for name in TEXTS}
+    found = {name: "\n".join((DATA / name).read_text().splitlines()[:40]).encode() for name in TEXTS}
     write_trace(folder / "a.xplane.pb", {"worker": [(0, 9000, "castmates_step"), (10, 50, "a/b:MatMul")]}, 10**18)
     found["a.xplane.pb"] = (folder / "a.xplane.pb").read_bytes()
     found["a.json"] = json.dumps([{"ph": "X", "name": "b", "ts": 2, "dur": 1, "pid": 1, "tid": 1}] * 5).encode()
@@ -235,7 +235,7 @@ def test_a_broken_file_is_a_sentence(tmp_path, name):
     """Cut and altered at many places: it is read, with what is left of it, or refused in one sentence."""
     content, dice = sources(tmp_path)[name], np.random.default_rng(1)
     file, refusals = tmp_path / f"broken-{name}", []
-    for turn in range(40):
+    for turn in range(16):
         broken = bytearray(content)
         if turn % 2:
             for place in dice.integers(0, len(broken), 1 + turn // 4):
