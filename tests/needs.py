@@ -181,4 +181,5 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "ipykernel": _module("ipykernel"),
     "node": _program("node", "nodejs"),
     "viztracer": _module("viztracer"),
+    "babeltrace2": _program("babeltrace2"),
 }

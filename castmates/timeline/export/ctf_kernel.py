@@ -10,6 +10,7 @@ import pandas as pd
 from castmates.timeline.export.ctf_streams import Array, Records, Shape
 from castmates.timeline.export.ctf_switches import FOREIGN, IDLE, Switches, switches_of
 from castmates.timeline.model import Timeline
+from castmates.timeline.perf.moments import SOFT
 from castmates.timeline.span import start
 
 NAME = 16  # bytes of a thread's name, the last of them zero
@@ -17,9 +18,9 @@ CONTEXT = (("tid", "<i4"), ("pid", "<i4"), ("procname", f"S{NAME}"))
 IN_KERNEL = frozenset({"state", "syscall", "irq", "softirq"})
 INSTANTS_IN_KERNEL = frozenset({"wakeup", "migration", "fault"})
 PRIORITY = 20  # of usual threads: priorities are not recorded
-SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 # The order of what happens on a CPU at one moment: what ends, who is woken, the switch, what begins.
 FIRST, ENDS, WAKES, SWITCHES, BEGINS = range(5)
+LATER = 1 << 39  # of what begins at a moment, what ends at the same moment comes before the rest
 _TASK = (("comm", f"S{NAME}"), ("tid", "<i4"), ("prio", "<i4"))
 SWITCH = Shape(
     "sched_switch",
@@ -169,7 +170,7 @@ class _Kernel:
                 Shape(f"syscall_entry_{name}"),
                 table["t0_ns"].to_numpy()[enter],
                 np.full(int(enter.sum()), BEGINS),
-                2 * row[enter],
+                2 * row[enter] + LATER * ~empty[enter],
                 {key: column[enter] for key, column in who.items()},
             )
             value = np.nan_to_num(table["value"].to_numpy()[leave]).astype(np.int64)
@@ -187,8 +188,7 @@ class _Kernel:
             names = own["name"].cat.remove_unused_categories()
             words = list(names.cat.categories)
             numbers = [
-                SOFTIRQS.index(word) if kind == "softirq" and word in SOFTIRQS else place
-                for place, word in enumerate(words)
+                SOFT.index(word) if kind == "softirq" and word in SOFT else place for place, word in enumerate(words)
             ]
             number = np.array(numbers or [0])[names.cat.codes.to_numpy()]
             columns: dict[str, Any] = {"irq": number, "vec": number, "ret": 1}
@@ -197,7 +197,7 @@ class _Kernel:
             ]
             row, depth = np.arange(len(own)), own["depth"].to_numpy()
             empty = (own["t0_ns"] == own["t1_ns"]).to_numpy()
-            begin = (depth << 40) + 2 * row
+            begin = (depth << 40) + 2 * row + LATER * ~empty
             yield Records(entry, own["t0_ns"].to_numpy(), np.full(len(own), BEGINS), begin, columns)
             within = np.where(empty, begin + 1, (-depth << 40) + row)
             yield Records(leave, own["t1_ns"].to_numpy(), np.where(empty, BEGINS, ENDS), within, columns)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.timeline.export.ctf_kernel import IN_KERNEL, INSTANTS_IN_KERNEL, NAME, numbers_of
+from castmates.timeline.export.ctf_kernel import IN_KERNEL, INSTANTS_IN_KERNEL, LATER, NAME, numbers_of
 from castmates.timeline.export.ctf_streams import Array, Labels, Records, Shape
 from castmates.timeline.model import Timeline
 
@@ -31,7 +31,7 @@ def _intervals(timeline: Timeline) -> Iterator[Records]:
         columns = context | {"name": name[1], "detail": detail[1], "value": own["value"].to_numpy()}
         # Of what begins at a moment the outermost comes first, and of what ends the innermost; an interval without a
         # length ends right after it began.
-        begin = (depth << 40) + 2 * row
+        begin = (depth << 40) + 2 * row + LATER * ~empty
         yield Records(
             Shape(f"{PROVIDER}:{_word(kind)}_begin", (("name", name[0]), ("detail", detail[0]), ("value", "<f8"))),
             own["t0_ns"].to_numpy(),

@@ -59,7 +59,7 @@ def switches_of(timeline: Timeline, states: pd.DataFrame) -> Switches:
     table["who"] = np.where(follows, later["detail"], "")
     runs = table[(table["name"] == "running") & table["cpu"].notna()]
     columns = tuple(runs[name].to_numpy(np.int64) for name in ("track", "t0_ns", "t1_ns", "cpu"))
-    others = [SWAPPER, *sorted(set(runs["who"][runs["after"] == "preempted"]) - {""})]
+    others = [SWAPPER, *sorted(set(runs["who"][runs["after"] == "preempted"]) - {"", "idle"})]
     known = set(timeline.tracks["name"]) | set(timeline.tracks["member"])
     parts = [
         _on_cpu(own, {name: -place - 1 for place, name in enumerate(others) if name not in known})

@@ -19,6 +19,7 @@ from castmates.timeline.importers.kernel import (
     WAKEUP,
     WAKING,
     KernelEvents,
+    softirq_of,
     state_of,
 )
 from castmates.timeline.importers.lines import Ints, codes, integers, taken_apart, where
@@ -198,10 +199,14 @@ def _migrate(events: KernelEvents, rows: dict[str, Ints], fields: pa.Array) -> N
 
 def _interrupt(kind: int, enters: bool) -> Callable[[KernelEvents, dict[str, Ints], pa.Array], None]:
     def add(events: KernelEvents, rows: dict[str, Ints], fields: pa.Array) -> None:
-        named = _field(fields, "name")
-        names = pc.if_else(pc.equal(named, ""), _field(fields, "irq" if kind == IRQ else "vec"), named)
+        if kind == SOFTIRQ:
+            numbers, vectors = codes(_field(fields, "vec"))
+            names = np.array([events.words.number(softirq_of(each)) for each in vectors] or [0], np.int64)[numbers]
+        else:
+            named = _field(fields, "name")
+            names = events.words.take(pc.if_else(pc.equal(named, ""), _field(fields, "irq"), named))
         when = {key: rows[key] for key in ("n", "t", "cpu")}
-        events.interrupts.add(**when, kind=kind, name=events.words.take(names), enters=enters)
+        events.interrupts.add(**when, kind=kind, name=names, enters=enters)
 
     return add
 

@@ -22,6 +22,7 @@ from castmates.timeline.importers.kernel import (
     WAKEUP,
     WAKING,
     KernelEvents,
+    softirq_of,
     state_of,
 )
 from castmates.timeline.importers.lines import Ints, codes, integers, taken_apart, where
@@ -147,7 +148,11 @@ def _named_call(events: KernelEvents, call: str, rows: Rows, enters: bool) -> in
 def _interrupt(kind: int, enters: bool) -> Callable[[KernelEvents, Rows], int]:
     def add_interrupts(events: KernelEvents, rows: Rows) -> int:
         rows, parts = rows.taken(fields.IRQ if kind == IRQ else fields.SOFTIRQ)
-        names = events.words.take(pc.if_else(pc.equal(parts["name"], ""), parts["line"], parts["name"]))
+        if kind == SOFTIRQ:
+            numbers, vectors = codes(parts["line"])
+            names = np.array([events.words.number(softirq_of(each)) for each in vectors] or [0], np.int64)[numbers]
+        else:
+            names = events.words.take(pc.if_else(pc.equal(parts["name"], ""), parts["line"], parts["name"]))
         events.interrupts.add(n=rows.n, t=rows.t, cpu=rows.cpu, kind=kind, name=names, enters=enters)
         return len(rows.t)
 

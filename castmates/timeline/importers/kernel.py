@@ -4,6 +4,7 @@ import numpy as np
 
 from castmates.timeline.importers.account import Account
 from castmates.timeline.importers.lines import Columns, Words
+from castmates.timeline.perf.moments import SOFT
 
 RUNS, SLEEPS, DISK, DEAD = range(4)  # how a thread left its CPU
 IRQ, SOFTIRQ = range(2)
@@ -36,3 +37,9 @@ def state_of(letters: str) -> int:
         return RUNS if number == 0 else DISK if number & 2 else DEAD if number & (16 | 32) else SLEEPS
     first = letters[:1]
     return {"R": RUNS, "D": DISK, "X": DEAD, "Z": DEAD, "x": DEAD}.get(first, SLEEPS)
+
+
+def softirq_of(vector: str) -> str:
+    """The name of a soft interrupt by its number, as those of perf's recordings are called."""
+    number = int(vector) if vector.isdigit() else -1
+    return SOFT[number] if 0 <= number < len(SOFT) else f"softirq {vector}"

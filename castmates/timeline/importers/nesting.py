@@ -1,9 +1,11 @@
 """Pairs begins with ends, and gives intervals their depths: whole columns at once."""
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
-from castmates.traces.nesting import NOBODY, in_order, nested
+from castmates.traces.nesting import NOBODY, nested
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -34,11 +36,11 @@ def fitted(track: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints, int]:
 
     The third is how many that holds for.
     """
-    ends, depth = end.copy(), np.zeros(len(begin), np.int64)
-    cut = 0
-    for number in np.unique(track):
-        own = np.flatnonzero(track == number) if len(track) else track
-        own = own[in_order(begin[own], end[own])]
+    ends, depth, cut = end.copy(), np.zeros(len(begin), np.int64), 0
+    order = np.lexsort((-end, begin, track))
+    edges = np.flatnonzero(np.r_[True, np.diff(track[order]) != 0, True]) if len(order) else [0]
+    for first, last in pairwise(edges):
+        own = order[first:last]
         if (begin[own][1:] >= np.maximum.accumulate(end[own])[:-1]).all():
             continue  # one after the other
         parents, inner = nested(begin[own], end[own])

@@ -15,6 +15,7 @@ import pandas as pd
 from castmates.errors import CastmatesError
 from castmates.timeline.importers.account import Account
 from castmates.timeline.importers.lines import Ints, Progress, blocks
+from castmates.timeline.importers.nesting import fitted
 from castmates.timeline.importers.record import categories, record
 from castmates.timeline.importers.strace_lines import BEGUN, MARK, OF_DAY, RELATIVE, RESUMED, WHOLE, Lines, Parsed
 from castmates.timeline.model import Making, Timeline
@@ -23,7 +24,7 @@ from castmates.timeline.registry import Registry
 SOURCE = "strace"
 UNNAMED = "the traced program"  # lines of a program with one thread name none
 LINE = re.compile(
-    rb"^(\[pid +\d+(<[^>]*>)?\] |\d{1,7}(<[^>]*>)? +)?(\d[\d:.]* +)?(\(\+ *[\d.]+\) +)?"
+    rb"^(\[pid +\d+(<[^>]*>)?\] |\d{1,7}(<[^>]*>)? +)? *(\d[\d:.]* +)?(\(\+ *[\d.]+\) +)?"
     rb"(\w+\(.*(\) *= (-?\d|0x|\?)|<unfinished \.\.\.>)|<\.\.\. \w+ resumed>|\+\+\+ (exited|killed)|--- SIG\w+ \{)",
     re.M,
 )
@@ -91,7 +92,9 @@ def _calls(making: Making, rows: pd.DataFrame, parsed: Parsed, account: Account)
     result = chosen + back  # the line with the result
     following = _following(rows)[chosen]
     end = np.where(whole, t[chosen] + rows["length"].to_numpy()[chosen], rows["last"].to_numpy()[chosen])
-    end = np.where(back, t[result], np.minimum(end, following))  # durations are rounded
+    timed = rows["length"].to_numpy()[result]  # by strace itself, before it writes the line
+    resumed_at = np.where(timed >= 0, np.minimum(t[chosen] + timed, t[result]), t[result])
+    end = np.where(back, resumed_at, np.minimum(end, following))  # durations are rounded
     known = ~whole | (rows["length"].to_numpy()[chosen] >= 0)
     columns: dict[str, Any] = {
         "track": rows["track"].to_numpy(np.int64)[chosen],
@@ -100,7 +103,9 @@ def _calls(making: Making, rows: pd.DataFrame, parsed: Parsed, account: Account)
         "detail": _details(rows["error"].to_numpy()[result], ~(whole | back), parsed.errors),
     }
     spans, moments = ({name: column[some] for name, column in columns.items()} for some in (known, ~known))
-    making.intervals(t0_ns=t[chosen][known], t1_ns=end[known], kind="syscall", source=SOURCE, **spans)
+    begin = t[chosen][known]
+    depth, until, _ = fitted(spans["track"], begin, np.maximum(end[known], begin))  # where the time of day went back
+    making.intervals(t0_ns=begin, t1_ns=until, kind="syscall", depth=depth, source=SOURCE, **spans)
     if not known.all():
         making.instants(t_ns=t[chosen][~known], kind="syscall", source=SOURCE, **moments)
 

@@ -18,7 +18,7 @@ DAY = 86_400 * 10**9
 NO_TIME = -1
 _LINE = (
     r"^(?:\[pid\s+(?P<bracket>\d{1,10})(?:<[^>]*>)?\] |(?P<pid>\d{1,7})(?:<[^>]*>)?\s+)?"
-    r"(?:(?:(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)|(?P<whole>\d{1,10}))(?:\.(?P<fraction>\d+))? +)?"
+    r" *(?:(?:(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)|(?P<whole>\d{1,10}))(?:\.(?P<fraction>\d+))? +)?"
     r"(?:\(\+ *[\d.]+\) +)?"
     r"(?:(?P<call>[\w?]+)\(|<\.\.\. (?P<resumed>[\w?]+) resumed>|(?P<mark>\+\+\+|---) )(?P<more>.*)$"
 )

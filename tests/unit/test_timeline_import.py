@@ -1,0 +1,311 @@
+"""Traces of other programs: every event of the source is used or left out by name, in order, and properly nested."""
+
+import gzip
+import json
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from castmates.errors import CastmatesError
+from castmates.timeline.importers import index
+from castmates.timeline.importers.nesting import fitted, pairs
+from castmates.timeline.model import Timeline
+from tests.unit.trace_maker import write_trace
+
+DATA = Path(__file__).parent.parent / "data" / "imports"
+TRACES = Path(__file__).parent.parent / "data" / "traces"
+TEXTS = ("strace.txt", "strace-of-day.txt", "ftrace.txt", "trace-cmd.txt", "perf-script.txt")
+SWITCH = re.compile(
+    r"\[(\d+)\].* (\d+)\.(\d+): sched_switch: prev_comm=.* prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+) "
+)
+
+
+def imported(path: Path) -> Timeline:
+    return index.read(path, index.importer_of(path))
+
+
+def check(timeline: Timeline) -> None:
+    """Events read are those used and those left out, and the intervals of each track and kind do not cross."""
+    for source in timeline.about["sources"]:
+        assert source["read"] == sum(source["events"].values()) + sum(source["left_out"].values())
+        assert min([*source["events"].values(), *source["left_out"].values()]) > 0
+    for table, column in (("intervals", "t0_ns"), ("instants", "t_ns"), ("samples", "t_ns")):
+        assert timeline.table(table)[column].is_monotonic_increasing
+    for _, own in timeline.intervals.groupby(["track", "kind"], observed=True):
+        open_: list[int] = []
+        for begin, end, depth in own.sort_values(["t0_ns", "t1_ns", "depth"], ascending=[True, False, True])[
+            ["t0_ns", "t1_ns", "depth"]
+        ].itertuples(index=False):
+            while open_ and open_[-1] <= begin:
+                open_.pop()
+            assert begin <= end <= min(open_, default=end)
+            if end > begin:
+                assert depth == len(open_)
+                open_.append(end)
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "strace-ff"])
+def test_every_event_is_used_or_left_out_by_name(name):
+    timeline = imported(DATA / name)
+    check(timeline)
+    files = [DATA / name] if name != "strace-ff" else sorted((DATA / name).iterdir())
+    lines = [line for file in files for line in file.read_text().splitlines() if line and line[0] != "#"]
+    assert timeline.about["sources"][0]["read"] == len([line for line in lines if not line.startswith("cpus=")])
+    assert len(timeline.intervals) + len(timeline.instants) > 40
+
+
+def test_calls_of_strace_have_their_times_values_and_errors():
+    timeline = imported(DATA / "strace.txt")
+    text = (DATA / "strace.txt").read_text().splitlines()
+    calls = timeline.intervals[timeline.intervals["kind"] == "syscall"]
+    moments = timeline.instants[timeline.instants["kind"] == "syscall"]  # exit does not return, and has no duration
+    begun = Counter(found[1] for line in text if (found := re.match(r"\d+ [\d.]+ (\w+)\(", line)))
+    assert Counter(calls["name"]) + Counter(moments["name"]) == begun
+    access = calls[calls["name"] == "access"].iloc[0]
+    assert (access["t0_ns"], access["t1_ns"]) == (1795757572259794000, 1795757572259803000)
+    assert (access["value"], access["detail"]) == (-1, "ENOENT")
+    resumed = calls[(calls["name"] == "futex") & (calls["t0_ns"] == 1795757572265829000)].iloc[0]
+    assert resumed["t1_ns"] - resumed["t0_ns"] == 32_963_000  # as strace timed it itself
+    ends = timeline.instants[timeline.instants["kind"] == "exit"]["name"]
+    assert Counter(ends) == {"exited with 0": 3, "exited with 3": 1}
+    assert timeline.about["imported"]["clock"] == "CLOCK_REALTIME"
+
+
+def test_a_call_without_a_result_lasts_until_its_thread_ends(tmp_path):
+    file = tmp_path / "a"
+    file.write_text(
+        "7 1700000010.0 read(3,  <unfinished ...>\n8 1700000010.00001 getpid() = 7 <0.000001>\n"
+        "8 1700000010.00002 <... write resumed>) = 1 <0.000002>\n7 1700000010.5 +++ killed by SIGKILL +++\n"
+    )
+    timeline = imported(file)
+    check(timeline)
+    read = timeline.intervals[timeline.intervals["name"] == "read"].iloc[0]
+    assert (read["t1_ns"] - read["t0_ns"], read["detail"]) == (500_000_000, "did not return")
+    assert timeline.about["sources"][0]["left_out"] == {"resumptions without a beginning": 1}
+
+
+def test_a_trace_of_strace_that_passes_midnight_goes_on(tmp_path):
+    file = tmp_path / "a"
+    file.write_text("7 23:59:59.900000 getpid() = 7 <0.1>\n7 00:00:00.100000 getppid() = 1 <0.1>\n")
+    begin = imported(file).intervals["t0_ns"]
+    assert begin.diff().iloc[1] == 200_000_000
+
+
+def running(text: str) -> dict[int, list[tuple[int, int]]]:
+    """When each thread ran, by the switches alone, one after the other."""
+    since: dict[int, int] = {}
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for _, seconds, fraction, left, _, came in SWITCH.findall(text):
+        t = int(seconds) * 10**9 + int(fraction) * 1000
+        if int(left) in since:
+            found[int(left)].append((since.pop(int(left)), t))
+        since[int(came)] = t
+    return {tid: [span for span in spans if span[1] > span[0]] for tid, spans in found.items() if tid}
+
+
+def test_threads_run_when_the_switches_say_so():
+    text = (DATA / "ftrace.txt").read_text()
+    timeline = imported(DATA / "ftrace.txt")
+    tids = timeline.tracks.set_index("track")["tid"]
+    states = timeline.intervals[timeline.intervals["kind"] == "state"]
+    first = min(int(states["t0_ns"].min()), int(timeline.instants["t_ns"].min()))
+    for tid, spans in running(text).items():
+        own = states[(states["track"].map(tids) == tid) & (states["name"] == "running")]
+        ours = set(own[["t0_ns", "t1_ns"]].itertuples(index=False, name=None))
+        assert set(spans) <= ours
+        more = ours - set(spans)  # what ran at the beginning, and at the end
+        assert all(begin <= first + 10**9 for begin, _ in more)
+        assert len(more) <= 2
+    blocked = states[states["name"] == "blocked"]
+    assert {"futex", "sleep"} <= set(blocked["detail"])
+    waiting = states[states["name"].isin(["runnable", "preempted"])]
+    assert (waiting["detail"] != "").mean() > 0.8
+    child = states[states["track"].map(tids) == 12249].sort_values("t0_ns")
+    assert (child["t0_ns"].to_numpy()[1:] == child["t1_ns"].to_numpy()[:-1]).all()  # a chain without gaps
+
+
+def test_marks_of_programs_become_ranges_and_samples():
+    timeline = imported(DATA / "ftrace.txt")
+    ranges = timeline.intervals[timeline.intervals["kind"] == "range"]
+    text = (DATA / "ftrace.txt").read_text()
+    notes = timeline.instants[timeline.instants["kind"] == "annotation"]["name"]  # the last ones have no end
+    assert Counter(ranges["name"]) + Counter(name.removesuffix(" begins") for name in notes) == Counter(
+        re.findall(r"B\|\d+\|(step \d)", text)
+    )
+    assert len(ranges) == len(re.findall(r": E\|", text)) > 5
+    assert len(timeline.samples) == len(re.findall(r"C\|\d+\|batches", text))
+
+
+def test_the_short_form_of_trace_cmd_means_the_same(tmp_path):
+    text = (DATA / "ftrace.txt").read_text()
+    short = re.sub(
+        r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(\d+) prev_state=(\S+) ==> "
+        r"next_comm=(.*) next_pid=(\d+) next_prio=(\d+)",
+        r"\1:\2 [\3] \4 ==> \5:\6 [\7]",
+        text,
+    )
+    assert short != text
+    (tmp_path / "short").write_text(short)
+    ours, other = imported(DATA / "ftrace.txt"), imported(tmp_path / "short")
+    assert ours.intervals.equals(other.intervals)
+    assert ours.tracks.equals(other.tracks)
+
+
+def test_lost_events_are_counted(tmp_path):
+    lines = (DATA / "ftrace.txt").read_text().splitlines()
+    file = tmp_path / "a"
+    file.write_text("\n".join([*lines[:300], "CPU:1 [LOST 17 EVENTS]", *lines[300:]]))
+    timeline = imported(file)
+    check(timeline)
+    lost = timeline.instants[timeline.instants["kind"] == "lost"].iloc[0]
+    assert (lost["value"], lost["cpu"]) == (17, 1)
+    assert timeline.about["sources"][0]["lost"] == 17
+    assert timeline.instants["t_ns"].min() < lost["t_ns"] < timeline.instants["t_ns"].max()
+
+
+def test_a_profile_has_all_its_events(tmp_path):
+    events = [(0, 9_000_000, "castmates_step"), (1_000_000, 5_000_000, "a/b:MatMul"), (2_000_000, 3_000_000, "Inner")]
+    write_trace(tmp_path / "host.xplane.pb", {"worker": events}, 1_700_000_000 * 10**9)
+    timeline = imported(tmp_path)
+    check(timeline)
+    rows = timeline.intervals
+    assert Counter(rows["kind"]) == {"step": 1, "operation": 1, "call": 1}
+    operation = rows[rows["kind"] == "operation"].iloc[0]
+    assert (operation["name"], operation["detail"]) == ("a/b", "MatMul")
+    assert operation["t1_ns"] - operation["t0_ns"] == 4000
+    assert rows["t0_ns"].min() >= 1_700_000_000 * 10**9
+
+
+def test_a_real_profile_of_jax_is_read(tmp_path):
+    (tmp_path / "a.xplane.pb").write_bytes(gzip.decompress((TRACES / "jax.xplane.pb.gz").read_bytes()))
+    timeline = imported(tmp_path / "a.xplane.pb")
+    check(timeline)
+    assert len(timeline.intervals) == timeline.about["sources"][0]["read"] > 100
+
+
+def test_a_real_trace_of_pytorch_is_read():
+    file = TRACES / "torch.pt.trace.json.gz"
+    timeline = imported(file)
+    check(timeline)
+    events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    assert timeline.about["sources"][0]["read"] == len(events)
+    assert len(timeline.intervals) == sum(event["ph"] == "X" for event in events)
+    assert (timeline.intervals["kind"] == "operation").sum() == sum(event.get("cat") == "cpu_op" for event in events)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_list_of_events_is_enough(tmp_path, packed):
+    thread = {"pid": 1, "tid": 2}
+    events = [
+        {"ph": "B", "name": "a", "ts": 1, **thread},
+        {"ph": "X", "name": "b", "ts": 2, "dur": 1.5, **thread},
+        {"ph": "E", "ts": 4, **thread},
+        {"ph": "E", "ts": 5, **thread},
+        {"ph": "C", "name": "c", "ts": 4, "args": {"x": 1, "y": 2.5}, **thread},
+        {"ph": "s", "id": 1, "ts": 4, **thread},
+    ]
+    content = json.dumps(events).encode()
+    file = tmp_path / ("a.json.gz" if packed else "a.json")
+    file.write_bytes(gzip.compress(content) if packed else content)
+    timeline = imported(file)
+    check(timeline)
+    assert list(timeline.intervals["name"]) == ["a", "b"]
+    assert list(timeline.intervals["depth"]) == [0, 1]
+    assert list(timeline.intervals["t1_ns"] - timeline.intervals["t0_ns"]) == [3000, 1500]
+    assert dict(zip(timeline.samples["name"], timeline.samples["value"], strict=True)) == {"c x": 1, "c y": 2.5}
+    assert timeline.about["sources"][0]["left_out"] == {"beginnings of flows": 1, "ends without begin": 1}
+
+
+def sources(folder: Path) -> dict[str, bytes]:
+    """A small file of each format that is read without another program."""
+    found = {name: "\n".join((DATA / name).read_text().splitlines()[:40]).encode() for name in TEXTS}
+    write_trace(folder / "a.xplane.pb", {"worker": [(0, 9000, "castmates_step"), (10, 50, "a/b:MatMul")]}, 10**18)
+    found["a.xplane.pb"] = (folder / "a.xplane.pb").read_bytes()
+    found["a.json"] = json.dumps([{"ph": "X", "name": "b", "ts": 2, "dur": 1, "pid": 1, "tid": 1}] * 5).encode()
+    return found
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "a.xplane.pb", "a.json"])
+def test_a_broken_file_is_a_sentence(tmp_path, name):
+    """Cut and altered at many places: it is read, with what is left of it, or refused in one sentence."""
+    content, dice = sources(tmp_path)[name], np.random.default_rng(1)
+    file, refusals = tmp_path / f"broken-{name}", []
+    for turn in range(16):
+        broken = bytearray(content)
+        if turn % 2:
+            for place in dice.integers(0, len(broken), 1 + turn // 4):
+                broken[place] = dice.integers(0, 256)
+        else:
+            broken = broken[: int(dice.integers(0, len(broken)))]
+        file.write_bytes(bytes(broken))
+        try:
+            check(imported(file))
+        except CastmatesError as problem:
+            refusals.append(str(problem))
+    assert all(str(file) in each and "\n" not in each for each in refusals)
+    assert refusals or name in TEXTS
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "this file is empty"),
+        (b"\x7fELF\2\1\1" + bytes(100), "none of what can be read"),
+        (b"7 getpid() = 7\n", "have no times; record with `strace -f -ttt -T -o FILE`"),
+        (b"[" * 2000 + b'{"ph":', "none of what can be read"),
+        (b'[{"ph": "X", "ts": "soon", "name": "a"}]', "its events have another form"),
+        (b"   t-12 [000] d..2. 1234567890: sched_switch: x\n", "choose the clock mono"),
+    ],
+)
+def test_a_foreign_file_is_a_sentence(tmp_path, content, words):
+    file = tmp_path / "foreign"
+    file.write_bytes(content)
+    with pytest.raises(CastmatesError, match=re.escape(words)):
+        imported(file)
+
+
+def test_a_program_that_is_missing_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CastmatesError, match="needs the program babeltrace2: apt-get install babeltrace2"):
+        imported(DATA / "lttng")
+    (tmp_path / "trace.dat").write_bytes(b"\x17\x08\x44tracing6\0\0\0")
+    with pytest.raises(CastmatesError, match="needs the program trace-cmd"):
+        imported(tmp_path / "trace.dat")
+
+
+def test_relative_times_of_several_files_are_refused(tmp_path):
+    for thread in (7, 8):
+        (tmp_path / f"s.{thread}").write_text("     0.000000 getpid() = 7\n")
+    with pytest.raises(CastmatesError, match="on no common clock"):
+        imported(tmp_path / "s")
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=60))
+def test_begins_and_ends_pair_like_brackets(events):
+    thread, begins = (np.array([event[place] for event in events], kind) for place, kind in ((0, np.int64), (1, bool)))
+    expected, open_ = set(), defaultdict(list)
+    for place, (of, is_begin) in enumerate(events):
+        if is_begin:
+            open_[of].append(place)
+        elif open_[of]:
+            expected.add((open_[of].pop(), place))
+    found = pairs(thread, begins)
+    assert set(zip(*(each.tolist() for each in found), strict=True)) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30), st.integers(0, 10)), max_size=40))
+def test_intervals_are_made_to_nest(rows):
+    track, begin, length = (np.array([row[place] for row in rows], np.int64) for place in range(3))
+    _, end, cut = fitted(track, begin, begin + length)
+    assert (end <= begin + length).all()
+    assert cut == (end < begin + length).sum()
+    for first in range(len(rows)):
+        for second in range(len(rows)):
+            if track[first] == track[second]:
+                crosses = begin[first] < begin[second] < end[first] < end[second]
+                assert not crosses
