@@ -34,9 +34,14 @@ def query(
             autocompletion=complete_study,
         ),
     ] = None,
-    sql: Annotated[
-        str, typer.Argument(metavar="[SQL]", help="One SELECT over the views; - reads it from standard input.")
-    ] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MIX] [SQL]",
+            help="One mix of the study, if not all; and one SELECT over the views, - for one from standard input.",
+            show_default=False,
+        ),
+    ] = None,
     named: Annotated[
         str, typer.Option(metavar="NAME", help="A named query in its place.", autocompletion=_names)
     ] = "",
@@ -44,9 +49,6 @@ def query(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the named query: member='dlrm*'; repeat it."),
     ] = None,
-    mix: Annotated[
-        str, typer.Option(metavar="NAME", help="Only traces of this mix, or whose names match a pattern.")
-    ] = "",
     show: Annotated[bool, typer.Option("--list", help="List the views, their columns and the named queries.")] = False,
     print_sql: Annotated[bool, typer.Option("--sql", help="Print the SQL of the named query; run nothing.")] = False,
     form: Annotated[
@@ -74,6 +76,7 @@ def query(
         return
     if where is None:
         raise CastmatesError("give a study, or the folder of a trace; `castmates query --list` lists what can be asked.")
+    mix, sql = _parted(words or [])
     if named and sql:
         raise CastmatesError("give SQL or --named, not both.")
     if values and not named:
@@ -86,6 +89,16 @@ def query(
         _answer(where, mix, sys.stdin.read() if sql == "-" else sql, {}, wanted, output, limit)
     else:
         _overview(where, mix)
+
+
+def _parted(words: list[str]) -> tuple[str, str]:
+    """The mix and the SQL: SQL has several words."""
+    is_sql = [word == "-" or len(word.split()) > 1 for word in words]
+    if is_sql in ([], [True]):
+        return "", "".join(words)
+    if is_sql in ([False], [False, True]):
+        return words[0], "".join(words[1:])
+    raise CastmatesError(f"after WHERE come '{' '.join(words)}', expected a mix, or SQL in quotation marks, or both.")
 
 
 def _missing(what: str) -> str:
