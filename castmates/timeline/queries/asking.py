@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+ROWS = 100_000  # of a part
 READS = {"SELECT", "MULTI"}  # PIVOT is of the second kind
 _WRITES = re.compile(r"\b(create|insert|update|delete|drop|alter|copy|attach|install|load|export|import|call)\b", re.I)
 
@@ -29,7 +30,7 @@ def ask(
         kind = statements[0].type.name
         if kind not in READS or (kind == "MULTI" and _WRITES.search(sql)):
             raise CastmatesError(f"the SQL begins with {first_word(sql)}, expected a query, which only reads: SELECT ….")
-        return connection.execute(sql, dict(values) if values else None).to_arrow_reader(100_000)
+        return connection.sql(sql, params=dict(values) if values else None).to_arrow_reader(ROWS)
     except duckdb.Error as problem:
         raise CastmatesError(sentence(str(problem))) from None
 

@@ -23,13 +23,16 @@ WITH parts AS (
     FROM comparisons c JOIN means m ON m.trace = c.trace AND m.scene IN (c.scene, c.alone)
     WHERE c.scene GLOB $scene
     GROUP BY c.trace, c.scene, c.alone, m.member, m.operation, m.type, m.state, m.reason
+), whole AS (
+    SELECT
+        *, max(alone_calls) OVER of_operation AS all_alone, max(beside_calls) OVER of_operation AS all_beside,
+        sum(coalesce(beside_ms - alone_ms, beside_ms)) OVER of_operation AS longer_ms
+    FROM compared
+    WINDOW of_operation AS (PARTITION BY trace, scene, member, operation, type)
 )
 SELECT
-    trace, scene, member, operation, type, state, reason,
-    max(alone_calls) OVER of_operation AS alone_calls, max(beside_calls) OVER of_operation AS beside_calls,
+    trace, scene, member, operation, type, state, reason, all_alone AS alone_calls, all_beside AS beside_calls,
     alone_ms AS alone_ms_per_call, beside_ms AS beside_ms_per_call, beside_ms - alone_ms AS difference
-FROM compared
-WINDOW of_operation AS (PARTITION BY trace, scene, member, operation, type)
+FROM whole
 ORDER BY
-    trace, scene, abs(sum(coalesce(beside_ms - alone_ms, beside_ms)) OVER of_operation * max(coalesce(beside_calls, alone_calls)) OVER of_operation) DESC,
-    member, operation, type, beside_ms DESC, state, reason
+    trace, scene, abs(longer_ms) * coalesce(all_beside, all_alone) DESC, member, operation, type, beside_ms DESC, state, reason
