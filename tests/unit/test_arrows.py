@@ -52,7 +52,7 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "report/paper": FIGURES | {"project", "report/page"},
     "report/comparison": FIGURES | {"report/page"},
     "report/grouping": FIGURES | {"report/page"},
-    "report/export": {"report", "analysis", "results"},
+    "report/export": {"report", "report/text", "analysis", "results", "study"},
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}

@@ -14,7 +14,8 @@ from castmates.analysis.dataflow.path import paths
 from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, path_traces
 from castmates.analysis.dataflow.summary import critical_path, path_operations
 from castmates.errors import CastmatesError
-from tests.unit.dataflow_maker import Ran, executed, graph_tables, random_graph, tables
+from tests.unit.dataflow_maker import Ran, called, executed, graph_tables, random_graph, tables
+from tests.unit.printed_intervals import assert_told
 
 NOTHING = np.empty(0, np.int64)
 
@@ -194,3 +195,31 @@ def test_a_trace_of_another_graph_has_a_reason_and_no_path() -> None:
     assert scenes["launches"].tolist() == [0]
     assert "another graph" not in scenes["reason"].iloc[0]
     assert scenes["reason"].iloc[0].startswith("nodes of the graph account for")
+
+
+def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces:
+    """So many studies, whose launches differ, of one operation that is on the path and makes others wait."""
+    number = np.arange(studies * launches)
+    parts = []
+    for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
+        common = {
+            "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
+            "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
+            "platform": "modelled", "repetition": 1,
+        }  # fmt: skip
+        compute, queued = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
+        traces = dict.fromkeys(["before_ms", "batch_ms", "idle_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}
+        traces |= {"compute_ms": compute, "queued_ms": queued, "step_ms": compute + queued + 0.4}
+        one = {"on_path": 1.0, "path_ms": compute, "behind_ms": queued} | called(1)
+        parts.append((pd.DataFrame(common | traces), pd.DataFrame(common | one)))
+    return PathTraces(*(pd.concat([part[place] for part in parts], ignore_index=True) for place in (0, 1)))
+
+
+@pytest.mark.simulation
+def test_intervals_between_launches_hold_the_truth() -> None:
+    found = path_effects(_drawn(np.random.default_rng(1), 1000, 4))
+    shares = []
+    for part, truth in (("slower", 0.4), ("queued", 0.6), ("step", 1.0)):
+        rows = found[found["part"] == part]
+        shares.append(float(((rows["difference_low"] < truth) & (truth < rows["difference_high"])).mean()))
+    assert_told("path_effects", "difference_low", *shares)

@@ -1,5 +1,6 @@
 """A graph as boxes that fit on a picture: nodes without a call are passed through, and scopes put together; pure."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +9,8 @@ import pandas as pd
 
 from castmates.analysis.dataflow.graph import Graph
 
+NUMBERS = re.compile(r"_?\d+")
+Key = tuple[str, str, str]  # name, direction, and what keeps boxes of one name apart
 GRADIENTS = ("gradient_tape/", "gradients/")
 
 
@@ -23,16 +26,26 @@ class Box:
 
 
 def boxes(table: pd.DataFrame, graph: Graph, shown: "Sequence[bool] | np.ndarray", most: int) -> list[Box]:
-    """The nodes that are shown, each as a box, or by scope where these are more than `most`: as deep as fits."""
+    """The nodes that are shown as boxes: each by itself where `most` is as many as there are.
+
+    Else those of one row and type whose names differ in numbers alone are one; and where boxes are still more than
+    `most`, they are put together by scope, as deep as fits.
+    """
     names, directions = table["name"].astype("str").tolist(), table["direction"].astype("str").tolist()
+    types = table["type"].astype("str").tolist()
     chosen = [node for node in range(graph.count) if shown[node]]
+    levels = _levels(graph, set(chosen))
     deepest = max((name.count("/") for name in names), default=0) + 1
-    keys = {node: (names[node], directions[node]) for node in chosen}
+    keys: dict[int, Key] = {node: (names[node], directions[node], "") for node in chosen}
+    if most < graph.count:
+        keys = {
+            node: (NUMBERS.sub("*", names[node]), directions[node], f"{types[node]} {levels[node]}") for node in chosen
+        }
     for depth in range(deepest, 0, -1):
         if len(set(keys.values())) <= most:
             break
-        keys = {node: (scope_of(names[node], depth), directions[node]) for node in chosen}
-    return _boxes(graph, chosen, keys)
+        keys = {node: (scope_of(names[node], depth), directions[node], "") for node in chosen}
+    return _boxes(graph, keys, levels, names)
 
 
 def scope_of(name: str, depth: int) -> str:
@@ -43,19 +56,20 @@ def scope_of(name: str, depth: int) -> str:
     return "/".join(parts[:-1][:depth]) or parts[0]
 
 
-def _boxes(graph: Graph, chosen: list[int], keys: dict[int, tuple[str, str]]) -> list[Box]:
-    places: dict[tuple[str, str], int] = {}
+def _boxes(graph: Graph, keys: dict[int, Key], levels: list[int], names: Sequence[str]) -> list[Box]:
+    places: dict[Key, int] = {}
     found: list[Box] = []
     box_of = {}
-    for node in chosen:
-        place = places.setdefault(keys[node], len(found))
+    for node, key in keys.items():
+        place = places.setdefault(key, len(found))
         if place == len(found):
-            found.append(Box(*keys[node]))
+            found.append(Box(key[0], key[1]))
         found[place].nodes.append(node)
         box_of[node] = place
-    level = _levels(graph, set(chosen))
     for box in found:
-        box.level = int(np.median([level[node] for node in box.nodes]))
+        box.level = int(np.median([levels[node] for node in box.nodes]))
+        if len(box.nodes) == 1:
+            box.name = names[box.nodes[0]]
     rank = {level: row for row, level in enumerate(sorted({box.level for box in found}))}
     for box in found:
         box.level = rank[box.level]
@@ -78,11 +92,20 @@ def _needs(graph: Graph, box_of: dict[int, int]) -> list[tuple[int, set[int]]]:
 
 
 def _levels(graph: Graph, chosen: set[int]) -> list[int]:
-    """How many shown nodes the longest chain to a node has before it."""
+    """How many shown nodes the longest chain to a node has before it; one that needs none stands above who needs it."""
     level: list[int] = []
-    for _node, needs in enumerate(graph.needs):
-        before = max((level[each] + (each in chosen) for each in needs.tolist()), default=0)
-        level.append(before)
+    first: list[bool] = []  # whether it needs no shown node
+    for needs in graph.needs:
+        level.append(max((level[each] + (each in chosen) for each in needs.tolist()), default=0))
+        first.append(all(first[each] and each not in chosen for each in needs.tolist()))
+    latest = [0] * graph.count
+    for node in range(graph.count - 1, -1, -1):
+        after = graph.needed_by[node].tolist()
+        latest[node] = min(
+            (level[each] - 1 if each in chosen else latest[each] for each in after), default=max(level, default=0)
+        )
+        if first[node] and node in chosen:
+            level[node] = max(level[node], latest[node])
     return level
 
 

@@ -30,7 +30,7 @@ PARTS = {
     "idle": "idle_ms",
     "after": "after_ms",
 }
-NAMED = {
+_NAMED = {
     "log": "difference_ms",
     "log_low": "difference_low",
     "log_high": "difference_high",
@@ -57,7 +57,7 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
     every = pd.concat(parts, ignore_index=True)
     found = estimate(every.rename(columns={"launch": "block", "repetition": "round"}), [*ROW, "part"])
     launches = every.groupby([*ROW, "part", *SAME[1:3]])[["solo_ms", "ms"]].mean()
-    table = found[list(NAMED)].rename(columns=NAMED).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
+    table = found[list(_NAMED)].rename(columns=_NAMED).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
     order = {name: number for number, name in enumerate([STEP, *PARTS])}
     return table.sort_values([*ROW, "part"], key=lambda column: column.map(order) if column.name == "part" else column)
 

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from castmates.files import replace, replace_text, writing
-from castmates.report.export.graph_study import GraphStudy
+from castmates.report.export.graph_study import TIME, GraphStudy, graph_study
 from castmates.report.export.graph_svg import svg
+from castmates.report.results import Results
+from castmates.results.folder import StudyFolder
 
 SVG, GRAPHML, JSON = "svg", "graphml", "json"
 FORMATS = (SVG, GRAPHML, JSON)
@@ -29,6 +31,12 @@ def write_graph(study: GraphStudy, format_: str, colour: str, output: Path, *, e
         else:
             text = svg(study, colour, every=every) if format_ == SVG else json.dumps(as_json(study), indent=1) + "\n"
             replace_text(output, text)
+
+
+def write_graphs(results: Results, folder: StudyFolder) -> None:
+    """A picture of each lead's graph, coloured by time, to which the page leads."""
+    for member in sorted(set(results.dataflow_nodes["member"].astype(str))):
+        write_graph(graph_study(results, member), SVG, TIME, folder.graph_file(member, SVG))
 
 
 def as_json(study: GraphStudy) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from castmates.report.export.graph_study import LOSS, SLACK, TIME, GraphStudy
 from castmates.report.text.words import counted, number
 
 MOST = 400  # boxes
-WIDTH, HEIGHT, ACROSS, DOWN = 176, 34, 14, 34  # of a box, and between boxes
+WIDTH, HEIGHT, ACROSS, DOWN = 196, 34, 14, 34  # of a box, and between boxes
 TOP, SIDE = 150, 24
-LETTERS = 28
+LETTERS = 27
 ON_PATH = 0.5  # of steps, from which on a box is drawn as part of the path
 SCRIPT = files("castmates.report.export") / "graph_svg.js"
 COLOURS = {
@@ -154,7 +154,7 @@ def _value(rows: pd.DataFrame, colour: str) -> float:
 
 
 # From nothing to much: of one side, and of two.
-_RAMPS = {"up": ("#ffffff", "#fddbc7", "#ef8a62", "#c63a3a"), "down": ("#ffffff", "#d1e5f0", "#67a9cf", "#2b6cb0")}
+_RAMPS = {"up": ("#ffffff", "#fddbc7", "#ef8a62", "#e06b52"), "down": ("#ffffff", "#d1e5f0", "#67a9cf", "#5b9bd0")}
 
 
 def _fill(value: float, colour: str) -> str:
