@@ -27,6 +27,7 @@ from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.predict import predict
 from castmates.cli.profile import profile
+from castmates.cli.query import query
 from castmates.cli.recommend import recommend
 from castmates.cli.replay import replay
 from castmates.cli.restore import restore
@@ -88,6 +89,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             "export",
             export,
             ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
+        ),
+        (
+            "query",
+            query,
+            ("castmates query study.yaml --named time-on-cpu", 'castmates query study.yaml "SELECT * FROM steps"'),
         ),
         (
             "flame",

@@ -12,6 +12,7 @@ from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.node_facts import NodeFacts
+from castmates.study.tracing_design import Tracing
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
 PROTOCOL = 8
@@ -226,19 +227,6 @@ class Profiling(Frozen):
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """As with members: launches from before stay what they are."""
         return {name: value for name, value in plain(self).items() if name not in LATER_IN_PROFILING or value}
-
-
-class Tracing(Frozen):
-    """What is recorded in a trace launch."""
-
-    seconds: float  # of each recording
-    rounds: int  # recordings of each scene
-    steps: int  # of the lead that its framework profiles within each
-    events: tuple[str, ...]  # families
-    members: tuple[str, ...] = ()  # workloads whose processes are recorded; none: all
-    buffer: int = 0  # bytes for the kernel's events of each CPU; 0: as large as the user may have
-    most: int = 2 * 10**9  # bytes of recorded events at which a recording ends
-    keep: int = 0  # bytes of raw files that are kept
 
 
 class Design(Frozen):

@@ -38,7 +38,7 @@ class TraceKeys(Written):
     )
     buffer: Amount | None = Field(
         default=None,
-        description="of each CPU, into which the kernel writes events, such as 8 MiB; events are lost where it is full. "
+        description="of each CPU, into which the kernel writes events, such as 8 MiB; they are lost where it is full. "
         "If left out, as large as this user may have, and 16 MiB at most",
     )
     most: Amount = Field(

@@ -10,8 +10,9 @@ from castmates.study.class_names import without_class
 from castmates.study.model import Study
 from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Block, Company, Counting, Design, Mix, Scene, Tracing
+from castmates.study.spec import UNMANAGED, Block, Company, Counting, Design, Mix, Scene
 from castmates.study.trace_keys import TraceKeys
+from castmates.study.tracing_design import Tracing
 from castmates.study.written import bytes_of
 
 NUMBER = 1  # a mix has one trace launch; tracing again replaces it
@@ -27,7 +28,7 @@ def trace_launches(
     if keys is None:
         return ()
     return tuple(
-        _launch(study.name, study.seed, keys, mix, company_of([mix]), usual)
+        _launch(study.name, study.seed, keys, company_of([mix]), usual)
         for name in dict.fromkeys(keys.mixes)
         for partition in (UNMANAGED, *dict.fromkeys(keys.partitions))
         for mix in mixes
@@ -144,7 +145,7 @@ def workload_of(member: str) -> str:
     return without_class(member.partition("@")[0])
 
 
-def _launch(study: str, study_seed: int, keys: TraceKeys, mix: Mix, company: Company, usual: Design) -> Block:
+def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usual: Design) -> Block:
     """One launch: the design of blocks, with recordings in the place of rounds."""
     tracing = Tracing(
         seconds=keys.seconds,

@@ -7,7 +7,7 @@ import pytest
 from tests import house
 
 COLUMNS = "results/columns"
-REPORT = {"report", "report/text", "analysis", "results", COLUMNS, "study"}
+REPORT = {"report", "report/text", "analysis", "results", "timeline", COLUMNS, "study"}
 FIGURES = REPORT | {"report/figures"}
 ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "study": set(),
@@ -44,8 +44,8 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     | {"workloads", "linux", "machine", "study"},
     "preview": {"pipeline", "project", "analysis", "results", "workloads", "machine", "study"},
     "terminal": {"preview", "pipeline", "project", "runner", "results", "workloads", "study"},
-    "report": {"results", COLUMNS, "analysis", "study"},
-    "report/text": {"report", "analysis", "results", COLUMNS, "study"},
+    "report": {"results", "timeline", COLUMNS, "analysis", "study"},
+    "report/text": {"report", "timeline", "analysis", "results", COLUMNS, "study"},
     "report/figures": REPORT,
     "report/answer": REPORT,
     "report/page": FIGURES | {"report/answer"},

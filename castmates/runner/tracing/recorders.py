@@ -12,8 +12,9 @@ from castmates.runner.processes.launch import Start
 from castmates.runner.tracing import stacks
 from castmates.runner.tracing.perf_recorder import PerfRecorder
 from castmates.runner.tracing.recorded import Events, Recorded
-from castmates.study.spec import Block, Tracing
+from castmates.study.spec import Block
 from castmates.study.trace_launches import recorded_members
+from castmates.study.tracing_design import Tracing
 
 PERF, STACKS = "perf", "stacks"
 SERIES = ("resctrl", "pqos", "counters", "gpus", "topdown")  # sources that are read between the edges of a window
@@ -50,7 +51,7 @@ def is_series(sample: Sample) -> bool:
 
 
 def prepare(start: Start, events: Collection[str]) -> None:
-    """Let a member, before its launch, name for perf the code that it compiles while it runs, where stacks are wanted."""
+    """Let a member name the code that it compiles while it runs, where stacks are wanted; before its launch."""
     python = _python_of(start)
     if STACKS in events and python is not None:
         start.environment.update(stacks.environment(python))

@@ -24,8 +24,9 @@ from castmates.runner.tracing import recorders
 from castmates.runner.tracing.numbers import Numbers
 from castmates.runner.tracing.recorded import Recorded, Span
 from castmates.study.profile_launches import traced_by
-from castmates.study.spec import Block, Scene, Tracing
+from castmates.study.spec import Block, Scene
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
+from castmates.study.tracing_design import Tracing
 from castmates.traces.reading import FILES
 from castmates.traces.thread_hash import address_of, lines_of_host
 from castmates.workloads.jobs.clocks import clock_pair
