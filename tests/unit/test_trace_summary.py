@@ -94,6 +94,8 @@ def test_calls_and_faults_are_counted_by_step_and_outside_of_recordings_not_at_a
     assert row["memory_calls_ms"] == pytest.approx(2, rel=0.02)
     assert row["migrations_per_cpu_s"] == pytest.approx(100, rel=0.02)
     assert row["faults_ratio"] == pytest.approx(1)
+    waiting = Thread(LEAD, "main", [("running", 1, ""), ("preempted", 9, "other")], calls={"munmap": 2.0})
+    assert one(scripted([waiting]), kind="corun")["memory_calls_share"] == pytest.approx(1), "of the time on a CPU"
     calls = one(timeline, "trace_events", kind="solo", event="syscall", name="munmap")
     assert (calls["per_step"], calls["ms_per_step"], calls["longest_ms"]) == pytest.approx((1, 2, 2), rel=0.02)
     assert math.isnan(one(timeline, "trace_events", kind="solo", event="fault")["ms_per_step"])

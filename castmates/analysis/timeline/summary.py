@@ -17,6 +17,7 @@ from castmates.analysis.timeline.waits import (
     behind,
     latencies_us,
     of_member,
+    running_within,
     seconds_in,
     waits,
 )
@@ -54,7 +55,7 @@ def _summary(seen: Seen, member: str, done: float) -> Row:
         **_switches(seen, own, member, time[RUNNING]),
         **_latencies(own),
         **_faults(seen, member, time[RUNNING], done),
-        **_memory_calls(seen, member, time[RUNNING], done),
+        **_memory_calls(seen, own, member, time[RUNNING], done),
         **_interrupts(seen, member),
         "input_only_share": input_only_share(seen, own),
         "remote_share": _remote(seen, member),
@@ -111,12 +112,12 @@ def _faults(seen: Seen, member: str, running: float, done: float) -> Row:
     }
 
 
-def _memory_calls(seen: Seen, member: str, running: float, done: float) -> Row:
+def _memory_calls(seen: Seen, own: pd.DataFrame, member: str, running: float, done: float) -> Row:
     calls = calls_of(seen, member)
     calls = calls[(calls["kind"] == SYSCALL) & calls["name"].isin(MEMORY_CALLS)]
-    took = float((calls["t1_ns"] - calls["t0_ns"]).sum()) / 1e9
+    took = running_within(own, calls)
     return {
-        "memory_calls_per_step": _over(len(calls), done),
+        "memory_calls_per_step": _over(int(calls["begins"].sum()), done),
         "memory_calls_ms": _over(1e3 * took, done),
         "memory_calls_share": _over(took, running),
     }
@@ -127,7 +128,7 @@ def _interrupts(seen: Seen, member: str) -> Row:
     calls = calls[calls["kind"].isin(INTERRUPTS)]
     took = float((calls["t1_ns"] - calls["t0_ns"]).sum()) / 1e9
     return {
-        "interrupts_per_s": len(calls) / seen.seconds,
+        "interrupts_per_s": int(calls["begins"].sum()) / seen.seconds,
         "interrupts_share": _over(took, seen.seconds * len(seen.trace.cpus(member))),
     }
 

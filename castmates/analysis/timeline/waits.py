@@ -42,6 +42,22 @@ def seconds_in(own: pd.DataFrame) -> dict[str, float]:
     return {name: float(lasts[state == name].sum()) for name in (RUNNING, RUNNABLE, PREEMPTED, BLOCKED)}
 
 
+def running_within(own: pd.DataFrame, spans: pd.DataFrame) -> float:
+    """Seconds for which threads ran in these intervals of theirs: in a call they may wait, or lose their CPU."""
+    found = 0.0
+    running = own[own["name"] == RUNNING]
+    by_thread = dict(iter(running.groupby("track")))
+    for track, each in spans.groupby("track"):
+        if track not in by_thread:
+            continue
+        begin, end = (by_thread[track][edge].to_numpy(dtype=float) for edge in ("t0_ns", "t1_ns"))
+        edges, so_far = np.column_stack([begin, end]).ravel(), np.cumsum(end - begin)
+        ran = np.column_stack([so_far - (end - begin), so_far]).ravel()  # until each edge
+        inside = (np.interp(each[edge].to_numpy(dtype=float), edges, ran) for edge in ("t1_ns", "t0_ns"))
+        found += float(np.subtract(*inside).sum()) / 1e9
+    return found
+
+
 def behind(own: pd.DataFrame) -> dict[str, float]:
     """Thread-seconds for which threads could run and did not, by whose thread ran instead; "" where it is not known."""
     queued = own[own["name"].isin(QUEUED)]

@@ -22,6 +22,7 @@ from castmates.study.finding_rules import PLACE
 from castmates.study.spec import Plan
 
 UNITS = {"share": " %", "percent": " %", "ms": " ms", "mb": " MB", "times": " times", "number": ""}
+LARGE = 1000  # from which on decimals only distract
 SURE = {
     PROVEN: "proven: the whole interval is beyond the threshold",
     SEEN: "seen, and not proven",
@@ -123,7 +124,7 @@ def _cell(name: str, value: object) -> str:
     if name == "group":
         return operation_words(str(value))
     if isinstance(value, float):
-        return number(value)
+        return number(value, 0 if abs(value) >= LARGE else 1)
     return plain(str(value)) if name == "member" else str(value)
 
 
@@ -142,6 +143,8 @@ def _in_unit(evidence: Evidence, value: float) -> str:
 
 
 def _digits(evidence: Evidence) -> int:
+    if evidence.shown == "number" and abs(evidence.value) >= LARGE:
+        return 0
     return 2 if evidence.shown in ("times", "number") else 1
 
 

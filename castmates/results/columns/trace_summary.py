@@ -47,8 +47,8 @@ TRACE_SUMMARY: Columns = {
     "faults_per_step": "float64",  # the same in a step
     "faults_ratio": "float64",  # faults of a step, against those of a step of the same member alone in this trace
     "memory_calls_per_step": "float64",  # system calls that map, unmap or give back memory
-    "memory_calls_ms": "float64",  # milliseconds of a step that they take, over all threads
-    "memory_calls_share": "float64",  # of the time of its threads on CPUs
+    "memory_calls_ms": "float64",  # milliseconds of CPU time that they take in a step, over all threads
+    "memory_calls_share": "float64",  # the same, of all time of its threads on CPUs
     "interrupts_per_s": "float64",  # on its CPUs, as far as they were recorded
     "interrupts_share": "float64",  # of the time of its CPUs
     "input_only_share": "float64",  # of the time, in which threads of the input work and no other does
