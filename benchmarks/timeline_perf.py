@@ -1,4 +1,4 @@
-"""How long a recording of perf with so many events takes to become tables of a timeline, and how much memory that takes.
+"""How long a recording of perf with so many events takes to become tables of a timeline, and how much memory.
 
 Four threads on two CPUs take turns by a lock; of each turn the recording has switches, wake-ups, system calls, a page
 fault and an interrupt. A process for each size reads the file, builds all tables and writes them.
