@@ -66,4 +66,5 @@ COMMANDS = (
     Command("xprof_check", "xprof_check --most 48 results/operations", 1.5),
     Command("study-variants", "studies config/studies/variants.yaml", 22),
     Command("timeline_export", "timeline_export", 4),
+    Command("timeline_perf", "timeline_perf", 3),
 )

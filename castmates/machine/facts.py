@@ -75,6 +75,7 @@ def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
         "virtualisation": probes.detect_virtualisation,
         "freezing": lambda: probes.try_freezing(Path(group)) if group else None,
         "perf": probes.try_perf,
+        "traces": probes.try_tracing,
         "pqos": probes.find_pqos,
         "compiler": probes.find_compiler,
         "tensorflow_python": probes.find_tensorflow_python,

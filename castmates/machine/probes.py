@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.linux import cgroups
+from castmates.linux.tracing_rights import rights
 
 TIMEOUT_S = 2.0
 FREEZE_TIMEOUT_S = 0.5
@@ -52,6 +53,12 @@ def try_perf() -> dict[str, Any]:
             "cpu": _try_event("task-clock", "-a"),
         },
     }
+
+
+def try_tracing() -> dict[str, Any]:
+    """Try what a trace of this user's own programs can hold."""
+    found = rights()
+    return {"level": found.level, "families": list(found.families()), "lacking": list(found.reasons)}
 
 
 def counts_instructions() -> bool:

@@ -62,7 +62,7 @@ TRIED = {
     "perf": PERF,
     "freezing": {"works": True, "why": None},
     "no_cpuset_partition": "",
-    "tracefs": {"kernel": True, "mounted": "/t", "readable": True},
+    "traces": {"level": "everything", "families": ["scheduler"], "lacking": []},
     "left_changed": [],
     "compiler": "cc 12",
     "tensorflow_python": "3.11.7",
@@ -487,3 +487,19 @@ def test_a_peak_is_partly_known_where_bandwidth_still_grew():
     assert memory.peak(TRIED).state == "yes"
     unknown = memory.peak({"memory_peak": None})
     assert (unknown.state, unknown.change) == ("unknown", "castmates doctor --memory-peak")
+
+
+@pytest.mark.parametrize(
+    ("level", "state", "change"),
+    [
+        ("everything", "yes", ""),
+        ("switches and system calls", "partly", "sudo castmates grant --tracing"),
+        ("switches only", "partly", "sudo castmates grant"),
+        ("nothing", "no", "sudo castmates grant"),
+    ],
+)
+def test_what_a_trace_can_show_is_a_row(server, level, state, change):
+    lacking = [] if level == "everything" else ["this takes more rights"]
+    found = rows(server, **TRIED | {"traces": {"level": level, "families": [], "lacking": lacking}})["tracing"]
+    assert (found.state, found.change) == (state, change)
+    assert found.remedy == ("" if state == "yes" else "This takes more rights.")
