@@ -67,4 +67,5 @@ COMMANDS = (
     Command("study-variants", "studies config/studies/variants.yaml", 22),
     Command("timeline_export", "timeline_export", 4),
     Command("timeline_perf", "timeline_perf", 3),
+    Command("timeline_import", "timeline_import", 8),
 )
