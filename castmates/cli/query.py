@@ -42,9 +42,7 @@ def query(
             show_default=False,
         ),
     ] = None,
-    named: Annotated[
-        str, typer.Option(metavar="NAME", help="A named query in its place.", autocompletion=_names)
-    ] = "",
+    named: Annotated[str, typer.Option(metavar="NAME", help="A named query in its place.", autocompletion=_names)] = "",
     values: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the named query: member='dlrm*'; repeat it."),
@@ -75,7 +73,9 @@ def query(
         typer.echo(query_of(named or _missing("--sql prints the SQL of a named query")).sql)
         return
     if where is None:
-        raise CastmatesError("give a study, or the folder of a trace; `castmates query --list` lists what can be asked.")
+        raise CastmatesError(
+            "give a study, or the folder of a trace; `castmates query --list` lists what can be asked."
+        )
     mix, sql = _parted(words or [])
     if named and sql:
         raise CastmatesError("give SQL or --named, not both.")
@@ -186,5 +186,7 @@ def _describe(query: "Named") -> None:
     screen.print(f"\n{query.name}: {query.title}. {query.about}", markup=False, highlight=False)
     for parameter in query.parameters:
         screen.print(
-            f"  --set {parameter.name}=…  {parameter.about} ({parameter.usual} if left out)", markup=False, highlight=False
+            f"  --set {parameter.name}=…  {parameter.about} ({parameter.usual} if left out)",
+            markup=False,
+            highlight=False,
         )

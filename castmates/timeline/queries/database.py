@@ -85,7 +85,9 @@ def _about(connection: "duckdb.DuckDBPyConnection", traces: Sequence[TraceFolder
         rows.append(known | {"trace": trace.name, "folder": str(trace.path)} | numbers)
         sources += [{"trace": trace.name} | _source(each) for each in record.get("sources") or ()]
     for name, columns, content in (("traces", TRACES, rows), ("sources", SOURCES, sources)):
-        connection.execute(f"CREATE TABLE files.{name} ({', '.join(f'{each} {kind}' for each, kind in columns.items())})")
+        connection.execute(
+            f"CREATE TABLE files.{name} ({', '.join(f'{each} {kind}' for each, kind in columns.items())})"
+        )
         if content:
             marks = ", ".join("?" * len(columns))
             connection.executemany(
@@ -134,7 +136,9 @@ def _extent(folder: Path) -> tuple[int, int]:
                     raise ValueError(f"it has no column {lacking[0]}")
                 about, places = table.metadata, {each: place for place, each in enumerate(table.schema_arrow.names)}
         except (OSError, ValueError, ArrowException) as problem:
-            why = reason(problem) if isinstance(problem, FileNotFoundError) else str(problem).splitlines()[0].rstrip(".")
+            why = (
+                reason(problem) if isinstance(problem, FileNotFoundError) else str(problem).splitlines()[0].rstrip(".")
+            )
             raise CastmatesError(
                 f"{file}: this is no table of a trace ({why}); remove {folder / TRACE_RECORD}, and trace again."
             ) from None
