@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pandas as pd
 import pytest
@@ -18,6 +19,7 @@ from castmates.timeline.tables import write
 from tests.unit.timeline_maker import made
 
 STATES = ("running", "runnable", "preempted", "blocked")
+THREADS = 30
 BEGIN, END = 1_000, 9_000  # of what is recorded, of 10,000 ns
 SOLO, CORUN = "solo", "corun:a+b"
 
@@ -35,7 +37,7 @@ def chain(dice, times):
     """States of a thread, in order, some of them with gaps between."""
     edges = sorted(dice.sample(range(10_000), min(2 * times, 60)))
     joined = dice.random() < 0.5
-    for begin, end in zip(edges, edges[1:], strict=False) if joined else zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in pairwise(edges) if joined else zip(edges[::2], edges[1::2], strict=True):
         yield begin, end, dice.choice(STATES)
 
 
@@ -50,27 +52,25 @@ def nested(dice, begin, end, depth=0):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """Sixty threads that differ in everything, two of them without states, in a trace that is recorded in part."""
+    """Threads that differ in everything, two of them without states, in a trace that is recorded in part."""
     dice, making, states, operations = random.Random(1), Making(), {}, []
     making.about = {"lead": "a@0"}
     run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
     half = (BEGIN + END) // 2
     for kind in ("scene", "recording"):
-        making.intervals(
-            t0_ns=[BEGIN, half], t1_ns=[half, END], track=run, kind=kind, name=[SOLO, CORUN], source="runner"
-        )
-    making.intervals(
-        t0_ns=[500, 1500, 6000], t1_ns=[1500, 2500, 7000], track=member, kind="step", name="step", value=[1, 2, 3]
-    )
-    for number in range(60):
+        making.intervals(t0_ns=[BEGIN, half], t1_ns=[half, END], track=run, kind=kind, name=[SOLO, CORUN])
+    begins, ends = [500, 1500, 6000], [1500, 2500, 7000]
+    making.intervals(t0_ns=begins, t1_ns=ends, track=member, kind="step", name="step", value=[1, 2, 3])
+    for number in range(THREADS):
         track = making.track("thread", f"w {number}", member, member="a@0", tid=number)
         states[track] = list(chain(dice, dice.choice((1, 2, 30)))) if number > 1 else []
-        for begin, end, state in states[track]:
-            detail = "futex" if state == "blocked" else ""
-            making.intervals(t0_ns=[begin], t1_ns=[end], track=track, kind="state", name=state, detail=detail)
-        for begin, end, depth in nested(dice, 0, 10_000):
-            making.intervals(t0_ns=[begin], t1_ns=[end], track=track, kind="operation", name="MatMul", depth=depth)
-            operations.append((track, begin, end, depth))
+        own = list(nested(dice, 0, 10_000))
+        operations += [(track, *each) for each in own]
+        for kind, rows in (("state", states[track]), ("operation", own)):
+            if rows:
+                begins, ends, last = map(list, zip(*rows, strict=True))
+                more = {"name": last} if kind == "state" else {"name": "MatMul", "depth": last}
+                making.intervals(t0_ns=begins, t1_ns=ends, track=track, kind=kind, **more)
     folder = tmp_path_factory.mktemp("drawn")
     write(making.made(), folder)
     return folder, states, operations
@@ -87,22 +87,16 @@ def by_hand(states, begin, end):
 
 def test_states_of_operations_are_those_that_are_counted_by_hand(drawn):
     folder, states, operations = drawn
-    half = (BEGIN + END) // 2
-    whole = [
-        each for each in operations if (each[1] >= BEGIN and each[2] <= half) or (half <= each[1] and each[2] <= END)
-    ]
+    half, columns = (BEGIN + END) // 2, ["track", "t0_ns", "t1_ns", "depth"]
+    recorded = ((BEGIN, half), (half, END))
+    whole = [each for each in operations if any(begin <= each[1] and each[2] <= end for begin, end in recorded)]
     assert 100 < len(whole) < len(operations)
-    sql = "SELECT i.track, s.t0_ns, s.t1_ns, s.depth, s.state, s.ns FROM operation_states s JOIN intervals i USING (trace, row)"
+    sql = "SELECT track, s.t0_ns, s.t1_ns, s.depth, state, ns FROM operation_states s JOIN intervals USING (trace, row)"
     (table,) = asked(folder, sql)
-    found = {
-        key: dict(zip(rows["state"], rows["ns"], strict=True))
-        for key, rows in table.groupby(["track", "t0_ns", "t1_ns", "depth"])
-    }
+    parts = table.groupby(columns)
+    found = {key: dict(zip(rows["state"], rows["ns"], strict=True)) for key, rows in parts}
     assert found == {each: dict(by_hand(states[each[0]], each[1], each[2])) for each in whole}
-    assert (
-        table.groupby(["track", "t0_ns", "t1_ns", "depth"])["ns"].sum()
-        == [end - begin for _, begin, end, _ in sorted(whole)]
-    ).all()
+    assert parts["ns"].sum().tolist() == [end - begin for _, begin, end, _ in sorted(whole)]
 
 
 def test_states_of_steps_add_up_thread_by_thread(drawn):
@@ -129,11 +123,7 @@ def test_states_are_cut_at_the_edges_of_recordings(drawn):
 def small(tmp_path_factory):
     """A thread that is woken three times, by another one that runs, in two recordings of one second."""
     making, second = Making(), 10**9
-    making.about = {
-        "lead": "a@0",
-        "mix": "a+b",
-        "sources": [{"name": "perf", "events": {"state": 6}, "lost": 7, "bytes": 1}],
-    }
+    making.about = {"lead": "a@0", "mix": "a+b", "sources": [{"name": "perf", "events": {"state": 6}, "lost": 7}]}
     run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
     thread = making.track("thread", "pool-1", member, member="a@0", tid=7, pid=7)
     making.intervals(t0_ns=[0, second], t1_ns=[second, 2 * second], track=run, kind="recording", name=[SOLO, CORUN])
@@ -142,23 +132,12 @@ def small(tmp_path_factory):
         (1000, "preempted", "b@1"), (1400, "blocked", "futex"), (1900, "runnable", "b@1"), (2000, "running", ""),
     ]  # fmt: skip
     edges = [0, *(int(until * 1e6) for until, _, _ in parts)]
-    making.intervals(
-        t0_ns=edges[:-1],
-        t1_ns=edges[1:],
-        track=thread,
-        kind="state",
-        name=[p[1] for p in parts],
-        detail=[p[2] for p in parts],
-    )
-    wake = dict(track=thread, kind="wakeup", name="woken", cpu=0)
+    states = {"name": [part[1] for part in parts], "detail": [part[2] for part in parts]}
+    making.intervals(t0_ns=edges[:-1], t1_ns=edges[1:], track=thread, kind="state", **states)
+    wake = {"track": thread, "kind": "wakeup", "name": "woken"}
+    beat = {"track": member, "kind": "heartbeat", "name": "step"}
     making.instants(t_ns=[400_000_000, 600_000_000, 1_400_000_000], detail=["b@1", "b@1", "c"], **wake)
-    making.instants(
-        t_ns=[100, 500_000_100, 10**9 + 100, 2 * 10**9 - 1],
-        track=member,
-        kind="heartbeat",
-        name="step",
-        value=[1, 6, 7, 9],
-    )
+    making.instants(t_ns=[100, 500_000_100, second + 100, 2 * second - 1], value=[1, 6, 7, 9], **beat)
     folder = tmp_path_factory.mktemp("small") / "a+b"
     write(making.made(), folder)
     return folder
@@ -172,10 +151,8 @@ def test_wake_ups_have_the_time_until_the_thread_ran(small):
 
 
 def test_times_are_of_a_second_and_of_a_step_of_the_lead(small):
-    members = query_of("members")
-    table, locks = asked(
-        small, (members.sql, values_of(members, [])), (query_of("locks").sql, values_of(query_of("locks"), []))
-    )
+    queries = [query_of("members"), query_of("locks")]
+    table, locks = asked(small, *((query.sql, values_of(query, [])) for query in queries))
     futex = table[table["reason"] == "futex"].iloc[0]
     assert (futex["alone_ms_per_s"], futex["beside_ms_per_s"]) == (300, 400)
     assert futex["alone_ms_per_step"] == pytest.approx(30)  # 5 steps in half a second
@@ -203,12 +180,13 @@ def test_every_named_query_can_be_asked_of_every_trace(tmp_path, rows):
 
 
 def test_several_traces_are_one_table_and_a_study_may_be_asked(small, tmp_path):
-    write(made(200), tmp_path / "x")
+    timeline = made(200)
+    write(timeline, tmp_path / "x")
     (tmp_path / "y").symlink_to(small)
-    traces = traces_of(tmp_path)
-    with database(traces) as connection:
-        sql = "SELECT trace, count(*) AS count FROM states WHERE state = 'runnable' GROUP BY ALL ORDER BY ALL"
-        assert ask(connection, sql).read_pandas().to_dict("list") == {"trace": ["x", "y"], "count": [8, 2]}
+    own = int((timeline.intervals["name"] == "runnable").sum())
+    with database(traces_of(tmp_path)) as connection:
+        sql = "SELECT trace, count(*) AS count FROM intervals WHERE name = 'runnable' GROUP BY ALL ORDER BY ALL"
+        assert ask(connection, sql).read_pandas().to_dict("list") == {"trace": ["x", "y"], "count": [own, 2]}
     assert [trace.name for trace in traces_of(tmp_path, "y")] == ["y"]
     with pytest.raises(CastmatesError, match=r"there is no trace of 'z'; there are x, y\."):
         traces_of(tmp_path, "z")
@@ -225,10 +203,10 @@ def test_views_have_the_columns_that_they_document(small):
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("SELECT foo FROM states", r'column "foo" not found.*\(line 1, at `foo FROM states`\)\.$'),
-        ("selec 1", "syntax error"),
+        ("SELECT foo FROM states", 'column "foo" not found'),
+        ("selec 1", r"syntax error .*\(line 1, at `selec 1`\)\.$"),
         ("SELECT * FROM stats", 'Did you mean "states"'),
-        ("COPY (SELECT 1) TO 'x.csv'", "begins with COPY, expected a query"),
+        ("COPY (SELECT 1) TO 'x.csv'", "begins with COPY, expected one that only reads"),
         ("CREATE TABLE x AS SELECT 1", "begins with CREATE"),
         ("SET memory_limit = '1GB'", "begins with SET"),
         ("SELECT 1; SELECT 2", "2 statements, expected one"),

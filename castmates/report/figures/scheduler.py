@@ -90,13 +90,14 @@ def _figure(found: list[Shown], results: Results) -> Figure:
     foot = 0.08 + NOTE * len(notes)
     top = KEYS + badge_room(caveat(results), PAGE)
     figure, places = stacked([height + AXIS for height in heights[:count]], HEAD, LEFT, RIGHT, top, foot)
+    several = len({each.trace.name for each in found}) > 1
     for axes, each, threads in zip(places, found[:count], rows, strict=False):
         place = axes.get_position()
         whole = place.height * figure.get_size_inches()[1]
         axes.set_position(
             (place.x0, place.y0 + place.height * AXIS / whole, place.width, place.height * (1 - AXIS / whole))
         )
-        _panel(axes, each, threads)
+        _panel(axes, each, threads, f" ({each.trace.name})" if several else "")
     keys = [Patch(facecolor=COLOURS[state], label=WORDS[state]) for state in STATES]
     height = figure.get_size_inches()[1]
     legend(
@@ -116,7 +117,7 @@ def _threads(states: pd.DataFrame) -> list[tuple[str, int, str]]:
     return list(zip(first["member"], first["tid"], first["thread"], strict=True))
 
 
-def _panel(axes: Axes, each: Shown, threads: list[tuple[str, int, str]]) -> None:
+def _panel(axes: Axes, each: Shown, threads: list[tuple[str, int, str]], trace: str) -> None:
     length = 1e3 * each.seconds
     for y, (member, tid, thread) in enumerate(threads):
         own = each.states[(each.states["member"] == member) & (each.states["tid"] == tid)]
@@ -135,7 +136,7 @@ def _panel(axes: Axes, each: Shown, threads: list[tuple[str, int, str]]) -> None
         f"{plain(member)} {squeezed(thread, max(8, LETTERS - len(plain(member))), 1)}" for member, _, thread in threads
     ]
     axes.set_yticks([y + 0.5 for y in range(len(threads))], names, fontsize=SMALL)
-    axes.set_title(f"{_scene_words(each)}, traced", loc="left", pad=4, fontweight="bold")
+    axes.set_title(f"{_scene_words(each)}, traced{trace}", loc="left", pad=4, fontweight="bold")
     axes.set_xlabel(f"ms, from {number(each.at_s, 2)} s of the trace", labelpad=1, fontsize=SMALL)
     axes.tick_params(axis="x", labelsize=SMALL, pad=1)
     without_axis(axes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MEMORY = "2GB"  # beyond it, DuckDB goes on in temporary files
 # Nothing is fetched, and no variable of this program is taken for a table.
-SETTINGS = {
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -51,7 +51,7 @@ def database(traces: Sequence[TraceFolder], memory: str = MEMORY) -> Iterator["d
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="castmates-query-") as folder:
-        settings = SETTINGS | {"memory_limit": memory, "temp_directory": folder}
+        settings = {**SETTINGS, "memory_limit": memory, "temp_directory": folder}
         with duckdb.connect(config=settings) as connection:
             connection.execute("CREATE SCHEMA files")
             _about(connection, traces)
