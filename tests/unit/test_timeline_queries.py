@@ -16,6 +16,7 @@ from castmates.timeline.queries.database import TraceFolder, database
 from castmates.timeline.queries.documents import named, views
 from castmates.timeline.queries.found import traces_of
 from castmates.timeline.tables import write
+from docs_site.queries import PAGE, renewed
 from tests.unit.timeline_maker import made
 
 STATES = ("running", "runnable", "preempted", "blocked")
@@ -200,13 +201,21 @@ def test_views_have_the_columns_that_they_document(small):
     assert all(meaning for view in views().values() for meaning in (view.about, *view.columns.values()))
 
 
+def test_the_page_lists_every_view_with_its_columns_and_every_named_query():
+    """`python -m docs_site.queries` writes these lists anew."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert renewed(page) == page
+    assert all(f"### `{name}`" in page for name in views())
+    assert all(f"**`{name}`**" in page for name in named())
+
+
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
         ("SELECT foo FROM states", 'column "foo" not found'),
         ("selec 1", r"syntax error .*\(line 1, at `selec 1`\)\.$"),
         ("SELECT * FROM stats", 'Did you mean "states"'),
-        ("COPY (SELECT 1) TO 'x.csv'", "begins with COPY, expected one that only reads"),
+        ("COPY (SELECT 1) TO 'x.csv'", "begins with COPY, expected a query"),
         ("CREATE TABLE x AS SELECT 1", "begins with CREATE"),
         ("SET memory_limit = '1GB'", "begins with SET"),
         ("SELECT 1; SELECT 2", "2 statements, expected one"),
