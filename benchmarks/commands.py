@@ -68,4 +68,5 @@ COMMANDS = (
     Command("timeline_export", "timeline_export", 4),
     Command("timeline_perf", "timeline_perf", 3),
     Command("timeline_import", "timeline_import", 8),
+    Command("timeline_query", "timeline_query", 6),
 )

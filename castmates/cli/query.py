@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from castmates.timeline.queries.documents import Named
 
 Format = Literal["table", "csv", "json", "parquet"]
+FORMATS: tuple[Format, ...] = ("table", "csv", "json", "parquet")
 ROWS = 50  # of a table in the terminal
 
 
@@ -42,9 +43,7 @@ def query(
             show_default=False,
         ),
     ] = None,
-    named: Annotated[
-        str, typer.Option(metavar="NAME", help="A named query in its place.", autocompletion=_names)
-    ] = "",
+    named: Annotated[str, typer.Option(metavar="NAME", help="A named query in its place.", autocompletion=_names)] = "",
     values: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the named query: member='dlrm*'; repeat it."),
@@ -52,7 +51,7 @@ def query(
     show: Annotated[bool, typer.Option("--list", help="List the views, their columns and the named queries.")] = False,
     print_sql: Annotated[bool, typer.Option("--sql", help="Print the SQL of the named query; run nothing.")] = False,
     form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help=f"{', '.join(get_args(Format))}; table in a terminal.")
+        str, typer.Option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}; table in a terminal.")
     ] = "",
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write into this file; its ending is the format.")
@@ -75,7 +74,9 @@ def query(
         typer.echo(query_of(named or _missing("--sql prints the SQL of a named query")).sql)
         return
     if where is None:
-        raise CastmatesError("give a study, or the folder of a trace; `castmates query --list` lists what can be asked.")
+        raise CastmatesError(
+            "give a study, or the folder of a trace; `castmates query --list` lists what can be asked."
+        )
     mix, sql = _parted(words or [])
     if named and sql:
         raise CastmatesError("give SQL or --named, not both.")
@@ -107,13 +108,13 @@ def _missing(what: str) -> str:
 
 def _format(form: str, output: Path | None) -> Format:
     given = form or (output.suffix.removeprefix(".").lower() if output else "") or _usual()
-    for known in get_args(Format):
+    for known in FORMATS:
         if given == known:
             if known == "parquet" and output is None:
                 raise CastmatesError("--format parquet needs --output FILE.")
             return known
     what = f"--format is '{form}'" if form else f"--output {output} ends in '{output.suffix if output else ''}'"
-    raise CastmatesError(f"{what}, expected {', '.join(get_args(Format))}.")
+    raise CastmatesError(f"{what}, expected {', '.join(FORMATS)}.")
 
 
 def _usual() -> Format:
@@ -186,5 +187,7 @@ def _describe(query: "Named") -> None:
     screen.print(f"\n{query.name}: {query.title}. {query.about}", markup=False, highlight=False)
     for parameter in query.parameters:
         screen.print(
-            f"  --set {parameter.name}=…  {parameter.about} ({parameter.usual} if left out)", markup=False, highlight=False
+            f"  --set {parameter.name}=…  {parameter.about} ({parameter.usual} if left out)",
+            markup=False,
+            highlight=False,
         )

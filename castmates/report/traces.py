@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,9 +11,9 @@ from castmates.errors import CastmatesError
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.timeline.queries.asking import ask, query_of, values_of
-from castmates.timeline.queries.database import database, read_about
+from castmates.timeline.queries.database import TraceFolder, database, read_about
 from castmates.timeline.queries.documents import Named
-from castmates.timeline.queries.found import TraceFolder, readable
+from castmates.timeline.queries.found import readable
 
 PERFETTO, OPENED = "trace.pftrace", "open.html"  # beside the tables, where the trace was also written for Perfetto
 
@@ -51,7 +50,7 @@ class Trace:
             answer: pd.DataFrame = ask(connection, sql, values).read_pandas()
             return answer
 
-    def links(self, page: Path) -> list[tuple[str, str]]:
+    def links(self) -> list[tuple[str, str]]:
         """What of it can be opened, with the way there from the page."""
         there = ((OPENED, "open in Perfetto"), (PERFETTO, PERFETTO))
         return [

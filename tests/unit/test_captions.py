@@ -23,9 +23,10 @@ from tests.unit.phases import test_figures_by_phase as by_phase
 from tests.unit.phases.test_phase_figures import results as with_phases
 from tests.unit.results_maker import make
 from tests.unit.test_figure_shares import results as of_shares
+from tests.unit.test_trace_page import traced
 
 # Figures that draw no interval between launches.
-WITHOUT = {"windows", "layers", "evolution", "timeline", "prediction_errors"}
+WITHOUT = {"windows", "layers", "evolution", "timeline", "prediction_errors", "scheduler"}
 LONGEST = 60  # words
 METHOD = r"95 % t intervals? between launches[^.]*"
 UNDER = ("partitions", "heatmap_partitions", "sensitivity", "pareto")
@@ -89,7 +90,7 @@ def test_a_caption_has_the_method_of_the_intervals_and_the_number_of_launches(tm
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_caption_is_short_and_has_no_command(tmp_path, name):
     makers = MADE | {"timeline": usual, "windows": usual, "layers": usual, "evolution": with_phases_of}
-    makers |= {"prediction_errors": MADE["predicted_losses"]}
+    makers |= {"prediction_errors": MADE["predicted_losses"], "scheduler": traced}
     texts = texts_for(name, makers[name](tmp_path / "study", 4))
     assert len(texts.caption.split()) <= LONGEST, texts.caption
     assert not re.search(r"`|pip install|Source:|stamped", texts.caption)

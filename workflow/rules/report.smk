@@ -10,6 +10,7 @@ rule draw_figures:
         bundles=lambda wildcards: bundle_files(),
         operations=operation_tables(),
         recommended=rules.recommend_partitions.output,
+        traces=trace_files(),
     output:
         [
             report(

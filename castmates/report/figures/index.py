@@ -130,7 +130,8 @@ def figure_names(
     """The figures that a study has, in the order of the page: known before anything is measured.
 
     Those that a study asks for are left out where the study is not known. `phases`: a lead reports those of its steps;
-    `watched`: the machine can read what its caches hold; `services`: a lead is an open-loop service; `recorded`: it has traces, or will.
+    `watched`: the machine can read what its caches hold; `services`: a lead is an open-loop service;
+    `recorded`: it has traces, or will.
     """
     programs = study if study is not None and study.platform != "modelled" else None
     there: dict[Need, bool] = {

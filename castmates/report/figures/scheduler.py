@@ -47,7 +47,9 @@ def caption(results: Results) -> str:
     if not found:
         return lacking(results)
     steps = max(len(each.steps_ms) for each in found)
-    what = f"about {counted(max(1, steps - 1), 'step')} of the lead" if steps else f"{number(1e3 * found[0].seconds)} ms"
+    what = (
+        f"about {counted(max(1, steps - 1), 'step')} of the lead" if steps else f"{number(1e3 * found[0].seconds)} ms"
+    )
     return (
         f"The threads that were busiest in {what}, from the middle of a recording, alone above beside others. Lines: a "
         "step ends. Each part of a row has the colour of the state that fills most of it. One launch, while it was "
@@ -88,14 +90,24 @@ def _figure(found: list[Shown], results: Results) -> Figure:
     foot = 0.08 + NOTE * len(notes)
     top = KEYS + badge_room(caveat(results), PAGE)
     figure, places = stacked([height + AXIS for height in heights[:count]], HEAD, LEFT, RIGHT, top, foot)
+    several = len({each.trace.name for each in found}) > 1
     for axes, each, threads in zip(places, found[:count], rows, strict=False):
         place = axes.get_position()
         whole = place.height * figure.get_size_inches()[1]
-        axes.set_position((place.x0, place.y0 + place.height * AXIS / whole, place.width, place.height * (1 - AXIS / whole)))
-        _panel(axes, each, threads)
+        axes.set_position(
+            (place.x0, place.y0 + place.height * AXIS / whole, place.width, place.height * (1 - AXIS / whole))
+        )
+        _panel(axes, each, threads, f" ({each.trace.name})" if several else "")
     keys = [Patch(facecolor=COLOURS[state], label=WORDS[state]) for state in STATES]
     height = figure.get_size_inches()[1]
-    legend(figure, keys, 1 - (0.02 + badge_room(caveat(results), PAGE)) / height, len(keys), handlelength=1.2, handletextpad=0.5)
+    legend(
+        figure,
+        keys,
+        1 - (0.02 + badge_room(caveat(results), PAGE)) / height,
+        len(keys),
+        handlelength=1.2,
+        handletextpad=0.5,
+    )
     return finish(figure, notes, results)
 
 
@@ -105,22 +117,26 @@ def _threads(states: pd.DataFrame) -> list[tuple[str, int, str]]:
     return list(zip(first["member"], first["tid"], first["thread"], strict=True))
 
 
-def _panel(axes: Axes, each: Shown, threads: list[tuple[str, int, str]]) -> None:
+def _panel(axes: Axes, each: Shown, threads: list[tuple[str, int, str]], trace: str) -> None:
     length = 1e3 * each.seconds
     for y, (member, tid, thread) in enumerate(threads):
         own = each.states[(each.states["member"] == member) & (each.states["tid"] == tid)]
         whole = (own["end_ms"] - own["begin_ms"]).groupby(own["state"]).sum()
         words = ", ".join(f"{WORDS[state]} {number(whole[state], 2)} ms" for state in STATES if state in whole)
         for begin, wide, state in coloured(own, length):
-            mark = Rectangle((begin, y + (1 - HIGH) / 2), wide, HIGH, facecolor=COLOURS.get(state, GREY), linewidth=0, zorder=2)
+            mark = Rectangle(
+                (begin, y + (1 - HIGH) / 2), wide, HIGH, facecolor=COLOURS.get(state, GREY), linewidth=0, zorder=2
+            )
             axes.add_patch(with_value(mark, f"{plain(member)}, {thread} {tid}: {words}"))
     for at in each.steps_ms:
         axes.axvline(at, color=INK, linewidth=0.7, zorder=3)
     axes.set_xlim(0, length)
     axes.set_ylim(len(threads), 0)
-    names = [f"{plain(member)} {squeezed(thread, max(8, LETTERS - len(plain(member))), 1)}" for member, _, thread in threads]
+    names = [
+        f"{plain(member)} {squeezed(thread, max(8, LETTERS - len(plain(member))), 1)}" for member, _, thread in threads
+    ]
     axes.set_yticks([y + 0.5 for y in range(len(threads))], names, fontsize=SMALL)
-    axes.set_title(f"{_scene_words(each)}, traced", loc="left", pad=4, fontweight="bold")
+    axes.set_title(f"{_scene_words(each)}, traced{trace}", loc="left", pad=4, fontweight="bold")
     axes.set_xlabel(f"ms, from {number(each.at_s, 2)} s of the trace", labelpad=1, fontsize=SMALL)
     axes.tick_params(axis="x", labelsize=SMALL, pad=1)
     without_axis(axes)

@@ -12,7 +12,11 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.traces import Trace, traces
 
-STEPS, LONGEST, USUAL = 3, 2_000_000_000, 100_000_000  # steps in a window, and its nanoseconds at most, or without steps
+STEPS, LONGEST, USUAL = (
+    3,
+    2_000_000_000,
+    100_000_000,
+)  # steps in a window, and its nanoseconds at most, or without steps
 THREADS, OTHERS = 7, 3  # rows of the lead, and of all other members: the busiest
 SCENES = 2  # of a trace: alone, and beside others
 PARTS = 700  # of a window; each has the colour of the state that fills most of it
@@ -46,7 +50,9 @@ def windows(trace: Trace) -> list[Shown]:
     """The windows of a trace: equally long in every scene."""
     recordings = trace.ask("SELECT scene, t0_ns, t1_ns FROM recordings ORDER BY scene <> 'solo', recording")
     firsts = recordings.drop_duplicates("scene").head(SCENES)
-    beats = trace.ask("SELECT scene, t_ns FROM heartbeats h JOIN traces t USING (trace) WHERE h.member = t.lead ORDER BY t_ns")
+    beats = trace.ask(
+        "SELECT scene, t_ns FROM heartbeats h JOIN traces t USING (trace) WHERE h.member = t.lead ORDER BY t_ns"
+    )
     length = _length(beats, firsts)
     found = [_window(trace, row, beats, length) for row in firsts.itertuples()]
     busiest = _busiest([each.states for each in found], trace.lead)

@@ -25,7 +25,7 @@ def context(results: Results) -> dict[str, Any]:
         "failed": failed,
         "rows": [row for trace in traces(results) for row in _rows(trace)],
         "remarks": [sentence for trace in traces(results) for sentence in _remarks(trace)],
-        "links": [(trace.name, trace.links(results.folder.page_file)) for trace in traces(results)],
+        "links": [(trace.name, trace.links()) for trace in traces(results)],
         "command": f"castmates query {results.study_file or results.folder}",
     }
 

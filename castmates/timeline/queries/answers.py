@@ -54,9 +54,13 @@ def write_table(console: "Console", reader: "pa.RecordBatchReader", most: int) -
             more = True
             break
     shown = rows[:most] if most else rows
-    same = [name for name in SAME if name in reader.schema.names and len({row[name] for row in shown}) == 1 < len(shown)]
+    same = [
+        name for name in SAME if name in reader.schema.names and len({row[name] for row in shown}) == 1 < len(shown)
+    ]
     if same:
-        console.print("; ".join(f"{name} {shown[0][name]}" for name in same), style="dim", markup=False, highlight=False)
+        console.print(
+            "; ".join(f"{name} {shown[0][name]}" for name in same), style="dim", markup=False, highlight=False
+        )
     table = Table(box=None, pad_edge=False, header_style="bold")
     for field in [field for field in reader.schema if field.name not in same]:
         cells = [row[field.name] for row in shown]
@@ -77,7 +81,11 @@ def cell_words(value: object) -> str:
         return "–"
     if isinstance(value, float):
         size = abs(value)
-        return f"{value:.0f}" if size >= 1000 or value == 0 else f"{value:.{min(6, max(0, 3 - math.floor(math.log10(size))))}f}"
+        return (
+            f"{value:.0f}"
+            if size >= 1000 or value == 0
+            else f"{value:.{min(6, max(0, 3 - math.floor(math.log10(size))))}f}"
+        )
     return str(value).replace("[", "\\[")
 
 

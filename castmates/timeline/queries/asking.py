@@ -29,7 +29,9 @@ def ask(
             raise CastmatesError(f"the SQL has {len(statements)} statements, expected one.")
         kind = statements[0].type.name
         if kind not in READS or (kind == "MULTI" and _WRITES.search(sql)):
-            raise CastmatesError(f"the SQL begins with {first_word(sql)}, expected a query, which only reads: SELECT ….")
+            raise CastmatesError(
+                f"the SQL begins with {first_word(sql)}, expected a query, which only reads: SELECT …."
+            )
         return connection.sql(sql, params=dict(values) if values else None).to_arrow_reader(ROWS)
     except duckdb.Error as problem:
         raise CastmatesError(sentence(str(problem))) from None
@@ -50,7 +52,7 @@ def sentence(message: str) -> str:
     near = ""
     if where:
         at = max(0, len(where[3]) - len(f"LINE {where[1]}: "))
-        near = f" (line {where[1]}, at `{where[2][at:at + 30].strip()}`)"
+        near = f" (line {where[1]}, at `{where[2][at : at + 30].strip()}`)"
     known = ", ".join(views())
     hint = f"; the views are {known}" if "Table with name" in words or "Catalog" in message[:8] else ""
     return f"the SQL cannot be answered: {words[:1].lower()}{words[1:]}{near}{hint}."

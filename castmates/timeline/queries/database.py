@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MEMORY = "2GB"  # beyond it, DuckDB goes on in temporary files
 # Nothing is fetched, and no variable of this program is taken for a table.
-SETTINGS = {
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -51,7 +51,7 @@ def database(traces: Sequence[TraceFolder], memory: str = MEMORY) -> Iterator["d
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="castmates-query-") as folder:
-        settings = SETTINGS | {"memory_limit": memory, "temp_directory": folder}
+        settings = {**SETTINGS, "memory_limit": memory, "temp_directory": folder}
         with duckdb.connect(config=settings) as connection:
             connection.execute("CREATE SCHEMA files")
             _about(connection, traces)
@@ -85,7 +85,9 @@ def _about(connection: "duckdb.DuckDBPyConnection", traces: Sequence[TraceFolder
         rows.append(known | {"trace": trace.name, "folder": str(trace.path)} | numbers)
         sources += [{"trace": trace.name} | _source(each) for each in record.get("sources") or ()]
     for name, columns, content in (("traces", TRACES, rows), ("sources", SOURCES, sources)):
-        connection.execute(f"CREATE TABLE files.{name} ({', '.join(f'{each} {kind}' for each, kind in columns.items())})")
+        connection.execute(
+            f"CREATE TABLE files.{name} ({', '.join(f'{each} {kind}' for each, kind in columns.items())})"
+        )
         if content:
             marks = ", ".join("?" * len(columns))
             connection.executemany(
@@ -134,7 +136,9 @@ def _extent(folder: Path) -> tuple[int, int]:
                     raise ValueError(f"it has no column {lacking[0]}")
                 about, places = table.metadata, {each: place for place, each in enumerate(table.schema_arrow.names)}
         except (OSError, ValueError, ArrowException) as problem:
-            why = reason(problem) if isinstance(problem, FileNotFoundError) else str(problem).splitlines()[0].rstrip(".")
+            why = (
+                reason(problem) if isinstance(problem, FileNotFoundError) else str(problem).splitlines()[0].rstrip(".")
+            )
             raise CastmatesError(
                 f"{file}: this is no table of a trace ({why}); remove {folder / TRACE_RECORD}, and trace again."
             ) from None
