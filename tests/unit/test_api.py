@@ -10,9 +10,9 @@ import castmates
 from castmates.errors import CastmatesError
 from castmates.report.results import Results, read_results
 from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.findings import TRIAL_TABLES
 from castmates.results.columns.meanings import EVERYWHERE, meanings, tables
-from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_TABLES
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.placing import PLACING_TABLES
