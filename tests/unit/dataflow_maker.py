@@ -1,13 +1,21 @@
 """Random graphs, and an executor of them whose steps, paths and waits are known: it writes down what it does."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from heapq import heappop, heappush
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.graph import Graph
+from castmates.analysis.dataflow.nodes import study_edges, study_nodes
+from castmates.analysis.dataflow.per_trace import PathTraces, path_traces
+from castmates.analysis.dataflow.summary import critical_path, path_operations
 from castmates.analysis.operations.per_trace import WAITING
+from castmates.report.results import Results, read_results
+from tests.unit.results_maker import make
 
 
 @dataclass
@@ -78,6 +86,44 @@ def tables(graph: Graph, runs: list[Ran], scene: str = "solo", launch: int = 1, 
         if run.begin[node] >= 0
     ]  # fmt: skip
     return pd.DataFrame(calls), pd.DataFrame(steps)
+
+
+@cache
+def study(slower: float = 1.5, threads: int = 1, launches: int = 3) -> tuple[PathTraces, pd.DataFrame, pd.DataFrame]:
+    """Launches with two rounds, alone and beside a neighbour that makes all nodes slower; and the graph's tables."""
+    parts, graph = [], random_graph(np.random.default_rng(1), 30, 60)
+    for launch in range(1, launches + 1):
+        dice = np.random.default_rng(launch)
+        took = dice.integers(10_000, 90_000, 30)
+        calls, steps = [], []
+        for scene, factor in (("solo", 1.0), ("corun:lead@0+stream@1", slower)):
+            for repetition in (1, 2):
+                runs, at = [], 1000
+                for each in dice.uniform(0.95, 1.05, (4, 30)):
+                    runs.append(executed(graph, (took * factor * each).astype(int), threads, dice, at))
+                    at = runs[-1].step_end + 100
+                one = tables(graph, runs, scene, launch, repetition, threads)
+                calls.append(one[0])
+                steps.append(one[1])
+        parts.append(path_traces(pd.concat(calls), pd.concat(steps), *graph_tables(graph)))
+    return PathTraces.together(parts), *graph_tables(graph)
+
+
+def results(folder: Path, launches: int = 3) -> Results:
+    """A study whose lead left its graph."""
+    paths, nodes, edges = study(launches=launches)
+    nodes = nodes.assign(study="s", company="c", launch=1, member="lead@0", platform="modelled", device="CPU:0")
+    nodes = nodes.assign(inputs="", outputs="float32[8,8]", flops=2.0, bytes=float("nan"), source="estimated")
+    edges = edges.assign(study="s", company="c", launch=1, member="lead@0", platform="modelled")
+    return replace(
+        read_results(make(folder, blocks=3, rounds=1)),
+        dataflow_nodes=study_nodes(nodes, paths),
+        dataflow_edges=study_edges(edges),
+        critical_path=critical_path(paths),
+        path_operations=path_operations(paths),
+        path_effects=path_effects(paths),
+        path_changes=path_changes(paths),
+    )
 
 
 def called(node: int) -> dict[str, str]:

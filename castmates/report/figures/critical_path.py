@@ -4,6 +4,7 @@ The parts of a bar add up to the step. The marks are bounds that are computed fr
 """
 
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -131,7 +132,7 @@ def _figure(results: Results) -> Figure:
         _panel(axes, rows)
         axes.set_title(f"{plain(member)}, traced", loc="left", pad=4, fontweight="bold")
     places[-1].set_xlabel("ms of a step")
-    marks = [Patch(facecolor=colour, label=words) for _, words, colour in PARTS]
+    marks: list[Artist] = [Patch(facecolor=colour, label=words) for _, words, colour in PARTS]
     marks += [
         Line2D([], [], linestyle="", marker=marker, color=INK, markersize=5, label=words) for _, words, marker in BOUNDS
     ]

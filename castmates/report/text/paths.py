@@ -10,7 +10,7 @@ from castmates.analysis.dataflow.effects import ENTERS, LEAVES, STEP
 from castmates.analysis.dataflow.summary import alone
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
-from castmates.report.text.words import listed, number, plain
+from castmates.report.text.words import counted, listed, number, plain
 from castmates.study.spec import UNMANAGED
 
 PART_WORDS = {
@@ -58,9 +58,9 @@ def path_words(results: Results) -> Iterator[str]:
             f"The critical path of {plain(row['member'])} alone has {number(row['nodes'], 0)} operations, "
             f"{number(row['compute_ms'], 2)} of {number(row['step_ms'], 2)} ms; for {number(100 * waits, 0)} % of the "
             f"step the next one waits. By its graph alone (computed), operations would take "
-            f"{number(row['longest_ms'], 2)} ms with any number of threads, and by its "
-            f"{number(row['threads'], 0)} {'thread' if row['threads'] == 1 else 'threads'} side by side "
-            f"{number(row['per_thread_ms'], 2)} ms."
+            f"{number(row['longest_ms'], 2)} ms with any number of threads, and "
+            f"{number(row['per_thread_ms'], 2)} ms with {counted(int(row['threads']), 'thread')} that never "
+            f"{'waits' if row['threads'] == 1 else 'wait'}."
         )
     yield from _changed(results)
     for row in records(scenes[scenes["reason"] != ""]):
