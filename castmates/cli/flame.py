@@ -92,8 +92,7 @@ def flame(
 
     drawn = found()
     file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
-    platform = str(timeline.about.get("platform") or "measured")
-    files.write(drawn, file, files.title_of(drawn), f"{platform} · study {folder.path.name}, trace of {mix}")
+    files.write(drawn, file, files.title_of(drawn), files.source_of(timeline, folder.path.name, mix))
     _report(drawn)
     typer.echo(f"{file}")
 

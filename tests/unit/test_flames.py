@@ -15,6 +15,7 @@ from castmates.timeline.flames import words
 from castmates.timeline.flames.demangling import scopes
 from castmates.timeline.flames.drawing import colour, draw
 from castmates.timeline.flames.exporting import folded, speedscope
+from castmates.timeline.flames.files import write_beside
 from castmates.timeline.flames.lines import CUT, samples, stack
 from castmates.timeline.flames.noise import BEYOND, dispersion, root_of_deviance
 from castmates.timeline.flames.profile import CORUN, NO_OPERATION, SOLO, profile
@@ -229,6 +230,15 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
         assert expected in str(problem)
     missing = run.invoke(app, ["flame", "results/x", "no-such-mix"]).exception
     assert "castmates trace" in str(missing)
+
+
+def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
+    trace = made(ALONE, BESIDE)
+    assert write_beside(trace, tmp_path, "x", "lead+stream") == tmp_path / "flame-lead@0-difference.svg"
+    assert "measured · study x, trace of lead+stream" in (tmp_path / "flame-lead@0-difference.svg").read_text()
+    without = type(trace)(**{**vars(trace), "stacks": trace.stacks.iloc[:0]})
+    assert write_beside(without, tmp_path / "other", "x", "lead+stream") is None
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_member_without_steps_is_compared_by_the_second():

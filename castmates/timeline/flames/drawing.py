@@ -10,7 +10,7 @@ from castmates.timeline.flames import words
 from castmates.timeline.flames.profile import NO_OPERATION
 from castmates.timeline.flames.tree import Flame, Frame
 
-WIDTH, ROW, MARGIN = 1200.0, 17.0, 12.0
+WIDTH, ROW, MARGIN, TOOLS = 1200.0, 17.0, 12.0, 600.0
 LETTER = 7.0  # as wide as a letter of a frame's name is taken to be; flame.js has it too
 LINE = 185  # letters of a line of small print
 NARROWEST = 0.0006  # of the whole width; what is narrower cannot be seen
@@ -124,7 +124,7 @@ def colour(flame: Flame, frame: Frame, depth: int = 1) -> str:
 
 def _tools() -> str:
     return (
-        f'<foreignObject x="{WIDTH - 470:g}" y="6" width="{470 - MARGIN:g}" height="34">'
+        f'<foreignObject x="{WIDTH - TOOLS:g}" y="6" width="{TOOLS - MARGIN:g}" height="34">'
         '<div xmlns="http://www.w3.org/1999/xhtml" class="tools"><span class="found" role="status"></span>'
         '<input type="search" placeholder="Search frames" aria-label="Search frames"/>'
         '<button type="button">Whole graph</button></div></foreignObject>'

@@ -7,8 +7,9 @@ from castmates.errors import CastmatesError
 from castmates.files import replace_text, writing
 from castmates.timeline.flames.drawing import draw
 from castmates.timeline.flames.exporting import folded, speedscope
-from castmates.timeline.flames.profile import CORUN, SOLO, scene_kind
-from castmates.timeline.flames.tree import Flame
+from castmates.timeline.flames.profile import CORUN, SOLO, profile, scene_kind
+from castmates.timeline.flames.tree import STEP, Flame, difference
+from castmates.timeline.model import Timeline
 
 SVG, FOLDED, SPEEDSCOPE = ".svg", ".folded", ".speedscope.json"
 
@@ -17,6 +18,23 @@ def name_of(member: str, thread: str, scene: str, operations: bool = False) -> s
     """What a flame graph is called beside its trace; without a scene it is a difference."""
     parts = ["flame", member, *filter(None, [thread]), scene or "difference", *(["operations"] if operations else [])]
     return f"{'-'.join(parts).replace('/', '_').replace(':', '-')}{SVG}"
+
+
+def write_beside(timeline: Timeline, place: Path, study: str, mix: str) -> Path | None:
+    """Write the lead's difference beside its trace; None where there are no stacks of both scenes."""
+    lead = str(timeline.about.get("lead") or "")
+    try:
+        drawn = difference(profile(timeline, lead, SOLO), profile(timeline, lead, CORUN), STEP)
+    except CastmatesError:
+        return None
+    file = place / name_of(lead, "", "")
+    write(drawn, file, title_of(drawn), source_of(timeline, study, mix))
+    return file
+
+
+def source_of(timeline: Timeline, study: str, mix: str) -> str:
+    """The line at a flame graph's foot: where its numbers come from."""
+    return f"{timeline.about.get('platform') or 'measured'} · study {study}, trace of {mix}"
 
 
 def title_of(flame: Flame) -> str:

@@ -34,7 +34,7 @@ class Load(NamedTuple):
     event: str
     level: str
     is_remote: bool
-    cycles: float | None  # None where the source does not tell it, as IBS of loads that hit L1
+    cycles: float | None  # None where the source has none, as IBS of loads that hit L1
 
 
 def loads(lines: Iterable[str]) -> Iterator[Load]:
