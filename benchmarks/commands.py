@@ -65,4 +65,5 @@ COMMANDS = (
     Command("study-frameworks", "studies config/studies/frameworks.yaml", 46),
     Command("xprof_check", "xprof_check --most 48 results/operations", 1.5),
     Command("study-variants", "studies config/studies/variants.yaml", 22),
+    Command("timeline_export", "timeline_export", 4),
 )

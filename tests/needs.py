@@ -179,4 +179,6 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "duckdb": _module("duckdb"),
     "nbclient": _module("nbclient"),
     "ipykernel": _module("ipykernel"),
+    "node": _program("node", "nodejs"),
+    "viztracer": _module("viztracer"),
 }

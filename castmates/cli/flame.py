@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from castmates.timeline.flames.tree import Flame, Frame
+    from castmates.timeline.model import Timeline
 
 SHOWN = 12  # functions in the terminal
 
@@ -44,12 +45,22 @@ def flame(
     ] = False,
     per: Annotated[Per, typer.Option(help="Divide CPU time by the member's steps, or by seconds.")] = Per.step,
     operations: Annotated[
-        bool, typer.Option("--operations", help="Begin each stack with the operation that its thread was in.")
+        bool,
+        typer.Option(
+            "--operations", help="Only traced steps; each stack begins with the operation that its thread was in."
+        ),
+    ] = False,
+    latencies: Annotated[
+        bool,
+        typer.Option(
+            "--latencies",
+            help="Instead, show where sampled loads were served from, and how slow they were (PEBS, IBS, SPE).",
+        ),
     ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="The file to write: .svg, .folded (FlameGraph) or .speedscope.json; an SVG beside the trace if left out.",
+            help="The file to write: .svg, .folded (FlameGraph), .speedscope.json; an SVG beside the trace by default.",
             show_default=False,
         ),
     ] = None,
@@ -68,6 +79,9 @@ def flame(
     timeline = read(folder.trace(mix), "tracks", "intervals", "instants", "stacks")
     lead = str(timeline.about.get("lead") or "")
     who = member or lead
+    if latencies:
+        _show_latencies(timeline, who)
+        return
     compared = difference or (not scene and who == lead)
 
     def found() -> Flame:
@@ -77,11 +91,35 @@ def flame(
         return fold(profile(timeline, who, scene or CORUN, thread or None, operations), per)
 
     drawn = found()
-    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN)
+    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
     platform = str(timeline.about.get("platform") or "measured")
     files.write(drawn, file, files.title_of(drawn), f"{platform} · study {folder.path.name}, trace of {mix}")
     _report(drawn)
     typer.echo(f"{file}")
+
+
+def _show_latencies(timeline: "Timeline", member: str) -> None:
+    """Sampled loads by level, alone and beside others."""
+    from rich import box
+    from rich.table import Table
+
+    from castmates.timeline.latencies.summary import latencies
+
+    found = latencies(timeline, member)
+    if found.empty:
+        raise CastmatesError(
+            f"the trace has no sampled loads of {member}; `castmates doctor` shows whether this machine samples them."
+        )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("scene", "served by", "loads", "share", "median", "90 %", "99 % of loads, cycles", "other node"):
+        table.add_column(name, justify="left" if name in ("scene", "served by") else "right")
+    for row in found.to_dict("records"):
+        cells = [f"{row[each]:.0f}" for each in ("cycles_median", "cycles_90", "cycles_99")]
+        table.add_row(
+            row["scene"], row["level"], str(row["loads"]), f"{row['share']:.1%}", *cells, f"{row['remote_share']:.1%}"
+        )
+    console().print(f"Loads of {member} (read from perf's records; not tried on real hardware)", highlight=False)
+    show(table)
 
 
 def _report(drawn: "Flame") -> None:

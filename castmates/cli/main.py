@@ -70,7 +70,11 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
     ),
     RESULTS: (
         ("show", show_result, ("castmates show", "castmates show results/first-look --json")),
-        ("open", open_report, ("castmates open results/first-look",)),
+        (
+            "open",
+            open_report,
+            ("castmates open results/first-look", "castmates open results/first-look --trace MIX"),
+        ),
         ("status", status, ("castmates status", "castmates status study.yaml --json")),
         ("compare", compare, ("castmates compare results/old results/new",)),
         ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),

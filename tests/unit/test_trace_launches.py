@@ -39,7 +39,9 @@ def test_a_study_that_comes_to_record_keeps_all_its_blocks_and_its_plan():
 
 
 def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
-    launch = planned(trace=MIX | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}).traces[0]
+    launch = planned(
+        trace=MIX | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}
+    ).traces[0]
     assert trace_name(launch) == "job+stream"
     assert [scene.name for scene in scenes_of_trace(launch.company)] == ["solo", "corun:job+stream"]
     assert [scene.name for scene in launch.company.scenes] == ["solo", "corun:job+stream"], "nobody else is started"

@@ -4,8 +4,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from castmates.english import counted
-
+KINDS = {
+    "sched:sched_switch": "",  # each is one of the switches too
+    "switches": "switches",
+    "sched:sched_waking": "wake-ups",
+    "sched:sched_wakeup": "",
+    "sched:sched_wakeup_new": "new threads",
+    "sched:sched_migrate_task": "migrations",
+    "raw_syscalls:sys_enter": "system calls",
+    "raw_syscalls:sys_exit": "",
+    "irq:irq_handler_entry": "interrupts",
+    "irq:irq_handler_exit": "",
+    "irq:softirq_entry": "soft interrupts",
+    "irq:softirq_exit": "",
+    "page-faults": "page faults",
+}
 OPENED = "open.html"  # beside a trace, where the trace was also written for Perfetto
 
 
@@ -35,11 +48,11 @@ def _scene(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> Iterator[str]:
     round_ = f", recording {scene['round']}" if scene["round"] > 1 else ""
     yield f"{scene['scene']}{round_}: {seconds:.1f} s recorded{_rate(scene, lead)}"
     for source in scene.get("sources", ()):
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["events"].items())
+        kinds = ", ".join(_kinds(source["events"]))
         if source["reason"]:
             yield f"  {source['name']:10} none: {source['reason']}"
         elif kinds:
-            yield f"  {source['name']:10} {kinds}{_lost(source)}{_early(source)}"
+            yield f"  {source['name']:10} {kinds}{_lost(source)}{_early(source)}{_checked(source)}"
 
 
 def _rate(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> str:
@@ -51,8 +64,25 @@ def _rate(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> str:
     return f"; the lead makes {on:,.4g} {unit}s a second while recorded, {off:,.4g} right before and after ({loss})"
 
 
+def _kinds(events: Mapping[str, int]) -> Iterator[str]:
+    """What was recorded, in words where perf's are longer; the ends of what has a begin are left out."""
+    for kind, count in events.items():
+        if (words := KINDS.get(kind.partition("/")[0].partition(":u")[0], kind)) and count:
+            yield f"{count:,} {words}"
+
+
+def _checked(source: Mapping[str, Any]) -> str:
+    """Whether steps of the framework agree with the heartbeats that the same program wrote."""
+    check = source.get("alignment checked")
+    if not check or not check["with_heartbeat"]:
+        return ""
+    lag = check["lag_ns"]
+    apart = max(abs(lag["least"]), abs(lag["most"])) / 1e3
+    return f"; {check['in_order']} of {check['with_heartbeat']} steps end within {apart:.0f} µs of their heartbeat"
+
+
 def _lost(source: Mapping[str, Any]) -> str:
-    return f"; {counted(source['lost'], 'event')} lost" if source["lost"] else ""
+    return f"; {source['lost']:,} events lost" if source["lost"] else ""
 
 
 def _early(source: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from castmates.runner.tracing.recorded import Events, Recorded
 from castmates.runner.tracing.recorders import PERF
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.model import Making
+from castmates.timeline.perf.load import add_perf
 from castmates.timeline.registry import Registry
 
 RUNNER, NUMBERS = "runner", "numbers"
@@ -117,12 +118,10 @@ class Assembly:
             source.more["ended early"] = events.ended_early
         try:
             if name == PERF:
-                from castmates.timeline.perf.load import add_perf
-
                 found: Facts = dict(add_perf(self.making, self._registry, events.file, owners, events.span))
             else:
                 found = dict(add_stacks(self.making, self._registry, events.file, owners))
-        except (CastmatesError, ModuleNotFoundError) as problem:
+        except CastmatesError as problem:
             source.reason = str(problem)
             return source
         source.events, source.lost = dict(found.pop("events", {})), int(found.pop("lost", 0))

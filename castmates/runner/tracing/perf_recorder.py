@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +16,8 @@ from castmates.runner.tracing.recorded import Events
 ANSWER = 20.0  # seconds that perf may take to open its events, and to answer
 WRITE = 60.0  # seconds that it may take to write the rest of its file
 SIZE_REACHED = "perf size limit reached"
-LAST_WORDS = 400  # bytes
+ENDING = 5.0  # seconds from the end of its answers to its own
+WORDS = 2000  # bytes of what it wrote, from the beginning and from the end
 
 
 class PerfRecorder:
@@ -118,6 +120,8 @@ class PerfRecorder:
                 if select.select([self._answers], [], [], min(left, 0.1))[0]:
                     if self._answers.read(64):
                         return True
+                    with suppress(subprocess.TimeoutExpired):
+                        self._process.wait(ENDING)
                     break  # it has ended
                 if self._process.poll() is not None:
                     break
@@ -129,9 +133,11 @@ class PerfRecorder:
     def _words(self) -> str:
         """What perf wrote on its standard error."""
         try:
-            return self._said.read_bytes()[-LAST_WORDS:].decode(errors="replace")
+            written = self._said.read_bytes()
         except OSError:
             return ""
+        kept = written if len(written) <= 2 * WORDS else written[:WORDS] + written[-WORDS:]
+        return kept.decode(errors="replace")
 
 
 def _begin() -> Callable[[], None]:
@@ -148,5 +154,5 @@ def _begin() -> Callable[[], None]:
 def _reason(words: str) -> str:
     """Why perf failed, by its own first words."""
     lines = [line.strip() for line in words.splitlines() if line.strip() and not line.startswith("[")]
-    lines = [line for line in lines if set(line) - set("-= ")]
+    lines = [line for line in lines if set(line) - set("-= ") and line.lower() != "error:"]
     return f"perf failed: {' '.join(lines[:2]).rstrip('.')}" if lines else "perf failed, and gave no reason"

@@ -27,6 +27,7 @@ from castmates.runner.tracing.stacks import remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members
 from castmates.timeline import tables
+from castmates.timeline.export.index import write_all
 
 FORMAT = 1
 Facts = dict[str, Any]
@@ -47,7 +48,9 @@ def write(outcome: Outcome, folder: Path) -> None:
         remove_maps(process.pid for process in outcome.cast)
         _keep(folder / RAW, outcome)
         assembly.making.about = _about(outcome, assembly, folder)
-        tables.write(assembly.making.made(), folder)
+        timeline = assembly.making.made()
+        write_all(timeline, folder)  # before the record, which shows that all is there
+        tables.write(timeline, folder)
     except OSError as problem:
         raise CastmatesError(
             f"trace launch {folder.name} is over, but {folder} cannot be written ({reason(problem)}): make room or "
@@ -195,6 +198,7 @@ def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights)
     unfound = [source.more.get("threads not found") for scene in by_scene for source in scene if source.name == PROFILE]
     if any(unfound):
         words.append(f"{max(filter(None, unfound))} threads of the profile could not be found among the system's.")
+    words += [str(one) for scene in by_scene for source in scene for one in source.more.get("missing", ())]
     words += _of_hardware(outcome)
     return list(dict.fromkeys(words))
 

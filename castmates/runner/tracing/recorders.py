@@ -1,7 +1,7 @@
 """Which recorders a scene has: perf's events of the members' processes, and their sampled stacks."""
 
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,30 +19,50 @@ from castmates.study.tracing_design import Tracing
 PERF, STACKS = "perf", "stacks"
 SERIES = ("resctrl", "pqos", "counters", "gpus", "topdown")  # sources that are read between the edges of a window
 PAGES = 4096
+TRIES = 4  # of perf's start
 
 
-def chosen(block: Block, out: Recorded, raw: Path) -> Mapping[str, PerfRecorder]:
-    """The recorders of a scene by name; why one cannot be had is noted in what is recorded."""
+def begun(block: Block, out: Recorded, raw: Path, pids_of: Callable[[str, bool], list[int]]) -> dict[str, PerfRecorder]:
+    """Start the recorders of a scene, switched off; why one cannot be had is noted in what is recorded.
+
+    `pids_of` lists the processes of a member, or its first one alone. A process that ends before perf has found it
+    makes perf fail, so it is tried anew; in the end with those alone that stay, whose children are followed.
+    """
     tracing, can = block.design.tracing, rights()
     assert tracing is not None
-    pids = [pid for name in recorded_members(block) for pid in out.pids.get(name, ())]
+    members = [name for name in recorded_members(block) if name in out.scene.active]
     wanted = {
-        PERF: ([each for each in FAMILIES if each in tracing.events], can.switches),
-        STACKS: ([each for each in tracing.events if each == STACKS], can.stacks),
+        PERF: ([each for each in FAMILIES if each in tracing.events], can.switches, _events_command),
+        STACKS: ([each for each in tracing.events if each == STACKS], can.stacks, _stacks_command),
     }
-    found = {}
-    for name, (events, can_be_had) in wanted.items():
+    found: dict[str, PerfRecorder] = {}
+    for name, (events, can_be_had, command_of) in wanted.items():
         if not events:
             continue
-        if not pids:
+        if not members:
             out.events[name] = Events(reason="none of the members that are to be recorded is in this scene")
         elif not can_be_had:
             out.events[name] = Events(reason="; ".join(can.reasons) or "the kernel refuses it")
         else:
-            file = raw / f"{name}.data"
-            command = _events_command if name == PERF else _stacks_command
-            found[name] = PerfRecorder(partial(command, tracing, can, pids, file), file)
+            found[name] = _started(name, raw, partial(command_of, tracing, can), members, pids_of)
     return found
+
+
+def _started(
+    name: str,
+    raw: Path,
+    command_of: Callable[[Sequence[int], Path, str], list[str]],
+    members: Sequence[str],
+    pids_of: Callable[[str, bool], list[int]],
+) -> PerfRecorder:
+    file = raw / f"{name}.data"
+    for attempt in range(TRIES):
+        pids = [pid for member in members for pid in pids_of(member, attempt == TRIES - 1)]
+        recorder = PerfRecorder(partial(command_of, pids, file), file)
+        if recorder.start():
+            break
+        recorder.kill()
+    return recorder
 
 
 def is_series(sample: Sample) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from castmates.linux.thread_blocks import tids_of
 from castmates.protocols import Say
+from castmates.results.columns.trace import TRACE_RECORD
 from castmates.runner import progress
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.asking import LOOK, NoAnswer, page_of, patience
@@ -40,7 +41,8 @@ IN_TURN = 0.2  # seconds between two looks at recorders
 def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
     """Record every scene, as often as is wanted; what fails is noted."""
     block, lead = outcome.block, outcome.block.company.lead.name
-    shutil.rmtree(raw, ignore_errors=True)  # of a launch that was killed
+    (raw.parent / TRACE_RECORD).unlink(missing_ok=True)  # an earlier trace loses its raw files: it is none any more
+    shutil.rmtree(raw, ignore_errors=True)  # of that, or of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
     say("warming up")
@@ -130,10 +132,8 @@ class _Recording:
         stage, out, block = self._stage, self._out, self._block
         tracing, hardware = tracing_of(block), stage.hardware
         self._note_pids()
-        chosen = recorders.chosen(block, out, self._raw)
+        chosen = recorders.begun(block, out, self._raw, self._leader_or_all)
         try:
-            for recorder in chosen.values():
-                recorder.start()
             hardware.begin_series(out.scene.active, out.round)
             self._numbers.start(out.scene.active)
             hardware.open_window(out.scene.active)
@@ -150,11 +150,12 @@ class _Recording:
         finally:
             for name, recorder in chosen.items():
                 out.events[name] = recorder.finish()
+            numbers = self._numbers.finish()
         out.span = (begin, min([each.span[1] for each in out.events.values() if each.file], default=stage.now_ns()))
         out.clocks.append(("end", clock_pair()))
         readings = hardware.close_window()
         out.counts = hardware.counts()
-        out.samples = [*self._numbers.finish(), *(each for each in readings if recorders.is_series(each))]
+        out.samples = [*numbers, *(each for each in readings if recorders.is_series(each))]
         out.totals = [each for each in readings if not recorders.is_series(each)]
         self._note_pids()
         if page is not None and asked is not None:
@@ -198,6 +199,9 @@ class _Recording:
         for name in self._out.scene.active:
             known = self._out.pids.setdefault(name, [])
             known += [pid for pid in self._pids_of(name) if pid not in known]
+
+    def _leader_or_all(self, name: str, leader_alone: bool) -> list[int]:
+        return [self._stage.cast[name].pid] if leader_alone else self._pids_of(name)
 
     def _pids_of(self, name: str) -> list[int]:
         return self._stage.freezer.stragglers(name)

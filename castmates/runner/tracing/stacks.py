@@ -11,6 +11,7 @@ from pathlib import Path
 
 HZ = 99  # not 100: no step with whatever happens a hundred times a second
 LARGEST = 500 << 20  # bytes of perf.data
+ROOM = "4M"  # of a CPU's buffer; of perf's own 0.5 MB stacks were lost, but only root may lock more
 # 16 KiB of each stack unwind TensorFlow's wheels, Python and our kernels; most of these keep no frame pointers.
 DWARF, FRAME_POINTERS = "dwarf,16384", "fp"
 SOFTWARE, HARDWARE = "cpu-clock", "cycles"
@@ -29,11 +30,12 @@ def arguments(
     largest: int = LARGEST,
 ) -> list[str]:
     """perf's command line, which samples until it gets SIGINT; threads and children that come later are included."""
+    room = ["--mmap-pages", ROOM] if os.geteuid() == 0 else []
     return [
         "perf", "record", "--quiet", "--clockid", "CLOCK_MONOTONIC", "--sample-cpu",
         "--event", f"{event}:u" if user_only else event, "--freq", str(hz), "--call-graph", call_graph,
         # Or perf copies every library that it met into ~/.debug: 700 MB of TensorFlow.
-        "--no-buildid-cache", "--max-size", f"{largest}B",
+        "--no-buildid-cache", "--max-size", f"{largest}B", *room,
         "--pid", ",".join(map(str, pids)), "--output", str(output),
     ]  # fmt: skip
 

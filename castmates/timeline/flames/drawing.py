@@ -11,7 +11,7 @@ from castmates.timeline.flames.profile import NO_OPERATION
 from castmates.timeline.flames.tree import Flame, Frame
 
 WIDTH, ROW, MARGIN = 1200.0, 17.0, 12.0
-LETTER = 6.6  # as wide as a letter of a frame's name is taken to be; flame.js has it too
+LETTER = 7.0  # as wide as a letter of a frame's name is taken to be; flame.js has it too
 LINE = 185  # letters of a line of small print
 NARROWEST = 0.0006  # of the whole width; what is narrower cannot be seen
 STEPS = (0.1, 0.3, 1.0)  # relative changes, at which the colours become stronger

@@ -13,9 +13,9 @@ from castmates.timeline.flames.tree import Flame
 SVG, FOLDED, SPEEDSCOPE = ".svg", ".folded", ".speedscope.json"
 
 
-def name_of(member: str, thread: str, scene: str) -> str:
+def name_of(member: str, thread: str, scene: str, operations: bool = False) -> str:
     """What a flame graph is called beside its trace; without a scene it is a difference."""
-    parts = ["flame", member, *filter(None, [thread]), scene or "difference"]
+    parts = ["flame", member, *filter(None, [thread]), scene or "difference", *(["operations"] if operations else [])]
     return f"{'-'.join(parts).replace('/', '_').replace(':', '-')}{SVG}"
 
 

@@ -1,5 +1,5 @@
 (() => {
-  const drawing = document.documentElement, whole = Number(drawing.dataset.width), letter = 6.6;
+  const drawing = document.documentElement, whole = Number(drawing.dataset.width), letter = 7;
   const frames = [...drawing.querySelectorAll(".frame")].map((mark) => ({
     mark, x: Number(mark.dataset.x), width: Number(mark.dataset.w), depth: Number(mark.dataset.d), name: mark.dataset.n,
     text: mark.querySelector("text"), words: mark.querySelector("title").textContent,
@@ -13,7 +13,7 @@
     frame.mark.setAttribute("x", x.toFixed(2));
     frame.mark.setAttribute("width", Math.max(width, 0.1).toFixed(2));
     const room = Math.floor((width - 6) / letter), name = frame.name;
-    const cut = () => (name.includes("::") ? `…${name.slice(1 - room)}` : `${name.slice(0, room - 1)}…`);
+    const cut = () => (name.includes("::") && room >= 14 ? `…${name.slice(1 - room)}` : `${name.slice(0, room - 1)}…`);
     frame.text.textContent = room < 3 ? "" : name.length <= room ? name : cut();
   };
   const zoom = (chosen) => {

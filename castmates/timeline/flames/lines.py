@@ -16,6 +16,7 @@ _SAMPLE = re.compile(
 _LOST = re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\s+lost\s+(\d+)")
 _VERSION = re.compile(r"@@?[A-Z]+_[\d.]+$")  # of a symbol in the C library
 _DELETED = " (deleted)"
+_MODULE = re.compile(r"(.*) \(([/\[].*)")  # a path, or a name in brackets; C++ has parentheses in symbols, too
 
 
 @dataclass(slots=True)
@@ -70,8 +71,8 @@ def frame(text: str) -> str:
     """The name of a frame, of `address symbol (module)`; one without a symbol has its module's in brackets."""
     _, _, rest = text.partition(" ")
     rest = rest.removesuffix(")").removesuffix(_DELETED)
-    symbol, _, module = rest.rpartition(" (")
-    symbol = symbol.strip()
+    found = _MODULE.fullmatch(rest)
+    symbol, module = (found[1].strip(), found[2]) if found else (rest, "[unknown]")
     short = module.rpartition("/")[2] or "unknown"
     if not symbol or symbol == "[unknown]":
         return f"[{short.strip('[]')}]"

@@ -1,7 +1,7 @@
 """Which sampled stacks belong to a member in one kind of scene, and how many seconds and steps they were sampled in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,10 @@ from castmates.timeline.model import Timeline
 TIMED = ("cycles", "cpu-clock")  # what stacks are sampled by; other events are sources of latencies
 NO_OPERATION = "[no operation]"  # stands below stacks of threads that were in no traced operation
 SOLO, CORUN = "solo", "corun"
+EDGE, WHOLE = (
+    20_000_000,
+    0.98,
+)  # ns before the first and after the last sample; a stretch of which this share was sampled
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,22 @@ def scenes(timeline: Timeline) -> list[str]:
     return list(dict.fromkeys(found["name"].astype(str)))
 
 
-def stretches(timeline: Timeline, member: str, scene: str) -> list[Stretch]:
-    """The spans of a scene (its name, or `solo` or `corun`) in which events were recorded."""
+def stretches(timeline: Timeline, member: str, scene: str, profiled: bool = False) -> list[Stretch]:
+    """The spans of a scene (its name, or `solo` or `corun`) in which events, or operations too, were recorded."""
     intervals = timeline.intervals
     spans = intervals[intervals["kind"] == "scene"]
-    recorded = intervals.loc[intervals["kind"] == "recording", ["t0_ns", "t1_ns"]].to_numpy()
+    kept = intervals["kind"] == "recording"
+    if profiled and (on := (intervals["kind"] == "profiled") & intervals["track"].isin(_own(timeline, member))).any():
+        kept = on
+    recorded = intervals.loc[kept, ["t0_ns", "t1_ns"]].to_numpy()
     beats = _beats(timeline, member)
     found = []
-    for row in spans.itertuples():
-        name = str(row.name)
+    for name, begin, end in zip(
+        spans["name"].astype(str), spans["t0_ns"].tolist(), spans["t1_ns"].tolist(), strict=True
+    ):
         if scene not in (name, scene_kind(name)):
             continue
-        for t0, t1 in _common(int(row.t0_ns), int(row.t1_ns), recorded):
+        for t0, t1 in _common(begin, end, recorded):
             found.append(Stretch(name, t0, t1, _steps(beats, t0, t1)))
     return found
 
@@ -93,11 +101,15 @@ def _common(t0: int, t1: int, recorded: np.ndarray) -> list[tuple[int, int]]:
 
 def _beats(timeline: Timeline, member: str) -> tuple[np.ndarray, np.ndarray]:
     """When the member's counts of steps were reported, and the counts."""
-    tracks = timeline.tracks
-    own = tracks.loc[(tracks["member"] == member) & (tracks["kind"] == "member"), "track"]
     instants = timeline.instants
-    found = instants[(instants["kind"] == "heartbeat") & instants["track"].isin(own)]
+    found = instants[(instants["kind"] == "heartbeat") & instants["track"].isin(_own(timeline, member))]
     return found["t_ns"].to_numpy(np.float64), found["value"].to_numpy(np.float64)
+
+
+def _own(timeline: Timeline, member: str) -> pd.Series:
+    """The member's track, without those of its threads."""
+    tracks = timeline.tracks
+    return tracks.loc[(tracks["member"] == member) & (tracks["kind"] == "member"), "track"]
 
 
 def _steps(beats: tuple[np.ndarray, np.ndarray], t0: int, t1: int) -> float:
@@ -113,7 +125,7 @@ def profile(
     timeline: Timeline, member: str, scene: str, thread: str | None = None, by_operation: bool = False
 ) -> Profile:
     """The stacks of a member's threads in a scene; with operations, each begins with the one that its thread was in."""
-    where = stretches(timeline, member, scene)
+    where = stretches(timeline, member, scene, profiled=by_operation)
     if not where:
         raise CastmatesError(
             f"the trace has no scene '{scene}'; it has {', '.join(scenes(timeline)) or 'none'} (--scene)."
@@ -125,18 +137,45 @@ def profile(
         raise CastmatesError(f"the trace has no sampled stacks of {who}; {_why_none(timeline)}.")
     event = next(each for each in TIMED if (own["event"] == each).any())
     own = own[own["event"] == event]
-    texts = own["stack"].astype(str).to_numpy(object)
-    if by_operation:
-        texts = operations_at(timeline, own) + ";" + texts
-    times = own["t_ns"].to_numpy()
+    where = _sampled(timeline, where)
+    table = _counted(own, where, operations_at(timeline, own) if by_operation else None)
+    return Profile(member, scene, event, tuple(where), table, by_operation)
+
+
+def _counted(own: pd.DataFrame, where: Sequence[Stretch], operations: np.ndarray | None) -> pd.DataFrame:
+    """A row per stack and stretch; stacks are counted by their numbers, because their texts are long."""
+    stacks = own["stack"].astype("category").cat
+    names, first = list(stacks.categories), stacks.codes.to_numpy(np.int64)
+    below: Sequence[str] | np.ndarray = [""]
+    if operations is not None:
+        below, under = np.unique(operations, return_inverse=True)
+        first = under * len(names) + first
+    times, weights = own["t_ns"].to_numpy(), own["weight"].to_numpy()
     parts = []
     for place, each in enumerate(where):
         inside = (times >= each.t0_ns) & (times < each.t1_ns)
-        weights = own["weight"].to_numpy()[inside]
-        parts.append(pd.DataFrame({"stack": texts[inside], "stretch": place, "weight": weights}))
-    table = pd.concat(parts, ignore_index=True).groupby(["stack", "stretch"], as_index=False, sort=True)
-    summed = table.agg(samples=("weight", "size"), weight=("weight", "sum"))
-    return Profile(member, scene, event, tuple(where), summed, by_operation)
+        numbers, back, samples = np.unique(first[inside], return_inverse=True, return_counts=True)
+        summed = np.bincount(back, weights[inside], minlength=len(numbers))
+        pairs = (divmod(int(number), len(names)) for number in numbers)
+        texts = [";".join(filter(None, (below[one], names[other]))) for one, other in pairs]
+        parts.append(pd.DataFrame({"stack": texts, "stretch": place, "samples": samples, "weight": summed}))
+    empty = pd.DataFrame({"stack": pd.Series([], dtype="str"), "stretch": [], "samples": [], "weight": []})
+    return pd.concat(parts, ignore_index=True) if parts else empty
+
+
+def _sampled(timeline: Timeline, where: Sequence[Stretch]) -> list[Stretch]:
+    """The parts of stretches in which stacks were sampled: perf may begin later, or stop at its largest file."""
+    stacks = timeline.stacks
+    times = stacks.loc[stacks["event"].isin(TIMED), "t_ns"].to_numpy()  # in order
+    found = []
+    for each in where:
+        begin, end = np.searchsorted(times, [each.t0_ns, each.t1_ns])
+        if begin == end:
+            continue
+        t0, t1 = max(each.t0_ns, int(times[begin]) - EDGE), min(each.t1_ns, int(times[end - 1]) + EDGE)
+        share = (t1 - t0) / (each.t1_ns - each.t0_ns)
+        found.append(each if share > WHOLE else replace(each, t0_ns=t0, t1_ns=t1, steps=each.steps * share))
+    return found
 
 
 def _threads(timeline: Timeline, member: str, thread: str | None) -> list[int]:
@@ -154,7 +193,7 @@ def _threads(timeline: Timeline, member: str, thread: str | None) -> list[int]:
             raise CastmatesError(
                 f"{member} has no thread '{thread}'; expected a number or a name: {listed} (--thread)."
             )
-    return [int(track) for track in own["track"]]
+    return list(own["track"].to_numpy())
 
 
 def _why_none(timeline: Timeline) -> str:

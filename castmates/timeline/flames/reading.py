@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from castmates.timeline.flames.lines import CUT, FIELDS, Sample, samples, stack
+from castmates.timeline.flames.demangling import can_demangle, demangled
+from castmates.timeline.flames.lines import COMPILED, CUT, FIELDS, KERNEL, Sample, samples, stack
 from castmates.timeline.flames.printed import NO_PERF, SLOWEST, printed
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
@@ -20,7 +21,7 @@ def add_stacks(
     gathered = _Gathered(registry, members)
     why = ""
     try:
-        with printed(file, FIELDS, slowest) as (lines, end):
+        with printed(file, FIELDS, slowest, *(["--no-demangle"] if can_demangle() else [])) as (lines, end):
             for each in samples(lines):
                 gathered.add(each)
             why = end()
@@ -73,12 +74,28 @@ class _Gathered:
         if not self._rows:
             return
         times, tracks, cpus, weights, codes = zip(*self._rows, strict=True)
+        found, codes_of = _readable(list(self._stacks))
         making.stacks(
             t_ns=np.array(times, np.int64),
             track=np.array(tracks, np.int64),
             cpu=np.array(cpus, np.int64),
             event=self._named,
             weight=np.array(weights),
-            stack=pd.Categorical.from_codes(codes, categories=pd.Index(list(self._stacks), dtype="str")),
+            stack=pd.Categorical.from_codes(codes_of[np.array(codes)], categories=pd.Index(found, dtype="str")),
             source="perf",
         )
+
+
+def _readable(stacks: list[str]) -> tuple[list[str], np.ndarray]:
+    """The stacks with readable names, each once, and which of them each stack has become."""
+    frames = [[_bare(name) for name in each.split(";")] for each in stacks]
+    names = demangled(name for each in frames for name, _ in each)
+    texts = [";".join(names.get(name, name) + ending for name, ending in each) for each in frames]
+    codes, found = pd.factorize(np.array(texts, object))
+    return list(found), codes
+
+
+def _bare(name: str) -> tuple[str, str]:
+    """A frame's name, and the mark of its kind at its end."""
+    ending = next((each for each in (KERNEL, COMPILED) if name.endswith(each)), "")
+    return name.removesuffix(ending), ending

@@ -8,6 +8,7 @@ from castmates.timeline.flames.profile import Profile
 from castmates.timeline.flames.tree import Flame, Frame
 
 LONG = 60  # letters of a name, beyond which its templates are left out
+TAIL = 14  # letters of room, from which on the end of a name distinguishes it
 MILLION = 1e6  # of nanoseconds a millisecond
 
 
@@ -29,15 +30,15 @@ def short(name: str) -> str:
     if len(name) <= LONG:
         return name
     kept, depth = [], 0
-    for place, letter in enumerate(name):
-        if letter == "<" and not name.startswith(("operator<", "operator<<"), max(0, place - 8)):
+    for letter in re.sub(r"operator<{1,2}(?=\s|\(|$)", lambda found: found[0].replace("<", "\0"), name):
+        if letter == "<":
             depth += 1
             if depth == 1:
                 kept.append("<…>")
         elif letter == ">" and depth:
             depth -= 1
         elif not depth:
-            kept.append(letter)
+            kept.append("<" if letter == "\0" else letter)
     return "".join(kept)
 
 
@@ -47,7 +48,7 @@ def fitted(name: str, room: int) -> str:
         return ""
     if len(name) <= room:
         return name
-    return f"…{name[1 - room :]}" if "::" in name else f"{name[: room - 1]}…"
+    return f"…{name[1 - room :]}" if "::" in name and room >= TAIL else f"{name[: room - 1]}…"
 
 
 def kind(name: str) -> str:
@@ -110,14 +111,15 @@ def how_to_read(flame: Flame) -> str:
             f"{samples(after.samples)} in {_span(after)}, sampled by {after.event}: {what}. "
             f"Each frame is as wide as the {unit(flame)} that it takes with all that it calls, below it."
         )
-    spread = f" Between recordings samples vary {flame.dispersion:.2g} times as much as Poisson's law has it, which z allows for."
+    spread = f" Between recordings samples vary {flame.dispersion:.2g} times as much as by chance; z allows for it."
     return (
-        f"Beside others {samples(after.samples)} in {_span(after)}, alone {samples(before.samples)} in {_span(before)}, "
-        f"by {after.event}: {what}. Width: {unit(flame)} beside others, with all that a frame calls, below it; dashed: "
-        f"seen alone only, as wide as there. Grey: within the noise of sampling in this launch (|z| < {BEYOND:g}, or fewer "
-        f"than {ENOUGH} samples); launches may differ by more.{spread if flame.dispersion > 1.05 else ''}"
+        f"Beside others {samples(after.samples)} in {_span(after)}, alone {samples(before.samples)} in "
+        f"{_span(before)}, by {after.event}: {what}. Width: {unit(flame)} beside others, with all that a frame "
+        "calls, below it; dashed: seen alone only, as wide as there. Grey: within the noise of sampling in this launch "
+        f"(|z| < {BEYOND:g}, or fewer than {ENOUGH} samples); launches may differ by more."
+        f"{spread if flame.dispersion > 1.05 else ''}"
     )
 
 
 def _span(profile: Profile) -> str:
-    return f"{profile.seconds:.3g} s and {profile.steps:.0f} steps"
+    return f"{profile.seconds:.3g} s and {profile.steps:.0f} {'traced steps' if profile.by_operation else 'steps'}"

@@ -27,7 +27,7 @@ class Turns:
 
 def instead_of(recording: Recording, people: People, states: States, keys: Keys) -> Array:
     """Of each interval in which a thread waited to run, which one ran instead; -1 where that does not show."""
-    cpus, times, tids = _comings(recording, people)
+    cpus, times, tids = _comings(recording, people, states)
     found = np.full(len(states.begins), -1)
     is_preempted = (states.state == PREEMPTED) & (states.cpu >= 0)
     is_runnable = (states.state == RUNNABLE) & (states.cpu >= 0)
@@ -73,11 +73,15 @@ def _next_of(states: States) -> Array:
     return following
 
 
-def _comings(recording: Recording, people: People) -> tuple[Array, Array, Array]:
+def _comings(recording: Recording, people: People, states: States) -> tuple[Array, Array, Array]:
     """Every moment at which somebody is known to have come to a CPU: CPUs, times, tids; in the order of both."""
     switch = recording.switches
-    comes = ~switch["out"] & (switch["cpu"] >= 0)
-    parts = [(switch["cpu"][comes], switch["time"][comes], switch["tid"][comes])]
+    comes = ~switch["out"] & (people.number(switch["tid"]) < 0)
+    runs = states.state == RUNNING
+    parts = [
+        (states.cpu[runs], states.begins[runs], people.tids[states.thread[runs]]),
+        (switch["cpu"][comes], switch["time"][comes], switch["tid"][comes]),
+    ]
     if (leaves := recording.samples.get("sched:sched_switch")) is not None:
         parts.append((leaves["cpu"], leaves["time"], people.here(leaves["next_pid"])))
     cpus, times, tids = (np.concatenate([part[place] for part in parts]) for place in range(3))

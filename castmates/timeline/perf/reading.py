@@ -74,8 +74,8 @@ class _Parts:
 def read(file: Path) -> Recording:
     """Read a file."""
     header = read_header(file)
-    reader = _Reader(header)
     try:
+        reader = _Reader(header)
         with file.open("rb") as stream:
             for piece in pieces(header, stream):
                 reader.take(piece)

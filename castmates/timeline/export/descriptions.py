@@ -1,0 +1,108 @@
+"""The first packets of a Perfetto trace: its clock, machine, tracks and words, and what is known of it."""
+
+import json
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    BuiltinClock,
+    DebugAnnotation,
+    Trace,
+    TracePacket,
+    TrackDescriptor,
+    TrackEvent,
+)
+
+from castmates.timeline.export.layout import LAUNCH, Layout, Node
+from castmates.timeline.export.words import Words
+from castmates.timeline.model import Timeline
+from castmates.timeline.span import start
+
+SEQUENCE = 1  # all packets are of one writer, in Perfetto's words a sequence
+ABOUT = "About this trace"
+MONOTONIC, REALTIME = BuiltinClock.BUILTIN_CLOCK_MONOTONIC, BuiltinClock.BUILTIN_CLOCK_REALTIME
+
+
+def first_packets(timeline: Timeline, tree: Layout, words: Words) -> bytes:
+    """Everything that stands before the rows."""
+    trace, about = Trace(), timeline.about
+    first = trace.packet.add(first_packet_on_sequence=True)
+    first.sequence_flags = (
+        TracePacket.SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | TracePacket.SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
+    )
+    words.interned(first.interned_data)
+    _clocks(trace, about, start(timeline))
+    _machine(trace, about)
+    for node in tree.nodes:
+        _describe(trace.packet.add().track_descriptor, node)
+    home = next((node.number for node in tree.nodes if node.kind == "group" and node.name.startswith(LAUNCH)), 0)
+    _about(trace, about, start(timeline), Node(len(tree.nodes) + 1, home, "lane", ABOUT))
+    for packet in trace.packet:
+        packet.trusted_packet_sequence_id = SEQUENCE
+    whole: bytes = trace.SerializeToString()
+    return whole
+
+
+def _clocks(trace: Trace, about: Mapping[str, Any], begin: int) -> None:
+    """Times are of CLOCK_MONOTONIC; its readings beside the real-time clock let the UI show the time of day."""
+    pairs = about.get("clocks") or [{"steady_ns": begin}]
+    for pair in pairs:
+        snapshot = trace.packet.add().clock_snapshot
+        snapshot.primary_trace_clock = MONOTONIC
+        snapshot.clocks.add(clock_id=MONOTONIC, timestamp=int(pair["steady_ns"]))
+        if pair.get("real_ns") is not None:
+            snapshot.clocks.add(clock_id=REALTIME, timestamp=int(pair["real_ns"]))
+
+
+def _machine(trace: Trace, about: Mapping[str, Any]) -> None:
+    """The machine that was traced, where the record knows it."""
+    if about.get("kernel"):
+        name = trace.packet.add().system_info.utsname
+        name.sysname, name.release = "Linux", str(about["kernel"])
+
+
+def _describe(descriptor: TrackDescriptor, node: Node) -> None:
+    descriptor.uuid, descriptor.name, descriptor.sibling_order_rank = node.number, node.name, node.rank
+    descriptor.child_ordering = TrackDescriptor.ChildTracksOrdering.EXPLICIT
+    # Or lines of one name, such as two threads without numbers, would be one, and their slices would no longer nest.
+    descriptor.sibling_merge_behavior = TrackDescriptor.SiblingMergeBehavior.SIBLING_MERGE_BEHAVIOR_NONE
+    if node.parent:
+        descriptor.parent_uuid = node.parent
+    match node.kind:
+        case "process":
+            descriptor.process.pid, descriptor.process.process_name = node.pid, node.name
+        case "thread":
+            descriptor.thread.pid, descriptor.thread.tid, descriptor.thread.thread_name = node.pid, node.tid, node.name
+        case "counter":
+            descriptor.counter.unit_name = node.unit
+
+
+def _about(trace: Trace, about: Mapping[str, Any], begin: int, node: Node) -> None:
+    """A line with one moment, whose notes are the record of the trace: sources, lost events, what tracing costs."""
+    _describe(trace.packet.add().track_descriptor, node)
+    packet = trace.packet.add(timestamp=begin, timestamp_clock_id=MONOTONIC)
+    event = packet.track_event
+    event.type, event.track_uuid, event.name = TrackEvent.TYPE_INSTANT, node.number, ABOUT
+    event.categories.append("about")
+    for key, value in {"written by": f"Castmates on Python {platform.python_version()}", **about}.items():
+        _note(event.debug_annotations.add(name=str(key)), value)
+
+
+def _note(note: DebugAnnotation, value: object) -> None:
+    """A value of the record, as deep as it is."""
+    match value:
+        case bool():
+            note.bool_value = value
+        case int():
+            note.int_value = value
+        case float():
+            note.double_value = value
+        case Mapping():
+            for key, each in value.items():
+                _note(note.dict_entries.add(name=str(key)), each)
+        case list() | tuple():
+            for each in value:
+                _note(note.array_values.add(), each)
+        case _:
+            note.string_value = value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,0 +1,169 @@
+"""What a timeline shows of real threads, against what the kernel counted and what perf prints of the same file."""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from itertools import pairwise
+
+import pytest
+
+from castmates.linux.processes import switches_of, thread_stat_line, threads_of
+from castmates.linux.tracing_rights import FAMILIES, arguments, rights
+from castmates.timeline.model import Making
+from castmates.timeline.perf.load import add_perf
+from castmates.timeline.registry import Registry
+from tests.waiting import wait_for
+
+# Threads that wait for each other, sleep, fault pages in, burn time and make threads that live for a moment; all of
+# them block before the begin, and again at the end, until told.
+PROGRAM = """
+import mmap, os, sys, threading, time
+lock, gate, end = threading.Lock(), threading.Barrier(5), threading.Event()
+def work(what):
+    gate.wait()
+    for turn in range(40):
+        with lock:
+            what()
+        time.sleep(0.0005)
+    gate.wait()
+    end.wait()
+def touch():
+    with mmap.mmap(-1, 1 << 16) as pages:
+        pages[0] = pages[1 << 14] = 1
+def brief():
+    one = threading.Thread(target=time.sleep, args=(0.001,))
+    one.start()
+    one.join()
+jobs = (touch, touch, brief, lambda: sum(range(20000)))
+threads = [threading.Thread(target=work, args=(job,), name="worker") for job in jobs]
+for thread in threads:
+    thread.start()
+os.write(1, b"ready\\n")
+os.read(0, 1)
+gate.wait()
+gate.wait()
+os.write(1, b"done\\n")
+os.read(0, 1)
+end.set()
+"""
+
+
+@pytest.fixture
+def program():
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+class Recorder:
+    """A perf that records when it is told."""
+
+    def __init__(self, file, pid):
+        (self._theirs, self._ours), (self._answers, self._answer) = os.pipe(), os.pipe()
+        command = arguments(FAMILIES, file, rights=rights(), pids=[pid], control=f"fd:{self._theirs},{self._answer}")
+        self._process = subprocess.Popen(command, pass_fds=(self._theirs, self._answer), stderr=subprocess.PIPE)
+
+    def tell(self, what):
+        os.write(self._ours, f"{what}\n".encode())
+        assert os.read(self._answers, 16).startswith(b"ack")
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+    def end(self):
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.communicate()
+        for fd in (self._theirs, self._ours, self._answers, self._answer):
+            os.close(fd)
+
+    def wait(self):
+        assert self._process.wait() == 0, self._process.stderr.read()
+
+
+def counted(pid):
+    """What the kernel has counted of each thread, once all of them are blocked: switches of both kinds, page faults."""
+
+    def look():
+        states = {tid: thread_stat_line(pid, tid).rpartition(b")")[2].split() for tid in threads_of(pid)}
+        if any(fields[0] != b"S" for fields in states.values()):
+            return None
+        return {tid: (*switches_of(pid, tid), int(fields[7]) + int(fields[9])) for tid, fields in states.items()}
+
+    def still():
+        first = look()
+        return first and first == look() and first
+
+    return wait_for(still, "all threads to block")
+
+
+@pytest.mark.needs("root", "perf", "events")
+def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program):
+    assert program.stdout.readline() == b"ready\n"
+    before, file = counted(program.pid), tmp_path / "perf.data"
+    recorder = Recorder(file, program.pid)
+    try:
+        begin = recorder.tell("enable")
+        os.write(program.stdin.fileno(), b".")
+        assert program.stdout.readline() == b"done\n"
+        after = counted(program.pid)
+        end = recorder.tell("disable")
+        recorder.tell("stop")
+        recorder.wait()
+    finally:
+        recorder.end()
+    making = Making()
+    found = add_perf(making, Registry(making), file, {program.pid: "lead@0"}, (begin, end))
+    assert found["lost"] == 0
+    assert found["missing"] == []
+    timeline = making.made()
+    tids = dict(zip(timeline.tracks["track"], timeline.tracks["tid"], strict=True))
+    states = timeline.intervals[timeline.intervals["kind"] == "state"].assign(tid=lambda rows: rows["track"].map(tids))
+    faults = timeline.instants[timeline.instants["kind"] == "fault"].assign(tid=lambda rows: rows["track"].map(tids))
+    by_name, by_tid = Counter(zip(states["tid"], states["name"], strict=True)), Counter(faults["tid"])
+    for tid, then in before.items():
+        voluntary, involuntary, faulted = (now - one for now, one in zip(after[tid], then, strict=True))
+        # The first wait had begun before, and shows where its end does: with a wake-up by a member.
+        assert by_name[tid, "blocked"] - voluntary in ({0, 1} if tid == program.pid else {1})
+        assert by_name[tid, "preempted"] == involuntary
+        assert by_tid[tid] == faulted
+    for _, rows in states.groupby("track"):  # a chain: none overlap, and nothing is left out
+        times = list(zip(rows["t0_ns"], rows["t1_ns"], strict=True))
+        assert all(one[1] == other[0] for one, other in pairwise(times))
+    whole = states[states["tid"].isin(before.keys() - {program.pid})].groupby("tid")
+    assert (whole["t1_ns"].max() - whole["t0_ns"].min() == end - begin).all()
+    assert set(states.loc[states["name"] == "blocked", "detail"]) >= {"futex", "sleep"}
+    printed = events_of(file)
+    assert {name: found["events"].get(name, 0) for name in printed} == printed
+    calls = timeline.intervals[timeline.intervals["kind"] == "syscall"]
+    assert len(calls) == printed["raw_syscalls:sys_enter"] + (calls["detail"] == "began before").sum()
+    assert found["switches"]["switches out"] == printed["sched:sched_switch"]
+    ran = states[states["name"] == "running"].eval("t1_ns - t0_ns").groupby(states["tid"]).sum()
+    assert {tid: ran.get(tid, 0) for tid in before} == {tid: ran_by(file)[tid] for tid in before}
+
+
+def printed_by(file, *options):
+    command = ["perf", "script", "-i", str(file), "--ns", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def events_of(file):
+    """How many of each event perf prints."""
+    lines = printed_by(file, "-F", "tid,event").splitlines()
+    names = [line.split(maxsplit=1)[1].strip().rstrip(":") for line in lines]
+    return Counter("page-faults" if name.startswith("page-faults") else name for name in names)
+
+
+def ran_by(file):
+    """How many nanoseconds each thread ran, from what perf prints of its comings and goings."""
+    came, ran = {}, Counter()
+    for line in printed_by(file, "--show-switch-events", "-F", "tid,cpu,time,event").splitlines():
+        tid, _, moment, event = line.split(maxsplit=3)
+        at = int(moment.strip(":").replace(".", ""))
+        if event.startswith("PERF_RECORD_SWITCH IN"):
+            came[int(tid)] = at
+        elif event.startswith("sched:sched_switch") and int(tid) in came:
+            ran[int(tid)] += at - came.pop(int(tid))
+    return ran

@@ -1,0 +1,301 @@
+"""Recordings of perf as timelines: chains of states with known answers, what is missing, and files that are broken."""
+
+import gzip
+import struct
+from contextlib import suppress
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from castmates.errors import CastmatesError
+from castmates.timeline.model import Making
+from castmates.timeline.perf.load import add_perf
+from castmates.timeline.perf.reading import read
+from castmates.timeline.registry import Registry
+from tests.unit.perf_maker import MEMBER, OTHER, PerfData, ping_pong
+
+START = 10**12
+A, B = MEMBER, MEMBER + 1
+FUTEX, READ, SLEEP, EXIT = 202, 0, 230, 60
+S, D, R, DEAD = 1, 2, 0, 0x10
+
+
+def loaded(made, tmp_path, span=None, members=None):
+    file = tmp_path / "perf.data"
+    made.write(file)
+    making = Making()
+    times = None if span is None else tuple(START + each for each in span)
+    found = add_perf(making, Registry(making), file, members or {MEMBER: "lead@0"}, times)
+    return found, making.made()
+
+
+def states_of(timeline, tid):
+    """Each state of a thread: begin, end, name, CPU, detail."""
+    return [row for kind, row in intervals_of(timeline, "thread", tid) if kind == "state"]
+
+
+def intervals_of(timeline, kind, number):
+    tracks = timeline.tracks
+    column = {"thread": "tid", "cpu": "cpu"}[kind]
+    track = tracks.loc[(tracks["kind"] == kind) & (tracks[column] == number), "track"]
+    rows = timeline.intervals[timeline.intervals["track"].isin(track)]
+    for row in rows.itertuples():
+        cpu = None if pd.isna(row.cpu) else int(row.cpu)
+        yield row.kind, (row.t0_ns - START, row.t1_ns - START, row.name, cpu, row.detail)
+
+
+def story():
+    """A holds a lock and is preempted by somebody else's program; B waits for the lock, and then for a disk."""
+    made = PerfData()
+    made.name(A, "main")
+    made.name(B, "worker")
+    made.switch(10, A, 0, out=False)
+    made.switch(15, B, 1, out=False)
+    made.call(20, B, 1, FUTEX)
+    made.leave(30, B, 1, S, 0)  # the CPU is idle then
+    made.leave(40, A, 0, R, OTHER, "batch")
+    made.switch(70, A, 0, out=False)
+    made.wake(80, B, 0, by=A, to=0)
+    made.leave(90, A, 0, R, B)
+    made.switch(91, B, 0, out=False)
+    made.call(95, B, 0, FUTEX, 0)
+    made.call(100, B, 0, READ)
+    made.leave(110, B, 0, D, A)
+    made.switch(111, A, 0, out=False)
+    made.wake(150, B, 0, by=A, flags=0x08, to=0)
+    made.leave(160, A, 0, R, B)
+    made.switch(162, B, 0, out=False)
+    made.call(170, B, 0, READ, 4096)
+    made.leave(180, B, 0, D, A)  # outside of any call: a page fault
+    made.switch(181, A, 0, out=False)
+    made.sample("page-faults", 190, A, 0, mode=2)
+    made.leave(200, A, 0, DEAD, 0)
+    return made
+
+
+def test_a_story_with_known_states(tmp_path):
+    found, timeline = loaded(story(), tmp_path)
+    assert states_of(timeline, A) == [
+        (10, 40, "running", 0, ""),
+        (40, 70, "preempted", 0, "batch"),
+        (70, 90, "running", 0, ""),
+        (90, 111, "preempted", 0, "lead@0"),
+        (111, 160, "running", 0, ""),
+        (160, 181, "preempted", 0, "lead@0"),
+        (181, 200, "running", 0, ""),  # and then it is dead: nothing follows
+    ]
+    assert states_of(timeline, B) == [
+        (15, 30, "running", 1, ""),
+        (30, 80, "blocked", None, "futex"),
+        (80, 91, "runnable", 0, "lead@0"),
+        (91, 110, "running", 0, ""),
+        (110, 150, "blocked", None, "io"),
+        (150, 162, "runnable", 0, "lead@0"),
+        (162, 180, "running", 0, ""),
+        (180, 201, "blocked", None, "fault"),
+    ]
+    assert found["switches"] == {"switches out": 7, "voluntary": 4, "involuntary": 3, "unclear": 0}
+    assert found["lost"] == 0
+    assert found["missing"] == []
+    deep = timeline.intervals[timeline.intervals["name"] == "blocked"]
+    assert deep["value"].tolist() == [0, 1, 1]  # whether no signal would have ended it
+    instants = timeline.instants
+    moments = [(row.t_ns - START, row.kind, row.detail) for row in instants.itertuples()]
+    assert moments == [
+        (80, "wakeup", "lead@0"),
+        (91, "migration", "cpu1->cpu0"),
+        (150, "wakeup", "interrupt"),
+        (190, "fault", "user"),
+    ]
+    calls = [row for kind, row in intervals_of(timeline, "thread", B) if kind == "syscall"]
+    assert calls == [(20, 95, "futex", 1, ""), (100, 170, "read", 0, "")]
+    turns = [row[:3] + row[4:] for _, row in intervals_of(timeline, "cpu", 0)]
+    assert turns[:3] == [(10, 40, "lead@0", "main"), (40, 70, "others or idle", "batch"), (70, 90, "lead@0", "main")]
+
+
+def test_threads_of_nobody_have_no_track_and_a_members_children_are_its_own(tmp_path):
+    made = PerfData()
+    made.task(7, 5, 150, MEMBER, 150, MEMBER)
+    made.switch(10, 150, 0, out=False, pid=150)
+    made.switch(12, OTHER, 1, out=False, pid=OTHER)
+    made.switch(30, 150, 0, out=True, pid=150)
+    made.switch(32, OTHER, 1, out=True, pid=OTHER)
+    found, timeline = loaded(made, tmp_path)
+    assert timeline.tracks["tid"].dropna().tolist() == [150]
+    assert timeline.tracks.loc[timeline.tracks["tid"] == 150, "member"].tolist() == ["lead@0"]
+    assert found["threads"] == 1
+
+
+def test_with_perfs_own_switches_alone_reasons_are_unknown(tmp_path):
+    made = PerfData(events=("dummy:u",))
+    made.switch(10, A, 0, out=False)
+    made.switch(20, A, 0, out=True, preempted=True)
+    made.switch(30, A, 0, out=False)
+    made.switch(40, A, 0, out=True)
+    made.switch(50, A, 1, out=False)
+    made.switch(60, A, 1, out=True)
+    found, timeline = loaded(made, tmp_path)
+    assert [row[:3] + row[4:] for row in states_of(timeline, A)] == [
+        (10, 20, "running", ""),
+        (20, 30, "preempted", ""),
+        (30, 40, "running", ""),
+        (40, 50, "blocked", "unknown"),
+        (50, 60, "running", ""),
+    ]
+    assert len(found["missing"]) == 2
+    assert "who ran instead of a thread is not known" in found["missing"][0]
+
+
+def test_a_recording_of_whole_cpus_shows_both_threads_in_each_switch(tmp_path):
+    made = PerfData(events=("sched:sched_switch", "sched:sched_waking"))
+    fields = {"prev_pid": OTHER, "prev_state": R, "next_pid": A}
+    made.sample("sched:sched_switch", 10, OTHER, 0, fields, pid=OTHER)
+    made.sample("sched:sched_switch", 30, A, 0, {"prev_pid": A, "prev_state": S, "next_pid": OTHER})
+    made.sample("sched:sched_waking", 40, OTHER, 1, {"pid": A, "target_cpu": 0}, pid=OTHER)
+    made.sample("sched:sched_switch", 55, OTHER, 0, fields, pid=OTHER)
+    made.sample("sched:sched_switch", 60, A, 0, {"prev_pid": A, "prev_state": R, "next_pid": OTHER})
+    _, timeline = loaded(made, tmp_path)
+    assert [row[:3] for row in states_of(timeline, A)] == [
+        (10, 30, "running"),
+        (30, 40, "blocked"),
+        (40, 55, "runnable"),
+        (55, 60, "running"),
+    ]
+
+
+def test_in_a_container_the_schedulers_own_numbers_are_translated(tmp_path):
+    made = PerfData()
+    made.switch(10, A, 0, out=False)
+    made.sample("sched:sched_switch", 20, A, 0, {"prev_pid": 7000, "prev_state": S, "next_pid": 0})
+    made.switch(21, A, 0, out=True)
+    made.sample("sched:sched_waking", 30, B, 1, {"pid": 7000, "target_cpu": 0})
+    made.switch(40, A, 0, out=False)
+    made.switch(50, A, 0, out=True)
+    _, timeline = loaded(made, tmp_path)
+    assert [row[:3] for row in states_of(timeline, A)][:3] == [
+        (10, 20, "running"),
+        (20, 30, "blocked"),
+        (30, 40, "runnable"),
+    ]
+
+
+def test_where_events_were_lost_no_state_is_claimed(tmp_path):
+    made = PerfData()
+    made.switch(10, A, 0, out=False)
+    made.leave(20, A, 0, S, 0)
+    made.sample("page-faults", 25, B, 0, mode=2)  # the last before the loss
+    made.lost(60, 0, 17)
+    made.leave(80, A, 0, S, 0)  # so it ran before, at least since the loss
+    made.wake(90, A, 0, by=B)
+    made.switch(95, A, 0, out=False)
+    made.leave(99, A, 0, S, 0)
+    found, timeline = loaded(made, tmp_path)
+    assert [row[:3] for row in states_of(timeline, A)] == [
+        (10, 20, "running"),
+        (20, 25, "blocked"),
+        (60, 80, "running"),
+        (80, 90, "blocked"),
+        (90, 95, "runnable"),
+        (95, 99, "running"),
+        (99, 100, "blocked"),
+    ]
+    assert found["lost"] == 17
+    lost = timeline.instants[timeline.instants["kind"] == "lost"]
+    assert lost[["t_ns", "value"]].values.tolist() == [[START + 60, 17]]
+    assert any("17 events were lost" in sentence for sentence in found["missing"])
+
+
+def test_silence_means_something_where_all_events_were_on(tmp_path):
+    made = PerfData()
+    made.wake(30, B, 0, by=A)
+    made.leave(40, A, 0, S, B)  # it ran, then; and the other was blocked until it was woken
+    made.switch(41, B, 0, out=False)
+    made.call(45, B, 0, FUTEX, 0)
+    _, timeline = loaded(made, tmp_path, span=(0, 100))
+    assert [row[:3] + row[4:] for row in states_of(timeline, A)] == [
+        (0, 40, "running", ""),
+        (40, 100, "blocked", "unknown"),
+    ]
+    assert [row[:3] + row[4:] for row in states_of(timeline, B)] == [
+        (0, 30, "blocked", "futex"),
+        (30, 41, "runnable", "lead@0"),
+        (41, 100, "running", ""),
+    ]
+    calls = [row for kind, row in intervals_of(timeline, "thread", B) if kind == "syscall"]
+    assert calls == [(0, 45, "futex", 0, "began before")]
+
+
+def test_every_switch_leads_to_one_state_and_a_long_recording_keeps_its_chains(tmp_path):
+    made, period, each = ping_pong(6)
+    file, making = tmp_path / "perf.data", Making()
+    written = made.write(file, repeats=500, period=period)
+    found = add_perf(making, Registry(making), file, {MEMBER: "lead@0"})
+    timeline = making.made()
+    assert written == 500 * each
+    assert sum(count for name, count in found["events"].items() if not name.startswith("system")) == written
+    states = timeline.intervals[timeline.intervals["kind"] == "state"]
+    for _, rows in states.groupby("track"):
+        assert all(one == other for one, other in zip(rows["t1_ns"].iloc[:-1], rows["t0_ns"].iloc[1:], strict=True))
+    assert (states["name"] == "blocked").sum() == found["switches"]["voluntary"] == 3000
+    cpus = timeline.intervals[timeline.intervals["kind"] == "on_cpu"]
+    for _, rows in cpus.groupby("track"):
+        times = list(zip(rows["t0_ns"], rows["t1_ns"], strict=True))
+        assert all(one[1] <= other[0] for one, other in pairwise(times))
+    calls = timeline.intervals[timeline.intervals["kind"] == "syscall"]
+    assert (calls["name"] == "write").sum() == 3000
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "does not begin with PERFILE2"),
+        (b"\x7fELF" + bytes(200), "does not begin with PERFILE2"),
+        (gzip.compress(bytes(999)), "does not begin with PERFILE2"),
+        (b"2ELIFREP" + bytes(200), "the other byte order"),
+        (b"PERFILE2" + struct.pack("<Q", 16), "through a pipe"),
+        (b"PERFILE2" + struct.pack("<8Q", 104, 144, 104, 144, 300, 0, 0, 0) + bytes(300), "perf did not end it"),
+    ],
+)
+def test_what_is_no_whole_recording_is_a_sentence(tmp_path, content, words):
+    file = tmp_path / "perf.data"
+    file.write_bytes(content)
+    with pytest.raises(CastmatesError, match=words) as problem:
+        read(file)
+    assert str(file) in str(problem.value)
+
+
+def test_a_missing_file_and_another_clock_are_a_sentence(tmp_path):
+    with pytest.raises(CastmatesError, match="No such file"):
+        read(tmp_path / "none")
+    made = PerfData(clock=0)
+    made.switch(1, A, 0, out=False)
+    with pytest.raises(CastmatesError, match="CLOCK_MONOTONIC"):
+        loaded(made, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    file = tmp_path_factory.mktemp("perf") / "perf.data"
+    story().write(file)
+    return file.read_bytes()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cut=st.none() | st.integers(0, 20000),
+    flips=st.lists(st.tuples(st.integers(0, 20000), st.integers(0, 255)), max_size=4),
+)
+def test_broken_files_are_a_sentence_or_a_whole_timeline(tmp_path, whole, cut, flips):
+    content = bytearray(whole[: None if cut is None else cut % len(whole)])
+    for place, value in flips:
+        if content:
+            content[place % len(content)] = value
+    file, making = tmp_path / "perf.data", Making()
+    file.write_bytes(content)
+    with suppress(CastmatesError):
+        add_perf(making, Registry(making), file, {MEMBER: "lead@0"})
+        intervals = making.made().intervals
+        assert (intervals["t1_ns"] >= intervals["t0_ns"]).all()
