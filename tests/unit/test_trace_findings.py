@@ -108,6 +108,7 @@ def test_each_finding_shows_the_number_where_to_look_and_what_tries_it(study):
     text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     assert "The lead’s threads wait for each other’s CPU" in text.replace("&#39;", "’").replace("'", "’")
     assert "queued_own is 75.0" in text
+    assert "Waits for a CPU, switches, faults and memory calls" in text
     data = json.loads(CliRunner().invoke(app, ["findings", str(study), "--json"]).output)["findings"]
     (one,) = [each for each in data if each["rule"] == "threads-wait-for-each-other" and each["state"] == SEEN]
     assert one["trace"] == "job+stream"

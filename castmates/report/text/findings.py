@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from castmates.analysis.findings.changes import change_for
 from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, STATES, SUSPECTED, Evidence
@@ -22,6 +23,7 @@ from castmates.study.finding_rules import PLACE
 from castmates.study.spec import Plan
 
 UNITS = {"share": " %", "percent": " %", "ms": " ms", "mb": " MB", "times": " times", "number": ""}
+OPENS = "open.html"  # in the folder of a trace: Perfetto with it
 LARGE = 1000  # from which on decimals only distract
 SURE = {
     PROVEN: "proven: the whole interval is beyond the threshold",
@@ -50,11 +52,13 @@ class InWords:
     look: str = ""  # the command that shows it in a trace; "" where no trace does
     place: str = ""  # where in the trace to look, in a sentence
     trace: str = ""  # its name
+    page: str = ""  # what opens it in a browser, from the report's folder; "" where it is not there
 
 
 def in_words(results: Results, finding: Finding) -> InWords:
     """The words of one finding."""
     rule, trial = finding.rule, finding.rule.trial
+    trace = str((finding.evidence[0].cells or {}).get("trace", ""))
     command = command_of(results, finding)
     return InWords(
         id=finding.id,
@@ -71,7 +75,8 @@ def in_words(results: Results, finding: Finding) -> InWords:
         who=plain(finding.subject.mix or finding.subject.lead) or "the study",
         look=_look(results, finding),
         place=_place(finding),
-        trace=str((finding.evidence[0].cells or {}).get("trace", "")),
+        trace=trace,
+        page=f"../traces/{quote(trace)}/{OPENS}" if trace and (results.folder.trace(trace) / OPENS).is_file() else "",
     )
 
 
