@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from castmates.linux.processes import numbers
 from castmates.pipeline.trace_launch import trace_launch
 from castmates.results.columns.trace import TRACE_TABLES
 from castmates.runner.tracing import recorders, rounds
+from castmates.study.model import Workload
 from castmates.study.plan_text import in_plan
 from castmates.study.spec import Design
 from castmates.study.tracing_design import Tracing
 from castmates.timeline import tables
 from castmates.timeline.model import Timeline
+from castmates.workloads import environments, inputs
 from tests.needs import why_not
 from tests.runner.stage import PYTHON, counter, plan_of, python_job
 
@@ -49,8 +52,8 @@ def _soon(monkeypatch):
     monkeypatch.setattr(rounds, "USUAL", 0.3)
 
 
-def traced(folder: Path, cache: Path, **keys: object) -> Timeline:
-    job = python_job("", command=[PYTHON, "-c", JOB, str(folder / "steps")])
+def traced(folder: Path, cache: Path, job: Workload | None = None, **keys: object) -> Timeline:
+    job = job or python_job("", command=[PYTHON, "-c", JOB, str(folder / "steps")])
     plan = plan_of({"lead": job, "beside": counter()}, ["beside"], cache)
     block = plan.blocks[0]
     mix, scenes = block.company.mixes[0], [each for each in block.company.scenes if each.kind in ("solo", "corun")]
@@ -171,3 +174,35 @@ def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp
     assert any("no-such-option" in words for words in timeline.about["missing"])
     record = json.loads((tmp_path / "trace" / "trace.json").read_text())
     assert record["status"] == "measured"
+
+
+@needs_two
+@pytest.mark.tensorflow
+@pytest.mark.needs("perf", "root")
+def test_operations_of_tensorflow_lie_on_the_threads_that_perf_saw_running(tmp_path, cache):
+    here = environments.environment_of(environments.build("tfmodels", Path("envs"), cache))
+    data = inputs.build("tfmodels-clicks-tiny", Path("envs"), cache)
+    python = shutil.which("python", path=here["PATH"])
+    words = ["--model", "dlrm", "--batch", "64", "--threads", "1", "--data", str(data / "*.tsv")]
+    job = counter(variables=here | {"TMPDIR": str(tmp_path)}, ready_within=120.0)
+    job = job.model_copy(update={"command": [python, "-m", "castmates.workloads.tfmodels", *words]})
+    timeline = traced(tmp_path, cache, job=job, seconds=2.0, steps=4, events=("scheduler", "syscalls"))
+    intervals = timeline.intervals
+    for scene in timeline.about["scenes"]:
+        profile = next(source for source in scene["sources"] if source["name"] == "profile")
+        assert profile["reason"] == ""
+        checked = profile["alignment checked"]
+        assert checked["steps"] == checked["with_heartbeat"] == checked["in_order"] == 4
+        assert profile["threads not found"] == 0
+        inside = (intervals["t0_ns"] >= scene["t0_ns"]) & (intervals["t1_ns"] <= scene["t1_ns"])
+        products = intervals[inside & (intervals["kind"] == "operation") & (intervals["detail"] == "MatMul")]
+        assert len(products) > 20
+        wants_to_run = intervals["name"].isin(["running", "runnable", "preempted"])
+        states = intervals[(intervals["kind"] == "state") & wants_to_run]
+        known, whole = 0, 0
+        for track, own in products.groupby("track"):
+            there = states[states["track"] == track]
+            for begin, end in zip(own["t0_ns"], own["t1_ns"], strict=True):
+                overlap = np.minimum(there["t1_ns"], end) - np.maximum(there["t0_ns"], begin)
+                known, whole = known + overlap.clip(lower=0).sum(), whole + end - begin
+        assert known > 0.8 * whole, "a product of matrices waits for nothing but a CPU: its thread is the right one"
