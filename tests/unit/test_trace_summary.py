@@ -115,6 +115,9 @@ def test_a_pool_that_is_all_busy_while_a_cpu_idles():
     pool = one(scripted(threads), "trace_pools", kind="solo", pool="tf_Compute")
     assert (pool["threads"], pool["running"], pool["busy"]) == pytest.approx((1, 0.6, 0.6))
     assert (pool["all_busy_share"], pool["all_busy_idle_share"]) == pytest.approx((0.6, 0.6))
+    taken = [Thread(LEAD, "tf_Compute", [("running", 5, ""), ("preempted", 5, "other")]), *threads[1:],
+             Thread(LEAD, "x", [("runnable", 1, "other")], cpu=1)]  # fmt: skip
+    assert one(scripted(taken), "trace_pools", kind="solo", pool="tf_Compute")["all_busy_idle_share"] == 0
     crowd = one(scripted(CROWD), "trace_pools", kind="solo")
     assert (crowd["pool"], crowd["threads"], crowd["at_once_p99"], crowd["used_share"]) == ("worker", 4, 4, 1)
     assert (crowd["all_busy_share"], crowd["all_busy_idle_share"]) == pytest.approx((1, 0))

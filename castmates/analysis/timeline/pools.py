@@ -26,15 +26,15 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
     """A row per pool, the busiest first."""
     own = of_member(seen.states, member)
     own = own.assign(pool=own["thread"].astype("str").map(pool_of))
-    cpus, running = len(seen.trace.cpus(member)), _spans(own[own["name"] == RUNNING])
-    rows = [_pool(seen, member, str(name), each, running, cpus) for name, each in own.groupby("pool", sort=True)]
+    cpus, busy = len(seen.trace.cpus(member)), _spans(own[own["name"] != BLOCKED])
+    rows = [_pool(seen, member, str(name), each, busy, cpus) for name, each in own.groupby("pool", sort=True)]
     yield from sorted(rows, key=lambda row: -float(str(row["busy"])))
 
 
-def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, running: Spans, cpus: int) -> dict[str, object]:
+def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, every: Spans, cpus: int) -> dict[str, object]:
     busy = own[own["name"] != BLOCKED]
     threads = own["track"].nunique()
-    lasts, (at_once, running_at_once) = levels(seen.spans, _spans(busy), running)
+    lasts, (at_once, all_at_once) = levels(seen.spans, _spans(busy), every)
     all_busy = at_once >= threads
     time = float(lasts.sum()) or NAN
     queued = own[own["name"].isin(QUEUED)]
@@ -47,7 +47,7 @@ def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, running: Spans,
         "at_once_p99": most,
         "used_share": most / threads,
         "all_busy_share": float(lasts[all_busy].sum()) / time,
-        "all_busy_idle_share": float(lasts[all_busy & (running_at_once < cpus)].sum()) / time if cpus else NAN,
+        "all_busy_idle_share": float(lasts[all_busy & (all_at_once < cpus)].sum()) / time if cpus else NAN,
         "queued_share": _time(queued) / _time(busy) if len(busy) else NAN,
         "wakeups_per_s": int(((own["name"] == RUNNABLE) & own["begins"]).sum()) / seen.seconds,
     }

@@ -95,7 +95,7 @@ TRACE_POOLS: Columns = {
     "at_once_p99": "float64",  # threads of the pool that were busy at once at most, in 99 % of the time
     "used_share": "float64",  # the same, of its threads
     "all_busy_share": "float64",  # of the time, in which all of them were busy
-    "all_busy_idle_share": "float64",  # the same, while fewer threads of the member ran than it has CPUs
+    "all_busy_idle_share": "float64",  # the same, while fewer threads of the member ran or could run than it has CPUs
     "queued_share": "float64",  # of the time in which they could run, for which they did not
     "wakeups_per_s": "float64",  # wake-ups of its threads, a second
     "platform": "str",
