@@ -76,9 +76,17 @@ class Making:
 
     def made(self) -> Timeline:
         """The timeline, every table in order."""
-        found = {name: _together(name, parts) for name, parts in self._parts.items()}
+        found = {name: self._table(name) for name in self._parts}
         rows = {name: [track.get(name) for track in self._tracks] for name in TRACKS}
         return Timeline(tracks=_part(rows, TRACKS, set(TRACKS)), **found, about=self.about)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        """A whole table; its parts are given up for it, so that both are not in memory together."""
+        parts = [part.copy(deep=False) for part in self._parts[name]]
+        self._parts[name].clear()
+        table = _together(name, parts)
+        self._parts[name].append(table)
+        return table
 
 
 def _part(columns: Mapping[str, Any], contract: Columns, needed: set[str]) -> pd.DataFrame:
@@ -113,13 +121,14 @@ def _together(name: str, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     contract = TRACE_TABLES[name]
     if not parts:
         return _part({each: [] for each in contract}, contract, set(contract))
+    keys = [pd.concat([part[key] for part in parts]).to_numpy() for key in ORDER[name]]
+    order = np.lexsort([key if up else -key for key, up in zip(keys, ORDER[name].values(), strict=True)][::-1])
     columns: dict[str, Any] = {}
     for each, kind in contract.items():
-        pieces = [part[each] for part in parts]
-        columns[each] = _united(pieces) if kind == "str" else pd.concat(pieces, ignore_index=True).array
-    table = pd.DataFrame(columns)
-    keys = [table[key].to_numpy() if up else -table[key].to_numpy() for key, up in ORDER[name].items()]
-    return table.take(np.lexsort(keys[::-1])).reset_index(drop=True)
+        pieces = [part.pop(each) for part in parts]
+        whole = _united(pieces) if kind == "str" else pd.concat(pieces, ignore_index=True).array
+        columns[each] = whole.take(order)
+    return pd.DataFrame(columns)
 
 
 def _united(pieces: Sequence[pd.Series]) -> pd.Categorical:

@@ -187,6 +187,7 @@ def test_where_events_were_lost_no_state_is_claimed(tmp_path):
     made.switch(10, A, 0, out=False)
     made.leave(20, A, 0, S, 0)
     made.sample("page-faults", 25, B, 0, mode=2)  # the last before the loss
+    made.sample("page-faults", 57, B, 1, mode=2)  # through another CPU's buffer
     made.lost(60, 0, 17)
     made.leave(80, A, 0, S, 0)  # so it ran before, at least since the loss
     made.wake(90, A, 0, by=B)

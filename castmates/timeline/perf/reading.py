@@ -13,6 +13,7 @@ from castmates.errors import CastmatesError
 from castmates.timeline.perf import layout
 from castmates.timeline.perf.header import SAMPLE_ID_ALL, Event, Header, damaged, read_header
 from castmates.timeline.perf.layout import Places, Torn
+from castmates.timeline.perf.losses import Latest
 from castmates.timeline.perf.records import Piece, pieces
 from castmates.timeline.perf.tasks import Tasks
 
@@ -97,6 +98,7 @@ class _Reader:
         self._event_of = np.array([place for _, place in order], np.int64)
         self._samples = [_Parts({**COMMON, **FIELDS.get(event.name, {})}) for event in header.events]
         self._switches, self._losses = _Parts(SWITCHES), _Parts(LOSSES)
+        self._latest = Latest()
         self._ends: list[tuple[int, int]] = []
 
     def take(self, piece: Piece) -> None:
@@ -105,7 +107,8 @@ class _Reader:
         for place, chosen in self._by_event(piece, samples, self._id_place):
             self._sample(piece, self._events[place], self._samples[place], chosen)
         others = np.flatnonzero(piece.types != SAMPLE)
-        for kind in np.unique(piece.types[others]).tolist():
+        kinds = np.unique(piece.types[others]).tolist()
+        for kind in sorted(kinds, key=lambda kind: kind == LOST):  # last, because they need what came before them
             chosen = others[piece.types[others] == kind]
             if kind in (SWITCH, SWITCH_WIDE):
                 self._switch(piece, chosen, kind)
@@ -113,6 +116,7 @@ class _Reader:
                 self._recording.tasks.take(piece, chosen, kind == COMM, kind == FORK)
             elif kind in (LOST, LOST_SAMPLES, THROTTLE):
                 self._lost(piece, chosen, kind)
+        self._latest.end_piece()
 
     def whole(self) -> Recording:
         """What was taken."""
@@ -154,7 +158,7 @@ class _Reader:
         if len(chosen) and int((ends - begins).min()) <= max(places.values()):
             raise Torn("a sample is too short")
         columns = _common(piece, begins, places) | {"mode": piece.misc[chosen] & _MODE}
-        self._span(columns["time"])
+        self._span(chosen, columns)
         self._recording.tasks.seen(piece.words[begins + places["tid"]])
         needed = FIELDS.get(event.name, {})
         if needed:
@@ -200,7 +204,7 @@ class _Reader:
         """Switches, of threads that are followed or of all on a CPU."""
         for event, rows in self._by_trailer(piece, chosen):
             columns = _common(piece, piece.ends[rows], _back(event))
-            self._span(columns["time"])
+            self._span(rows, columns)
             misc = piece.misc[rows]
             at = piece.begins[rows] + 1
             other = piece.words[at] >> np.uint64(32) if kind == SWITCH_WIDE else np.full(len(rows), -1)
@@ -219,20 +223,8 @@ class _Reader:
                 self._recording.lost_samples += int(piece.words[at].sum())
                 continue
             columns = _common(piece, piece.ends[rows], _back(event))
-            since = [self._before(piece, row) for row in rows.tolist()]
-            self._losses.add(**columns, count=piece.words[at].astype(np.int64), since=np.array(since, np.int64))
-
-    def _before(self, piece: Piece, row: int) -> int:
-        """When the record before a loss was made; 0 where it does not show that."""
-        if row == 0 or piece.types[row - 1] not in (SAMPLE, SWITCH, SWITCH_WIDE):
-            return 0
-        before = np.array([row - 1])
-        if piece.types[row - 1] == SAMPLE:
-            for place, rows in self._by_event(piece, before, self._id_place):
-                return int(piece.words[piece.begins[rows] + layout.sample_places(self._events[place])["time"]][0])
-        for event, rows in self._by_trailer(piece, before):
-            return int(piece.words[piece.ends[rows] + _back(event)["time"]][0])
-        return 0
+            since = np.minimum(self._latest.since(rows, columns["cpu"]), columns["time"])
+            self._losses.add(**columns, count=piece.words[at].astype(np.int64), since=since)
 
     def _by_trailer(self, piece: Piece, chosen: Array) -> Iterable[tuple[Event, Array]]:
         """Divide other records among the events whose buffer they came through."""
@@ -259,9 +251,10 @@ class _Reader:
             raise Torn("a record is too short")
         return rows
 
-    def _span(self, times: Array) -> None:
-        if len(times):
-            self._ends.append((int(times.min()), int(times.max())))
+    def _span(self, rows: Array, columns: Table) -> None:
+        if len(rows):
+            self._ends.append((int(columns["time"].min()), int(columns["time"].max())))
+            self._latest.add(rows, columns["cpu"], columns["time"])
 
 
 def _back(event: Event) -> dict[str, int]:
