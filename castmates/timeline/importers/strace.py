@@ -22,7 +22,7 @@ from castmates.timeline.model import Making, Timeline
 from castmates.timeline.registry import Registry
 
 SOURCE = "strace"
-Rows = Mapping[str, Any]  # columns
+Rows = dict[str, Any]  # columns
 UNNAMED = "the traced program"  # lines of a program with one thread name none
 LINE = re.compile(
     rb"^(\[pid +\d+(<[^>]*>)?\] |\d{1,7}(<[^>]*>)? +)? *(\d[\d:.]* +)?(\(\+ *[\d.]+\) +)?"
@@ -69,15 +69,17 @@ def read(path: Path, progress: Progress) -> Timeline:
 
 def _fill(making: Making, registry: Registry, parsed: Parsed, account: Account) -> None:
     """Add the calls, signals and ends, in the order of the file, which is that of time."""
-    rows = dict(parsed.columns)
+    rows = parsed.columns
     tids, who = np.unique(rows["tid"], return_inverse=True)
     names = [f"thread {tid}" if tid >= 0 else UNNAMED for tid in tids.tolist()]
     tracks = [registry.thread(tid, name=name) for tid, name in zip(tids.tolist(), names, strict=True)]
     rows["track"] = np.array(tracks, np.int32)[who]
-    last = np.zeros(len(tids), np.int64)
-    np.maximum.at(last, who, rows["t"])
+    ends = np.zeros(len(tids), np.int64)
+    np.maximum.at(ends, who, rows["t"])
+    last = ends[who]
+    del who  # as large as the file's lines are many
     _marks(making, rows, parsed, account)
-    _calls(making, rows, last[who], parsed, account)
+    _calls(making, rows, last, parsed, account)
 
 
 def _calls(making: Making, rows: Rows, last: Ints, parsed: Parsed, account: Account) -> None:
@@ -101,6 +103,8 @@ def _calls(making: Making, rows: Rows, last: Ints, parsed: Parsed, account: Acco
         "value": rows["value"][result],
         "detail": _details(rows["error"][result], ~(whole | back), parsed.errors),
     }
+    rows.clear()  # large
+    del result, following, took, last
     if not known.all():
         making.instants(t_ns=begin[~known], kind="syscall", source=SOURCE, **_some(columns, ~known))
         begin, end, columns = begin[known], end[known], _some(columns, known)
