@@ -65,5 +65,8 @@ COMMANDS = (
     Command("study-frameworks", "studies config/studies/frameworks.yaml", 46),
     Command("xprof_check", "xprof_check --most 48 results/operations", 1.5),
     Command("study-variants", "studies config/studies/variants.yaml", 22),
+    Command("timeline_export", "timeline_export", 4),
+    Command("timeline_perf", "timeline_perf", 3),
     Command("timeline_import", "timeline_import", 8),
+    Command("timeline_query", "timeline_query", 6),
 )

@@ -33,7 +33,7 @@ left join thread_track tt on tt.id = s.track_id left join thread th on th.utid =
 left join process tp on tp.upid = th.upid
 left join process_track pt on pt.id = s.track_id left join process p on p.upid = pt.upid
 left join notes on notes.arg_set_id = s.arg_set_id
-where s.category is null or s.category not in ('about', 'ran')
+where s.category is null or s.category not in ('about', 'ran', 'wakes')
 """
 RAN = "select ts, dur, name from slice where category = 'ran'"
 COUNTERS = """
@@ -66,14 +66,7 @@ def compared(timeline: Timeline, processor: TraceProcessor) -> pd.DataFrame:
     slices = processor.ask(SLICES)
     slices["depth"] = slices["depth"].where(slices["dur"] > 0, 0)
     found = [_differences("kind", pd.concat(ours), slices)]
-    ran = timeline.intervals
-    ran = ran[
-        (ran["kind"] == "state") & (ran["name"] == "running") & ran["cpu"].notna() & (ran["t0_ns"] < ran["t1_ns"])
-    ]
-    who = timeline.tracks.set_index("track").loc[ran["track"]]
-    label = (who["member"].astype(str) + ": " + who["name"].astype(str)).str.removeprefix(": ").to_numpy()
-    on_cpus = pd.DataFrame({"ts": ran["t0_ns"], "dur": ran["t1_ns"] - ran["t0_ns"], "name": label})
-    found.append(_differences("who ran on each CPU", on_cpus, processor.ask(RAN)))
+    found.append(_differences("shown on CPUs", _on_cpus(timeline), processor.ask(RAN)))
     samples = timeline.samples.rename(columns={"t_ns": "ts"})[["ts", "track", "name", "value", "unit"]]
     samples["pid"] = _places(timeline).loc[samples.pop("track"), "pid"].to_numpy()
     found.append(_differences("samples", samples, processor.ask(COUNTERS)))
@@ -81,6 +74,18 @@ def compared(timeline: Timeline, processor: TraceProcessor) -> pd.DataFrame:
     stacks["tid"] = _places(timeline).loc[stacks.pop("track"), "tid"].to_numpy()
     found.append(_differences("stacks", stacks, processor.ask(STACKS)))
     return pd.concat(found, ignore_index=True)
+
+
+def _on_cpus(timeline: Timeline) -> pd.DataFrame:
+    """What the lanes of CPUs should show, unless the CPUs themselves were recorded."""
+    rows = timeline.intervals
+    chosen = (
+        (rows["kind"] == "state") & (rows["name"] == "running") & rows["cpu"].notna() & (rows["t0_ns"] < rows["t1_ns"])
+    )
+    rows = rows[chosen] if not (rows["kind"] == "on_cpu").any() else rows.head(0)
+    who = timeline.tracks.set_index("track").loc[rows["track"]]
+    label = (who["member"].astype(str) + ": " + who["name"].astype(str)).str.removeprefix(": ").to_numpy()
+    return pd.DataFrame({"ts": rows["t0_ns"], "dur": rows["t1_ns"] - rows["t0_ns"], "name": label})
 
 
 def unsound(processor: TraceProcessor) -> dict[str, int]:
@@ -94,9 +99,9 @@ def _places(timeline: Timeline) -> pd.DataFrame:
     tracks = timeline.tracks.set_index("track")
     places = tracks[["pid", "tid"]].astype("Float64")
     members = timeline.about.get("members") or {}
-    for track, row in tracks[tracks["kind"] == "member"].iterrows():
+    for track, row in tracks[tracks["kind"].isin(["member", "device"]) & (tracks["member"] != "")].iterrows():
         pids = tracks["pid"][(tracks["member"] == row["member"]) & tracks["kind"].isin(["process", "thread"])].dropna()
-        known = (members.get(row["name"]) or {}).get("pid")
+        known = (members.get(row["member"]) or {}).get("pid")
         places.loc[track, "pid"] = known if known in set(pids) or not len(pids) else pids.iloc[0]
     return places
 
@@ -131,11 +136,10 @@ def _differences(by: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFr
 
 def _plain(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Cells that are equal where they mean the same: numbers as numbers, nothing as an empty text."""
-    whole = {"ts": "int64", "dur": "int64", "depth": "int64"}
-    plain = {}
+    plain: dict[str, pd.Series] = {}
     for column in columns:
         cells = rows[column]
-        if column in whole:
+        if column in ("ts", "dur", "depth"):
             plain[column] = cells.astype("int64")
         elif column in ("value", "cpu", "pid", "tid"):
             plain[column] = pd.to_numeric(cells.astype(object), errors="coerce").astype(float).fillna(-1e300)

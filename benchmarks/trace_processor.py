@@ -58,7 +58,8 @@ class TraceProcessor:
         answer = self._rpc.execute_query(sql)
         if answer.error:
             raise ValueError(answer.error)
-        return QueryResultIterator(answer.column_names, answer.batch).as_pandas_dataframe()
+        rows: pd.DataFrame = QueryResultIterator(answer.column_names, answer.batch).as_pandas_dataframe()
+        return rows
 
     def load(self, trace: Path) -> None:
         """Read a trace, part by part as the UI does."""

@@ -40,6 +40,7 @@ from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
 from castmates.study.spec import Block, NodeClass, Plan, Prepared
+from castmates.study.trace_launches import refuse_unknown_mixes
 from castmates.study.variants import variants_of, with_variants
 from castmates.study.wanted import wanted
 from castmates.suites.expand import expanded
@@ -85,6 +86,8 @@ class Project:
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
         plan, made = self._whole_plan(), self.made
+        left_out = [each.mix for each in plan.left_out]
+        refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
         notes = (*made.notes, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)

@@ -7,6 +7,7 @@ import castmates.pipeline.script
 from castmates.files import replace_text
 from castmates.report.answer.answer import answer
 from castmates.report.answer.lines import answer_lines
+from castmates.report.export.graph_files import write_graphs
 from castmates.report.page.page import write_page
 from castmates.report.results import read_results
 from castmates.results.folder import StudyFolder
@@ -22,6 +23,7 @@ def main() -> None:
     folder, results = StudyFolder(arguments.results), read_results(arguments.results, arguments.study)
     found = answer(results)
     replace_text(folder.answer_file, "".join(f"{line}\n" for line in answer_lines(found)))
+    write_graphs(results, folder)
     write_page(results, folder.figures, arguments.output, found)
 
 

@@ -179,5 +179,7 @@ CAPABILITIES: dict[str, Callable[[], str]] = {
     "duckdb": _module("duckdb"),
     "nbclient": _module("nbclient"),
     "ipykernel": _module("ipykernel"),
+    "node": _program("node", "nodejs"),
+    "viztracer": _module("viztracer"),
     "babeltrace2": _program("babeltrace2"),
 }

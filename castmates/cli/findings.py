@@ -53,6 +53,8 @@ def _show(each: "InWords") -> None:
     where.print(f"{stamp}{each.title}  ({each.id})", style="bold", markup=False, soft_wrap=True, highlight=False)
     lines = [each.sentence, f"It is {each.sure}.", f"Why it matters: {each.because}", f"What to do: {each.advice}"]
     lines += [f"Shown by {line.replace('`', '')}." for line in each.evidence]
+    lines += [f"To see it: {each.look}"] if each.look else []
+    lines += [f"Where: {each.place.replace('`', '')}."] if each.place else []
     lines += [f"To try it: {each.command}", f"That shows: {each.shows}"] if each.command else []
     for line in filter(None, lines):
         where.print(f"  {line}", markup=False, soft_wrap=True, highlight=False)
@@ -114,6 +116,9 @@ def _as_data(results: "Results", finding: "Finding") -> dict[str, object]:
         "because": rule.because,
         "advice": rule.advice,
         "evidence": evidence,
+        "look": words.look,
+        "trace": words.trace,
+        "place": words.place,
         "try": words.command,
         "shows": words.shows,
         "sources": list(rule.sources),

@@ -14,6 +14,10 @@ def grant(
     shell: Annotated[
         int | None, typer.Option(min=2, help="Process id of the shell that starts sweeps; the calling one if left out.")
     ] = None,
+    tracing: Annotated[
+        bool,
+        typer.Option("--tracing", help="Also traces of who wakes and who runs instead: these show all programs here."),
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Undo all grants instead.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Only show what is granted.")] = False,
 ) -> None:
@@ -25,4 +29,4 @@ def grant(
     elif undo:
         steps.undo(typer.echo)
     else:
-        steps.give(user, groups, default_group, shell, typer.echo)
+        steps.give(user, groups, default_group, shell, typer.echo, everything_traced=tracing)

@@ -15,7 +15,9 @@ from castmates.cli.convert import convert
 from castmates.cli.doctor import doctor
 from castmates.cli.export import export
 from castmates.cli.findings import findings
+from castmates.cli.flame import flame
 from castmates.cli.grant import grant
+from castmates.cli.graph import graph
 from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
 from castmates.cli.init import init
 from castmates.cli.letters import let_print_anything
@@ -27,6 +29,7 @@ from castmates.cli.place import place
 from castmates.cli.plan import plan
 from castmates.cli.predict import predict
 from castmates.cli.profile import profile
+from castmates.cli.query import query
 from castmates.cli.recommend import recommend
 from castmates.cli.replay import replay
 from castmates.cli.restore import restore
@@ -37,6 +40,7 @@ from castmates.cli.show import show_result
 from castmates.cli.status import status
 from castmates.cli.sweep import sweep
 from castmates.cli.topdown import topdown
+from castmates.cli.trace import trace
 from castmates.cli.try_advice import try_advice
 from castmates.cli.workloads import workloads
 from castmates.errors import CastmatesError
@@ -55,6 +59,14 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("sweep", sweep, ("castmates sweep study.yaml", "castmates sweep study.yaml --blocks 12")),
         ("measure", measure, ("castmates measure --beside stream,chase -- gzip -9 --stdout /bin/bash",)),
         ("profile", profile, ("castmates profile --beside stream,chase -- python train.py",)),
+        (
+            "trace",
+            trace,
+            (
+                "castmates trace study.yaml dlrm-train+stream",
+                "castmates trace study.yaml stream --seconds 2 --events scheduler,syscalls",
+            ),
+        ),
         ("pilot", pilot, ("castmates pilot study.yaml",)),
         ("grant", grant, ("sudo castmates grant", "sudo castmates grant --undo")),
     ),
@@ -84,7 +96,25 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
             export,
             ("castmates export results/first-look", "castmates export results/first-look --tensorboard"),
         ),
+        (
+            "query",
+            query,
+            ("castmates query study.yaml --named time-on-cpu", 'castmates query study.yaml "SELECT * FROM steps"'),
+        ),
+        (
+            "flame",
+            flame,
+            (
+                "castmates flame study.yaml lead+stream",
+                "castmates flame study.yaml lead+stream --scene solo --operations",
+            ),
+        ),
         ("convert", convert, ("castmates convert trace.strace", "castmates convert lttng-traces/session --to tables")),
+        (
+            "graph",
+            graph,
+            ("castmates graph study.yaml dlrm-train", "castmates graph study.yaml dlrm-train+stream --colour loss"),
+        ),
     ),
     REPAIR: (
         ("retry", retry, ("castmates retry && castmates sweep",)),

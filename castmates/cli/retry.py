@@ -11,6 +11,7 @@ def retry(study: StudyFile) -> None:
     from castmates.project import load
     from castmates.results.profiles import forget_failed
     from castmates.results.records import forget_useless
+    from castmates.results.traces import forget_failed as forget_failed_traces
 
     folder = load(study).results
     blocks = 0
@@ -18,9 +19,10 @@ def retry(study: StudyFile) -> None:
         typer.echo(f"discarded ({reason}): {place}")
         blocks += 1
     typer.echo(f"{counted(blocks, 'block')} discarded in {folder}")
-    profiles = 0
-    for reason, place in forget_failed(folder):
-        typer.echo(f"discarded ({reason}): {place}")
-        profiles += 1
-    if profiles:
-        typer.echo(f"{counted(profiles, 'profile launch')} discarded in {folder}")
+    for what, discarded in (("profile launch", forget_failed(folder)), ("trace", forget_failed_traces(folder))):
+        found = 0
+        for reason, place in discarded:
+            typer.echo(f"discarded ({reason}): {place}")
+            found += 1
+        if found:
+            typer.echo(f"{counted(found, what)} discarded in {folder}")

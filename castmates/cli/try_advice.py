@@ -1,5 +1,6 @@
 """The command `castmates try`: the advice of a finding, measured in fresh launches."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +23,11 @@ def try_advice(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the lead to change, in place of the rule's."),
     ] = None,
+    variables: Annotated[
+        list[str] | None,
+        typer.Option("--variable", metavar="NAME=VALUE", help="An environment variable of the lead to try instead."),
+    ] = None,
+    cpus: Annotated[int | None, typer.Option(min=1, help="How many CPUs to give the lead instead.")] = None,
     blocks: Annotated[
         int | None, typer.Option(min=3, max=10_000, help="Fresh launches; the study's own number, and at least 3.")
     ] = None,
@@ -46,7 +52,9 @@ def try_advice(
         raise CastmatesError(f"{chosen.id} is tried by another command, which `castmates findings {study}` shows.")
     if not chosen.found:
         typer.echo(f"note: {chosen.id} is {chosen.state}", err=True)
-    trial = write_trial_study(project, plan, Asked(chosen, _options(options or []), blocks))
+    trial = write_trial_study(
+        project, plan, Asked(chosen, _options(options or []), blocks, _variables(variables or []), cpus)
+    )
     file = folder.trial_study_file(trial.name)
     typer.echo(f"written: {file}", err=True)
     if only_write:
@@ -101,3 +109,14 @@ def _options(given: Sequence[str]) -> "dict[str, Word]":
             raise CastmatesError(f"--set is '{each}', but expected NAME=VALUE, such as batch=64.")
         options[name.removeprefix("--")] = value
     return options
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    """`MALLOC_ARENA_MAX=1` -> {MALLOC_ARENA_MAX: 1}; a value may be empty, and may have = in it."""
+    variables: dict[str, str] = {}
+    for each in given:
+        name, equals, text = each.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise CastmatesError(f"--variable is '{each}', but expected NAME=VALUE, such as MALLOC_ARENA_MAX=1.")
+        variables[name] = text
+    return variables

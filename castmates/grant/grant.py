@@ -1,7 +1,7 @@
 """Everything that root gives or takes back in one go."""
 
 from castmates.errors import CastmatesError
-from castmates.grant import cgroup, perf, resctrl
+from castmates.grant import cgroup, perf, resctrl, tracing
 from castmates.grant.steps import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
 from castmates.machine.lock import machine_lock
 from castmates.protocols import Say
@@ -10,7 +10,9 @@ from castmates.runner.cleanup.restore import heal
 NOTHING = "nothing is granted"
 
 
-def give(user: str | None, groups: int, default_group: bool, shell: int | None, say: Say) -> None:
+def give(
+    user: str | None, groups: int, default_group: bool, shell: int | None, say: Say, everything_traced: bool = False
+) -> None:
     """Give a user what sweeps need, showing each step; what is refused is an error at the end."""
     must_be_root("grant")
     grantee = find_grantee(user)
@@ -24,6 +26,8 @@ def give(user: str | None, groups: int, default_group: bool, shell: int | None, 
         cgroup.give(granting, shell)
         say("perf events, for everybody:")
         perf.give(granting)
+        say(f"traces, for {grantee.name}:")
+        tracing.give(granting, everything_traced)
     if granted():
         say(LASTS)
     if lacking := resctrl.not_given(grantee):

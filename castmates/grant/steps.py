@@ -93,7 +93,7 @@ def record() -> Journal:
 
 def granted() -> list[Entry]:
     """Return what is granted now, oldest first."""
-    return [entry for entry in record().entries() if not entry.stale]
+    return [entry for entry in record().entries() if not entry.stale or KINDS[entry.change.kind].lasts]
 
 
 def take_back() -> list[Undone]:

@@ -123,3 +123,9 @@ def flock_holder(inode: int) -> int | None:
         if len(words) >= 6 and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
             return int(words[4])
     return None
+
+
+def has_capability(number: int, root: Path = HERE) -> bool:
+    """Check whether this kernel knows a capability."""
+    last = sysctl("kernel/cap_last_cap", root)
+    return last is not None and last.isdecimal() and int(last) >= number

@@ -11,6 +11,7 @@ from pathlib import Path
 from castmates.linux.kernel_files import read_kernel, read_pairs, read_text
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")  # in which the kernel counts CPU time
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _PAUSE_S = 0.0005
 _STUCK_S = 0.02
 
@@ -84,6 +85,22 @@ def switches_of(pid: int, tid: int) -> tuple[int, int]:
 def status_of(pid: int | str = "self", root: Path = Path("/")) -> dict[str, str]:
     """Return the lines of a process's status by their keys; empty where it has ended."""
     return read_pairs(root / f"proc/{pid}/status")
+
+
+def cpu_ns_of_process(pid: int) -> int | None:
+    """Return the CPU time of a process, of its ended threads too; None where it has ended."""
+    try:
+        return time.clock_gettime_ns((~pid << 3) | 2)
+    except OSError:
+        return None
+
+
+def resident_bytes(pid: int) -> int | None:
+    """Return how much of a process's memory is there; None where it has ended."""
+    try:
+        return int(read_kernel(f"/proc/{pid}/statm").split()[1]) * PAGE_BYTES
+    except (OSError, IndexError):
+        return None
 
 
 def name_of(pid: int) -> str | None:

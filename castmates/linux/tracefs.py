@@ -7,7 +7,6 @@ from castmates.linux.kernel_files import mounts, read_int
 
 HERE = Path("/")
 _DESCRIBED = ("id", "format")  # the files of a tracepoint that perf reads
-_PAGES = ("header_page", "header_event")  # which perf copies into what it records
 
 
 def mounted(root: Path = HERE) -> Path | None:
@@ -17,8 +16,7 @@ def mounted(root: Path = HERE) -> Path | None:
 
 def files(point: Path, tracepoints: Collection[str]) -> list[Path]:
     """List the files that perf reads in order to record these tracepoints, such as sched:sched_switch."""
-    described = [_folder(point, each) / name for each in tracepoints for name in _DESCRIBED]
-    return described + [point / "events" / page for page in _PAGES]
+    return [_folder(point, each) / name for each in tracepoints for name in _DESCRIBED]
 
 
 def number_of(tracepoint: str, point: Path) -> int | None:

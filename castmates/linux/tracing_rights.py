@@ -22,12 +22,11 @@ TRACEPOINTS = {
         "sched:sched_waking",
         "sched:sched_wakeup",
         "sched:sched_wakeup_new",
-        "sched:sched_migrate_task",
     ),
     SYSCALLS: ("raw_syscalls:sys_enter", "raw_syscalls:sys_exit"),
     INTERRUPTS: ("irq:irq_handler_entry", "irq:irq_handler_exit", "irq:softirq_entry", "irq:softirq_exit"),
 }
-GRANTED = Path("/var/lib/castmates/tracing")  # has perf-<uid>, which root has given a capability and to one user
+_GRANTED = Path("/var/lib/castmates")  # what root has granted lies there
 GRANT, GRANT_ALL = "sudo castmates grant", "sudo castmates grant --tracing"
 MOST_KIB, LEAST_KIB, ALL_KIB = 16 << 10, 128, 256 << 10  # of a CPU's buffer, and of all together
 SPARE = 64  # descriptors that perf needs for anything else
@@ -79,7 +78,7 @@ def rights() -> Rights:
     kernel = _opens(Attr(SOFTWARE, _PAGE_FAULTS))
     has_switches = _opens(Attr(SOFTWARE, _DUMMY, exclude=_USER), bits=_CONTEXT_SWITCH)
     has_tracepoints, has_syscalls = (_records(TRACEPOINTS[family][0]) for family in (SCHEDULER, SYSCALLS))
-    granted = GRANTED / f"perf-{os.geteuid()}"
+    granted = granted_perf(os.geteuid())
     if not has_tracepoints and os.access(granted, os.X_OK) and _may_trace(granted):
         program, has_tracepoints, has_syscalls, kernel = str(granted), True, True, True
     return Rights(
@@ -94,6 +93,12 @@ def rights() -> Rights:
         kernel=kernel,
         program=program,
     )
+
+
+def granted_perf(uid: int) -> Path:
+    """Return where the perf lies to which root gives the right to see the whole machine, for one user."""
+    chosen = os.environ.get("CASTMATES_STATE")
+    return (Path(chosen).absolute() if chosen else _GRANTED) / "tracing" / f"perf-{uid}"
 
 
 def arguments(
@@ -119,7 +124,7 @@ def arguments(
         raise CastmatesError(f"there are no events '{unknown[0]}'; choose among {', '.join(FAMILIES)}")
     chosen = list(_events(events, rights, stacks_hz))
     command = [rights.program, "record", "-q", "-k", "CLOCK_MONOTONIC", "--sample-cpu", "--switch-events", "-N", "-B"]
-    command += ["-m", f"{_buffer_kib()}K", "-o", str(output)]
+    command += ["-m", f"{_buffer_kib(rights)}K", "-o", str(output)]
     if control:
         command += ["-D", "-1", f"--control={control}"]
     for event in chosen * max(1, len(groups)):
@@ -164,11 +169,11 @@ def _is_there(tracepoint: str, point: Path) -> bool:
     return not os.access(folder, os.X_OK) or (folder / Path(*tracepoint.split(":"))).is_dir()
 
 
-def _buffer_kib() -> int:
-    """How large a CPU's buffer may be: root's by its size in all, a user's by what the kernel lets users hold."""
+def _buffer_kib(rights: Rights) -> int:
+    """How large a CPU's buffer may be: a user's by what the kernel lets users hold, unless their perf may hold more."""
     cpus = os.cpu_count() or 1
     room = min(MOST_KIB, ALL_KIB // cpus)
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 and rights.program != str(granted_perf(os.geteuid())):
         try:
             room = min(room, int(Path("/proc/sys/kernel/perf_event_mlock_kb").read_text()))
         except (OSError, ValueError):

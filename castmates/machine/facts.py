@@ -15,6 +15,7 @@ from castmates.linux.kernel_files import CPU_DIR, below, mounts, read_int, read_
 from castmates.linux.owner import is_in_container
 from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine import facts_power, facts_rdt, journal, probes, quirks
+from castmates.machine.latency_sources import latency_source
 from castmates.machine.memory import limited_memory
 from castmates.machine.topology import Topology, read_topology
 from castmates.study.cpus import format_cpu_list
@@ -55,6 +56,7 @@ def machine_facts(root: Path = Path("/"), topology: Topology | None = None) -> d
         "cgroup": cgroup,
         "no_cpuset_partition": lambda root: cpuset_partition.lacking() if root == Path("/") else None,
         "tracefs": tracefs,
+        "latency_source": latency_source,
         "load_average": host.load_average,
         "steal_share": steal_share,
         "python": lambda _: platform.python_version(),
@@ -73,6 +75,7 @@ def _tried(cgroup: dict[str, Any] | None, here: bool) -> dict[str, Any]:
         "virtualisation": probes.detect_virtualisation,
         "freezing": lambda: probes.try_freezing(Path(group)) if group else None,
         "perf": probes.try_perf,
+        "traces": probes.try_tracing,
         "pqos": probes.find_pqos,
         "compiler": probes.find_compiler,
         "tensorflow_python": probes.find_tensorflow_python,

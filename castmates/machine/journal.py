@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
-from castmates.linux import cpu_quota, cpuset_partition, governor, group_folder, msr, ownership
+from castmates.linux import capable_copy, cpu_quota, cpuset_partition, file_mode, governor, group_folder, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import pqos_state, resctrl_state
@@ -35,6 +35,7 @@ class Kind:
     read: Callable[[Path], str]
     write: Callable[[Path, str], None]
     same: Callable[[str, str], bool] = operator.eq  # whether what was read is what was written down
+    lasts: bool = False  # whether it outlives a restart of the machine
 
 
 KINDS: dict[str, Kind] = {
@@ -48,6 +49,8 @@ KINDS: dict[str, Kind] = {
     pqos_state.KIND: Kind(pqos_state.read, pqos_state.write, pqos_state.same),
     "resctrl-schemata": Kind(resctrl_state.read_schemata, resctrl_state.write_schemata, resctrl_state.same_schemata),
     "resctrl-mount": Kind(resctrl_state.read_mount, resctrl_state.write_mount),
+    "mode": Kind(file_mode.read, file_mode.write),
+    "capable-copy": Kind(capable_copy.read, capable_copy.write, lasts=True),
 }
 
 
@@ -245,7 +248,7 @@ class Journal:
 
 def _undo(entry: Entry) -> Undone:
     change, kind = entry.change, KINDS.get(entry.change.kind)
-    if entry.owner.boot != boot_id():
+    if entry.owner.boot != boot_id() and not (kind and kind.lasts):
         return Undone(entry, "restarted")  # what has its value now got it from the kernel or an administrator
     if kind is None:
         return Undone(entry, "failed", f"this version of castmates does not know what '{change.kind}' is")

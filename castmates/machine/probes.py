@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.linux import cgroups
+from castmates.linux.tracing_rights import rights
 
 TIMEOUT_S = 2.0
 FREEZE_TIMEOUT_S = 0.5
@@ -54,9 +55,20 @@ def try_perf() -> dict[str, Any]:
     }
 
 
+def try_tracing() -> dict[str, Any]:
+    """Try what a trace of this user's own programs can hold."""
+    found = rights()
+    return {"level": found.level, "families": list(found.families()), "lacking": list(found.reasons)}
+
+
 def counts_instructions() -> bool:
     """Try whether the processor's counters can be read, at least for our own programs."""
-    return _try_event("instructions") in ("counted", "user only")
+    return how_instructions_count() in ("counted", "user only")
+
+
+def how_instructions_count() -> str:
+    """Return how perf counts instructions: "counted", "user only", or its refusal in words."""
+    return _try_event("instructions")
 
 
 def _own_group() -> str | None:

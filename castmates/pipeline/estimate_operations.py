@@ -18,6 +18,7 @@ from castmates.analysis.operations.stages import input_stages
 from castmates.analysis.operations.summary import by_layer, by_type, summarise
 from castmates.analysis.operations.waiting import input_pipeline
 from castmates.files import make_folder
+from castmates.pipeline.estimate_paths import path_tables
 from castmates.pipeline.estimate_primitives import logged_tables
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
 from castmates.results.columns.operations import OPERATION_TABLES
@@ -56,6 +57,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
             "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps),
         }
     tables |= logged_tables(folder, logged_profiles(plan, folder))
+    tables |= path_tables(folder, paths)
     make_folder(output)
     made = output / ".new-operations"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed

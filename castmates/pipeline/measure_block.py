@@ -23,6 +23,7 @@ from castmates.study.decisions import undecided
 from castmates.study.plan_text import Launch, launch_in
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Block, Plan
+from castmates.study.trace_launches import trace_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -54,16 +55,16 @@ def measure(
     run_block, name = _runner_of(launch), block.path
     logs = folder / "logs"
     make_folder(logs)
-    profiles = block.design.profiling is not None
-    say = _printer(f"{'profile launch' if profiles else 'block'} {name}")
+    profiles, traces = block.design.profiling is not None, block.design.tracing is not None
+    say = _printer(f"trace {trace_name(block)}" if traces else f"{'profile launch' if profiles else 'block'} {name}")
     try:
         with _signals_raise():
             outcome = run_block(as_launched(built_for_us(block, cache)), logs, cache, say, _follow(owner))
         outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
-        if profiles:
-            say("reading traces")
+        if profiles or traces:
+            say("reading traces" if profiles else "putting the trace together")
         # What is measured is written, even if we are asked to end now; reading traces may take long, and can be ended.
-        with nullcontext() if profiles else deaf():
+        with nullcontext() if profiles or traces else deaf():
             write(outcome, folder)
     except Interrupted as interruption:
         say(f"{ENDED}: {interruption}")
@@ -73,6 +74,8 @@ def measure(
         say(f"failed: {outcome.reason} (below {logs})")
     elif profiles:
         say(f"took {sum(not taken.reason for taken in outcome.taken)} traces in {outcome.total_seconds:.0f} s")
+    elif traces:
+        say(f"made {len(outcome.recorded)} recordings in {outcome.total_seconds:.0f} s")
     elif not outcome.rounds:
         say("measured, but every round has a rejected window; `castmates retry` discards blocks like this")
     else:

@@ -14,6 +14,7 @@ from castmates.results.for_jobs import BlockTerms, Found, Terms
 from castmates.results.profiles import PROFILES
 from castmates.results.rounds import decided_rounds
 from castmates.results.torn import remember_torn, torn_blocks
+from castmates.results.traces import TRACES
 from castmates.study import schedule
 from castmates.study.decisions import without_decisions
 from castmates.study.fingerprints import Fingerprints
@@ -23,6 +24,8 @@ from castmates.study.model import Study
 from castmates.study.profile_launches import identity_of
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL, Block, Plan
+from castmates.study.trace_launches import identity_of as trace_identity
+from castmates.study.trace_launches import trace_name
 from castmates.workloads import environments, inputs
 
 FiguresOf = Callable[[Study, Plan], list[str]]
@@ -36,6 +39,7 @@ class PlannedSweep:
         self.project, self.plan, self.cache = loaded, plan, cache
         self.paths: Mapping[str, Block] = {block.path: block for block in plan.blocks}
         self.profiles: Mapping[str, Block] = {f"{PROFILES}{block.path}": block for block in plan.profiles}
+        self.traces: Mapping[str, Block] = {f"{TRACES}{trace_name(block)}": block for block in plan.traces}
         self.undecided = any(block.design.decided for block in plan.blocks)
         # What has to be the same for a block to count as measured.
         self._undecided = {block.path: block for block in without_decisions(plan).blocks}
@@ -73,6 +77,7 @@ class PlannedSweep:
             protocol=PROTOCOL,
             adaptive=study.budget.adaptive,
             profiles=[block.path for block in self.plan.profiles],
+            traces=[trace_name(block) for block in self.plan.traces],
         )
 
     @cached_property
@@ -101,9 +106,11 @@ class PlannedSweep:
     # Found once: Snakemake asks again whenever a job ends, and an interrupt there shows a traceback.
     @cache  # noqa: B019 (a process has one sweep)
     def block(self, path: str) -> BlockTerms:
-        """What is needed to know of a block of the plan, or of a profile launch."""
+        """What is needed to know of a block of the plan, of a profile launch, or of a trace."""
         if path in self.profiles:
-            return self._profile(self.profiles[path])
+            return self._terms_of(self.profiles[path], identity_of(self.profiles[path]))
+        if path in self.traces:
+            return self._terms_of(self.traces[path], trace_identity(self.traces[path]))
         block = self.paths[path]
         return BlockTerms(
             spec=self._fingerprints.of_block(self._undecided[path]),
@@ -113,8 +120,8 @@ class PlannedSweep:
             inputs=self._inputs(block),
         )
 
-    def _profile(self, block: Block) -> BlockTerms:
-        spec = hashlib.sha256(identity_of(block).encode()).hexdigest()[:16]
+    def _terms_of(self, block: Block, identity: str) -> BlockTerms:
+        spec = hashlib.sha256(identity.encode()).hexdigest()[:16]
         return BlockTerms(spec, 0, False, self._environments(block), self._inputs(block))
 
     def _environments(self, block: Block) -> list[str]:
@@ -176,15 +183,17 @@ class PlannedSweep:
         return self._cluster.options(keys, refused, failed)
 
     def _class_of(self, path: str) -> str:
-        """The class of nodes of a block, or of a profile launch."""
-        return (self.profiles[path] if path in self.profiles else self.paths[path]).company.machine
+        """The class of nodes of a block, of a profile launch, or of a trace."""
+        return (self.profiles.get(path) or self.traces.get(path) or self.paths[path]).company.machine
 
     def leave_for_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""
         for name, machine in self.project.study.machines.items():
             self._cluster.refuse_unknown(name, machine.slurm.nodelist)
         node_notes.forget(self.project.results)
-        for_jobs.write_sweep(self.terms, {path: self.block(path) for path in (*self.paths, *self.profiles)})
+        for_jobs.write_sweep(
+            self.terms, {path: self.block(path) for path in (*self.paths, *self.profiles, *self.traces)}
+        )
         if self._found is not None:
             for_jobs.write_found(self.terms, self._found)
         self._is_left = True

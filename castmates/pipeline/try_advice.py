@@ -1,7 +1,7 @@
 """Tries the advice of a finding: writes the study that measures it in fresh launches, and reads what these gave."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import yaml
 
@@ -32,6 +32,15 @@ class Asked:
     finding: Finding
     options: Mapping[str, Word]  # of the lead, in place of what the rule has
     blocks: int | None
+    variables: Mapping[str, str] = field(default_factory=dict)  # likewise
+    cpus: int | None = None  # likewise
+
+    @property
+    def change(self) -> Change | None:
+        """The change that was asked for in place of the rule's; None where none was."""
+        if not (self.options or self.variables or self.cpus):
+            return None
+        return Change(options=dict(self.options), variables=dict(self.variables), cores=self.cpus)
 
 
 def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord:
@@ -54,7 +63,7 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
     workload = project.workloads[lead]
     if workload.requests:
         raise CastmatesError(f"{lead} is an open-loop service, which is judged by its latency; trials compare rates.")
-    new = changed(lead, workload, _change(trial, workload, lead, asked.options), _usual(workload))
+    new = changed(lead, workload, _change(trial, workload, lead, asked.change), _usual(workload))
     other = lead[: LONGEST_NAME - len(CHANGED)] + CHANGED
     name = name_of(study.name, finding.id, str(new.differences))
     title = f"{lead} with {', '.join(f'{what} {after}' for what, _, after in new.differences)}"
@@ -64,15 +73,17 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
     return _write(project, written, record, {other: titled})
 
 
-def _change(trial: Trial, workload: Workload, lead: str, options: Mapping[str, Word]) -> Change:
-    """The change that fits the lead, with the options that were asked for in place of its own."""
+def _change(trial: Trial, workload: Workload, lead: str, asked: Change | None) -> Change:
+    """The change that was asked for, or else the one that fits the lead."""
     change = change_for(trial, workload.words)
-    if change is None and not options:
-        raise CastmatesError(f"no change of this rule fits the program of {lead}; choose one, as in --set batch=64.")
-    if change is not None and not options:
+    if asked is None:
+        if change is None:
+            raise CastmatesError(
+                f"no change of this rule fits the program of {lead}; choose one by --set, --variable or --cpus."
+            )
         return change
-    work = (change.work if change else None) or next((name for name in options if name == BATCH), None)
-    return Change(options=dict(options), work=work)
+    work = (change.work if change else None) or next((name for name in asked.options if name == BATCH), None)
+    return asked.model_copy(update={"work": work if asked.options else None})
 
 
 def _usual(workload: Workload) -> Mapping[str, Word]:

@@ -24,5 +24,7 @@ def usual_options(command: Sequence[str], cpus: int) -> dict[str, Word]:
     batch = BATCHES[program].get((option_of(command, "model") or "", option_of(command, "size") or "tiny"))
     is_tensorflow = program == "castmates.workloads.tfmodels"
     source = ("records" if option_of(command, "data") else "memory") if is_tensorflow else "pipeline"
-    known: dict[str, Word] = {"threads": cpus, "source": source, **(OF_TENSORFLOW if is_tensorflow else {})}
+    threads: Word = option_of(command, "threads") or cpus
+    of_tensorflow = OF_TENSORFLOW | {"inter-threads": threads} if is_tensorflow else {}
+    known: dict[str, Word] = {"threads": cpus, "source": source, **of_tensorflow}
     return known | ({} if batch is None else {"batch": batch})

@@ -11,6 +11,7 @@ from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
 from castmates.preview.prediction import prediction_words
 from castmates.preview.profiles import profile_words
+from castmates.preview.traces import trace_words
 from castmates.preview.words import neighbours, workload_of
 from castmates.project import Project
 from castmates.results.adaptive_looks import read_adaptive_looks
@@ -75,6 +76,7 @@ class Outline:
     prediction: str = ""  # what is measured of a grid, and what is left to prediction
     profiles: str = ""  # what is traced beside what is measured
     variants: tuple[str, ...] = ()  # leads in other settings, and what these change
+    traces: str = ""  # of which mixes everything that happens is recorded
 
 
 def outline(project: Project, planned: Plan) -> Outline:
@@ -115,6 +117,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         prediction=prediction_words(planned),
         profiles=profile_words(project.study, planned, folder),
         variants=tuple(f"{each.workload} is {each.lead} with {each.words}" for each in plan.variants),
+        traces=trace_words(project.study, planned, folder),
     )
 
 

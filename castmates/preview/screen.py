@@ -121,6 +121,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Prediction", outline.prediction
     if outline.profiles:
         yield "Operations", outline.profiles
+    if outline.traces:
+        yield "Traces", outline.traces
     if outline.placing:
         yield "Placing jobs", outline.placing
     if outline.to_build:

@@ -8,7 +8,9 @@ from castmates.analysis.findings.findings import Finding, findings
 from castmates.report.results import Results
 from castmates.report.study_table import StudyTable
 from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
+from castmates.results.traces import traces_there
 
 FOUND = "_findings"  # where results keep them, as they keep each table that was read
 
@@ -27,6 +29,8 @@ def findings_of(results: Results) -> list[Finding]:
 def table_of(results: Results, name: str) -> pd.DataFrame | None:
     """A table of the study by its name; None where there is none, or where it is left from a key that is gone."""
     if name in OPERATION_TABLES and not results.plan.profiles:
+        return None
+    if name in TRACE_SUMMARY_TABLES and not traces_there(results.folder):
         return None
     for attribute, field in vars(Results).items():
         if isinstance(field, StudyTable) and field.name == name:

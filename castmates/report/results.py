@@ -30,8 +30,9 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns import operations, primitives, variants
+from castmates.results.columns import dataflow, operations, primitives, variants
 from castmates.results.columns import study as of_study
+from castmates.results.columns import trace_summary as of_traces
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
 from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
@@ -149,6 +150,18 @@ class Results:
     """What oneDNN executes in a step; below the instructions that are used, and what operations reach of the roofs."""
     isa_use: StudyTable = StudyTable("isa_use", primitives.ISA_USE, later=True)
     roofline: StudyTable = StudyTable("roofline", primitives.ROOFLINE, later=True)
+    trace_summary: StudyTable = StudyTable("trace_summary", of_traces.TRACE_SUMMARY, later=True)
+    """How the threads of each member got on in each scene of a trace; below, where their time went, and what came."""
+    trace_waits: StudyTable = StudyTable("trace_waits", of_traces.TRACE_WAITS, later=True)
+    trace_events: StudyTable = StudyTable("trace_events", of_traces.TRACE_EVENTS, later=True)
+    trace_pools: StudyTable = StudyTable("trace_pools", of_traces.TRACE_POOLS, later=True)
+    dataflow_nodes: StudyTable = StudyTable("dataflow_nodes", dataflow.DATAFLOW_NODES, later=True)
+    """The graph of each lead's step; below, the critical path of steps, and what changes in it beside others."""
+    dataflow_edges: StudyTable = StudyTable("dataflow_edges", dataflow.DATAFLOW_EDGES, later=True)
+    critical_path: StudyTable = StudyTable("critical_path", dataflow.CRITICAL_PATH, later=True)
+    path_operations: StudyTable = StudyTable("path_operations", dataflow.PATH_OPERATIONS, later=True)
+    path_effects: StudyTable = StudyTable("path_effects", dataflow.PATH_EFFECTS, later=True)
+    path_changes: StudyTable = StudyTable("path_changes", dataflow.PATH_CHANGES, later=True)
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 

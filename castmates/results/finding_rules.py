@@ -9,6 +9,7 @@ from castmates.errors import CastmatesError
 from castmates.results.columns.block import BLOCK_TABLES, Columns
 from castmates.results.columns.meanings import CONTRACTS
 from castmates.results.columns.operations import PROFILE_TABLES
+from castmates.results.columns.trace import TRACE_TABLES
 from castmates.results.rule_check import problem, unknown_table
 from castmates.study.finding_rules import FindingRules, Rule
 from castmates.study.model import Study
@@ -46,7 +47,7 @@ def _ours() -> list[Path]:
 
 def contract() -> dict[str, Columns]:
     """The columns of every table that a study may have, by its name."""
-    raw = {*BLOCK_TABLES, *PROFILE_TABLES} - {"windows"}
+    raw = {*BLOCK_TABLES, *PROFILE_TABLES, *TRACE_TABLES, "trace_samples"} - {"windows"}
     return {name: getattr(module, name.upper()) for name, module in CONTRACTS.items() if name not in raw}
 
 

@@ -222,6 +222,10 @@ class StudyFolder:
         """The folder of a run in it: a scene of a company."""
         return self.tensorboard.joinpath(*map(self._named, names))
 
+    def graph_file(self, name: str, suffix: str) -> Path:
+        """The graph of a lead, or of a mix, that `castmates graph` writes."""
+        return self.path / "graphs" / f"{self._named(name)}.{suffix}"
+
     def _named(self, name: str) -> str:
         """Check a name that results bring along: one with a slash would lead out of their folder."""
         if name in ("", ".", "..") or "/" in name or "\0" in name:

@@ -37,6 +37,7 @@ class Terms:
     trials: Mapping[str, str]  # short names of the records that results are shown with
     adaptive: bool = False
     profiles: Sequence[str] = ()  # launches in which leads are traced, by company and number
+    traces: Sequence[str] = ()  # names of the traces that each sweep makes
 
     @property
     def folder(self) -> StudyFolder:

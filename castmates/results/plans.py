@@ -13,7 +13,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.rounds import decided_rounds
 from castmates.study.cache import Cache
 from castmates.study.decisions import with_decisions, with_rounds
-from castmates.study.plan_text import Launch, launch_of, looks_of, plan_of
+from castmates.study.plan_text import Launch, launch_of, looks_of, plan_of, trace_launch_of
 from castmates.study.spec import Drawn, Plan
 
 Made = TypeVar("Made")
@@ -43,6 +43,11 @@ def read_launch(file: Path, path: str) -> Launch | None:
 def read_profile_launch(file: Path, path: str) -> Launch | None:
     """One profile launch of the plan; None where the plan has no such launch."""
     return _written(file, lambda text: launch_of(text, path, "profiles"))
+
+
+def read_trace_launch(file: Path, name: str) -> Launch | None:
+    """The launch of the plan that makes the trace of this name; None where the plan has none."""
+    return _written(file, lambda text: trace_launch_of(text, name))
 
 
 def last_plan(file: Path) -> Plan | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.files import reason
+from castmates.results.columns.dataflow import GRAPH_EDGES, GRAPH_NODES
 from castmates.results.columns.operations import LATER_PROFILE_TABLES, PROFILE_RECORD, PROFILE_TABLES
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.columns.study import frame
@@ -125,6 +126,22 @@ def read_profile(place: Path) -> Profile:
         lacks = name in LATER_PROFILE_TABLES and not file.exists()
         found.append(frame([], columns) if lacks else _read(file, list(columns)))
     return Profile(*found)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The graph that the lead of a profile launch left of its step."""
+
+    nodes: "pd.DataFrame"
+    edges: "pd.DataFrame"
+
+
+def read_graph(place: Path) -> Graph | None:
+    """Read it; None where the launch has none, as those of earlier versions."""
+    files = place / "graph_nodes.parquet", place / "graph_edges.parquet"
+    if not all(file.exists() for file in files):
+        return None
+    return Graph(*(_read(file, list(columns)) for file, columns in zip(files, (GRAPH_NODES, GRAPH_EDGES), strict=True)))
 
 
 def _read(file: Path, columns: Sequence[str]) -> "pd.DataFrame":

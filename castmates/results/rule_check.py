@@ -24,7 +24,7 @@ def problem(rule: Rule, columns_of: Mapping[str, Columns]) -> tuple[str, str] | 
     numbers = ["number", *(f"number{place}" for place in range(2, len(rule.when) + 1))]
     known = None if first is None else [*WORDS, *numbers, *first]
     command = rule.trial.command if rule.trial else None
-    for key, text in (("sentence", rule.sentence), ("try.command", command or "")):
+    for key, text in (("sentence", rule.sentence), ("try.command", command or ""), ("look", rule.look or "")):
         for word in PLACE.findall(text):
             if known is not None and word not in known:
                 return key, f"has {{{word}}}, but the row has no such column{did_you_mean(word, known)}"

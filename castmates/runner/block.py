@@ -36,9 +36,13 @@ from castmates.runner.rounds.prefetch_witness import PrefetchWitness
 from castmates.runner.rounds.processor_record import processor_record
 from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
+from castmates.runner.tracing import recorders
+from castmates.runner.tracing.rounds import RAW, trace_rounds
+from castmates.study.counter_keys import MOST_RANGES
 from castmates.study.cpus import format_cpu_list
 from castmates.study.profile_launches import is_logged
 from castmates.study.spec import Block
+from castmates.study.trace_launches import profiled_steps
 from castmates.workloads.heartbeat import HeartbeatError
 
 NOT_KNOWN: Mapping[str, int] = MappingProxyType({})
@@ -96,6 +100,8 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
                 outcome.prepared |= {isolation.KNOB: partition} if partition else {}
                 if block.design.profiling:
                     profile_rounds(outcome, stage, logs.parent / TRACES, say, roofs)
+                elif block.design.tracing:
+                    trace_rounds(outcome, stage, logs.parent / RAW, say)
                 else:
                     measure_rounds(outcome, stage, say)
                     outcome.processor = processor_record(stage.hardware.allocator, block)
@@ -120,9 +126,12 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
     everyone = [replace(start, ranges=_ranges_of(start, block)) for start in everyone]
     profiling = block.design.profiling
-    if block.design.counters.profile or profiling:
-        traces = logs.parent / TRACES if profiling else None
+    if block.design.counters.profile or profiling or profiled_steps(block):
+        traces = logs.parent / (TRACES if profiling else RAW) if profiling or block.design.tracing else None
         asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(block))
+    if (tracing := block.design.tracing) is not None:
+        for start in everyone[: len(company.members)]:
+            recorders.prepare(start, tracing.events)
     everyone += roofs.starts if roofs else []
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
@@ -144,6 +153,8 @@ def _roofs(block: Block, scratch: Path, cache: Path) -> Roofs | None:
 def _ranges_of(start: Start, block: Block) -> int:
     """How many annotations of a member are kept one by one; of a profile launch those of the lead alone."""
     profiling = block.design.profiling
+    if block.design.tracing is not None:
+        return MOST_RANGES
     if profiling is None:
         return block.design.counters.ranges
     return profiling.ranges if start.name == block.company.lead.name else 0

@@ -13,6 +13,7 @@ from castmates.runner.rounds.lead_in import LeadIn
 from castmates.runner.rounds.pace import Pace
 from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.window import Window
+from castmates.runner.tracing.recorded import Recorded
 from castmates.study.spec import Block
 
 
@@ -48,6 +49,8 @@ class Outcome:
     inputs: dict[str, object] = field(default_factory=dict)  # the data sets that members read
     layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
     taken: list[Taken] = field(default_factory=list)  # the traces of a profile launch
+    recorded: list[Recorded] = field(default_factory=list)  # by a trace launch
+    graph: bytes | None = None  # that the lead of a profile launch left of its step
     roofs: dict[str, Any] = field(default_factory=dict)  # of the lead's CPUs, in one under oneDNN's log
     costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead
     afterwards: str = ""  # why what comes after the rounds was cut short
@@ -65,4 +68,5 @@ class Outcome:
         self.windows.clear()
         self.layers.clear()
         self.taken.clear()
+        self.recorded.clear()
         self.costs.clear()

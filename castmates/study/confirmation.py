@@ -88,7 +88,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
-            **at_defaults(study, "attribution", "place", "predict", "variants", "profile", "findings"),
+            **at_defaults(study, "attribution", "place", "predict", "variants", "profile", "findings", "trace"),
         }
     )
 

@@ -197,6 +197,10 @@ class Rule(Written):
     advice: Text = Field(description="what to do")
     trial: Trial | None = Field(default=None, alias="try", description="how `castmates try` tries the advice")
     sources: list[Text] = Field(default=[], description="where this is known from")
+    look: Text | None = Field(
+        default=None,
+        description="the command that shows it in a trace, with {study} and columns of the row of the first condition",
+    )
 
     @model_validator(mode="after")
     def _of_a_mix(self) -> Self:

@@ -58,6 +58,7 @@ def group_study(study: Study, groups: Sequence[Together], blocks: int, machine: 
             "place": PlaceKeys(),
             "predict": None,
             "variants": {},
+            "trace": None,
             "profile": None,  # losses alone are compared
             "findings": fields["findings"].get_default(call_default_factory=True),
             "controls": None,

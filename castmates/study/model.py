@@ -28,6 +28,7 @@ from castmates.study.prepare_keys import Prepare as Prepare
 from castmates.study.profile_keys import ProfileKeys, traceable
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
+from castmates.study.trace_keys import TraceKeys, recordable
 from castmates.study.variant_keys import VariantKeys
 from castmates.study.written import Amount, Name, Option, OptionName, Package, VariableName, Written, bytes_of
 
@@ -272,6 +273,10 @@ class Study(Written):
         "is beside (docs/variants.md)",
     )
     findings: RuleFiles = ()
+    trace: TraceKeys | None = Field(
+        default=None,
+        description="what trace launches record on one clock, and of which mixes each sweep has one (docs/tracing.md)",
+    )
 
     @field_validator("attribution")
     @classmethod
@@ -293,6 +298,11 @@ class Study(Written):
     @classmethod
     def _can_be_traced(cls, profile: ProfileKeys | None, info: ValidationInfo) -> ProfileKeys | None:
         return None if profile is None else traceable(profile, info.data)
+
+    @field_validator("trace")
+    @classmethod
+    def _can_be_recorded(cls, trace: TraceKeys | None, info: ValidationInfo) -> TraceKeys | None:
+        return None if trace is None else recordable(trace, info.data)
 
     @field_validator("machines")
     @classmethod

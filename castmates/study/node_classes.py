@@ -133,6 +133,7 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
         prediction=plans[0].prediction,
         later=tuple(identity for plan in plans for identity in plan.later),
         profiles=tuple(launch for plan in plans for launch in plan.profiles),
+        traces=tuple(launch for plan in plans for launch in plan.traces),
     )
 
 
@@ -159,5 +160,6 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
         "machines": (machine,),
         "later": tuple(identity for identity in plan.later if identity in identities),
         "profiles": tuple(launch for launch in plan.profiles if launch.company.machine == name),
+        "traces": tuple(launch for launch in plan.traces if launch.company.machine == name),
     }
     return plan.model_copy(update=changes)

@@ -8,8 +8,9 @@ from pydantic import BaseModel
 
 from castmates.study.frozen import Frozen
 from castmates.study.spec import Block, Company, Design, NodeClass, Plan
+from castmates.study.trace_launches import trace_name
 
-LISTS = ("blocks", "profiles")  # of blocks, in a plan
+LISTS = ("blocks", "profiles", "traces")  # of blocks, in a plan
 # What blocks have in common: their key -> where it is written, and what it is.
 SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
 
@@ -17,7 +18,7 @@ SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Compa
 def text_of(plan: Plan) -> str:
     """The plan as JSON; blocks name their company and design by keys of `companies` and `designs`."""
     shared: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
-    every = (*plan.blocks, *plan.profiles)
+    every = (*plan.blocks, *plan.profiles, *plan.traces)
     names = {
         "company": _names((block.company for block in every), lambda company: company.id, shared["companies"]),
         "design": _names((block.design for block in every), lambda _: "design", shared["designs"]),
@@ -80,6 +81,13 @@ def launch_of(text: str | bytes, path: str, key: str = "blocks") -> Launch | Non
     return _launch(Block.model_validate(found), content.get("memory", {}), machines)
 
 
+def trace_launch_of(text: str | bytes, name: str) -> Launch | None:
+    """The launch of the plan that a text describes which makes the trace of this name; None where it has none."""
+    plan = plan_of(text)
+    found = next((block for block in plan.traces if trace_name(block) == name), None)
+    return None if found is None else in_plan(found, plan)
+
+
 def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]:
     """The looks of the plan that a text describes, and the mixes that are measured only where one asks for them."""
     content = json.loads(text)
@@ -89,7 +97,12 @@ def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]
 def launch_in(plan: Plan, path: str) -> Launch | None:
     """One block of a plan."""
     found = next((block for block in plan.blocks if block.path == path), None)
-    return None if found is None else _launch(found, plan.memory, plan.machines)
+    return None if found is None else in_plan(found, plan)
+
+
+def in_plan(block: Block, plan: Plan) -> Launch:
+    """A block of a plan, with what a launch has to know of it."""
+    return _launch(block, plan.memory, plan.machines)
 
 
 def _launch(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Launch:

@@ -19,6 +19,7 @@ from castmates.study.rounds import FEWEST_FIRST, FIRST_LAUNCHES, first_rounds
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import block_seed
 from castmates.study.spec import PROTOCOL, Block, Company, Counting, Design, Member, Mix, Plan, Prediction, companies_of
+from castmates.study.trace_launches import trace_launches
 
 CONTROL_ROUNDS = 3  # a control has to show something large, or nothing: it needs no more
 
@@ -125,6 +126,7 @@ def extend(
         prediction=_prediction(study),
         later=tuple(request.later),
         profiles=profile_launches(study, _to_profile(request, growths, room or Room()), design_of(study)),
+        traces=trace_launches(study, placed.mixes, request.company, design_of(study)),
     )
 
 

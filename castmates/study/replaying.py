@@ -103,7 +103,7 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
             "budget": study.budget.without_looks(launches, **rounds),
             "placement": study.placement.model_copy(update=lists),
             "leave_out": [],
-            **at_defaults(study, "profile", "findings"),  # losses alone are compared
+            **at_defaults(study, "profile", "findings", "trace"),  # losses alone are compared
             "place": PlaceKeys(),  # nothing is placed, and its jobs may be none of the workloads that were published
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
             **(_only(study, ours, part) if part.tail != "-replay" or study.predict else {}),

@@ -12,6 +12,7 @@ from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.node_facts import NodeFacts
+from castmates.study.tracing_design import Tracing
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
 PROTOCOL = 8
@@ -44,8 +45,9 @@ LATER_IN_PLANS = (
     "later",
     "profiles",
     "variants",
+    "traces",
 )
-LATER_IN_DESIGNS = ("decided", "adaptive", "profiling")
+LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing")
 LATER_IN_PROFILING = ("primitives", "ranges")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
@@ -247,6 +249,7 @@ class Design(Frozen):
     decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
     adaptive: bool = False  # looks on the way decide which mixes a launch measures
     profiling: Profiling | None = None  # of a profile launch, which measures no rounds
+    tracing: Tracing | None = None  # of a trace launch, which measures none either
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -368,6 +371,7 @@ class Plan(Frozen):
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
     profiles: tuple[Block, ...] = ()  # launches in which leads are traced; they are no blocks, and measure no rates
     variants: tuple[Variant, ...] = ()
+    traces: tuple[Block, ...] = ()  # launches in which everything is recorded on one clock; they measure nothing
 
     @property
     def machine(self) -> str:

@@ -140,7 +140,7 @@ def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: st
     classes = {class_of(mix.name) for mix in mixes}
     nothing = at_defaults(
         study, "leads", "antagonists", "mixes", "mitigations", "workloads", "catalogue", "attribution", "place",
-        "predict", "profile", "recommend", "findings", "variants",
+        "predict", "profile", "recommend", "findings", "variants", "trace",
     )  # fmt: skip
     return study.model_copy(
         update={

@@ -28,6 +28,8 @@ from castmates.terminal.failed import Failures
 from castmates.terminal.jobs import ANALYSIS, LAUNCHES, Job
 from castmates.terminal.log_lines import LogLines
 from castmates.terminal.notes import Inbox, recorded
+from castmates.terminal.recording import RULE as RECORDING
+from castmates.terminal.recording import Recording
 from castmates.terminal.screens import Screen, clock_time, screen
 from castmates.terminal.sweep import Sweep
 from castmates.terminal.tracing import RULE as TRACING
@@ -70,7 +72,10 @@ class Display:
         self._is_over = False
         self._drawn = 0.0
         self._failures = Failures(self._blocks)
-        self._tracing = Tracing(plan, project.results)
+        self._apart: Mapping[str, Tracing | Recording] = {
+            TRACING: Tracing(plan, project.results),
+            RECORDING: Recording(plan, project.results),
+        }
         self._log_lines = LogLines()
         self._events: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "job_started": self._begin,
@@ -130,7 +135,7 @@ class Display:
         header = words.header(castmates.__version__, self._project.study.name, numbers, seconds, measured)
         is_terminal = self._screen is not None and self._screen.changes
         self._line(f"{header}{SAFE if is_terminal and at_most else ''}")
-        if announcement := self._tracing.announcement:
+        for announcement in filter(None, (each.announcement for each in self._apart.values())):
             self._line(announcement)
         self._line("")
         if machine := prepared.machine_line(folder.machine_file):
@@ -146,8 +151,8 @@ class Display:
             return
         if job.rule in LAUNCHES and job.path in self._blocks:
             self._sweep.begin(self._blocks[job.path], job.begun)
-        elif job.rule == TRACING:
-            self._tracing.begin(job)
+        elif job.rule in self._apart:
+            self._apart[job.rule].begin(job)
         elif job.rule in ANALYSIS and self._sweep.analysis_begun is None:
             self._sweep.analysis_begun = job.begun
         elif job.rule == "build_environment" and self._screen is not None and not self._screen.changes:
@@ -159,8 +164,8 @@ class Display:
             return
         if job.rule in LAUNCHES:
             self._launch_ends(self._sweep, job)
-        elif job.rule == TRACING:
-            line = self._tracing.end(job)
+        elif job.rule in self._apart:
+            line = self._apart[job.rule].end(job)
             if self._screen is not None and not self._screen.changes:
                 self._line(f"{clock_time()}  {line}")
         elif job.rule == "build_environment":
@@ -183,8 +188,8 @@ class Display:
         job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
         if self._sweep is not None and job.rule in LAUNCHES:
             self._sweep.end(job.path, time.monotonic(), failed=True)
-        if job.rule == TRACING:
-            self._tracing.fail(job)
+        if job.rule in self._apart:
+            self._apart[job.rule].fail(job)
         for line in self._failures.add(job, facts["log"] or (), facts.get("rule_msg") or ""):
             self._line(line, matters=True)
 
@@ -223,7 +228,7 @@ class Display:
             what = words.measured_words(sweep.done - sweep.failed, sweep.windows, failed)
             mark = words.WRONG if failed else words.DONE
             self._line(words.tick(mark, "measured", what, words.clock(seconds)))
-        for line in self._tracing.summary():
+        for line in (line for each in self._apart.values() for line in each.summary()):
             self._line(line)
         if well and sweep is not None and sweep.analysis_begun is not None:
             report = prepared.report_words(self._project.results)
@@ -271,7 +276,7 @@ class Display:
                     return
                 self._take_notes()
                 self._draw(at_once=sweep.is_measuring)
-                quiet = sweep.is_measuring or self._tracing.is_on
+                quiet = sweep.is_measuring or any(each.is_on for each in self._apart.values())
                 by_clock, pause = shown.changes and not quiet, 0.0 if sweep.is_measuring else FASTEST
             time.sleep(pause)
             inbox.wait(TICK if by_clock else None)

@@ -18,6 +18,7 @@ WORDS = {
     "take_look": "looking at what is known so far",
     "gather_blocks": "gathering tables",
     "profile_launch": "tracing steps, launch {number}",
+    "trace_launch": "recording {trace}",
     "estimate_effects": "estimating losses",
     "estimate_operations": "adding up operations",
     "recommend_partitions": "choosing partitions",

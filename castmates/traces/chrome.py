@@ -84,7 +84,8 @@ class _Reading:
         for number in range(6):
             columns[number] = columns[number][order]
         begin, end, kind, thread, sequence, of_forward = columns
-        names = list(self.kinds), self._thread_names()
+        tids = [thread if isinstance(thread, int) else 0 for thread in self.threads]
+        names = list(self.kinds), self._thread_names(), tids
         return Columns(begin, end, kind, thread, sequence, of_forward, *names)
 
     def _column(self, number: int) -> Any:  # noqa: ANN401 (an array of numbers or of flags)

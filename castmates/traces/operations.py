@@ -3,7 +3,7 @@
 Times are picoseconds from the earliest line of the trace: as whole numbers they neither overflow nor lose anything.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -62,6 +62,7 @@ class Trace:
     operations: list[Operation]
     threads: list[str]
     calls: Calls
+    tids: Sequence[int] = ()  # the system's number of each thread, 0 for a line that is none; none where not known
 
     @property
     def steps(self) -> int:
@@ -117,6 +118,7 @@ class _Reading:
     def __init__(self, plane: Plane, began_ns: int) -> None:
         self.operations: dict[Operation, int] = {}
         self.threads: list[str] = []
+        self.tids: list[int] = []
         self._parts: list[tuple[Ints, Ints, Ints]] = []  # of each thread: operation, begin, end
         self._names = {number: name.name for number, name in plane.event_names.items()}
         lines = list(plane.lines())
@@ -141,6 +143,7 @@ class _Reading:
             kept.append((place[there], begin[there], end[there]))
         columns = [np.concatenate([part[number] for part in kept] or [np.empty(0, np.int64)]) for number in range(3)]
         self.threads.append(line.name)
+        self.tids.append(line.id)
         self._parts.append((columns[0], columns[1], columns[2]))
 
     def _operation(self, event: str, thread: str) -> int | None:
@@ -159,6 +162,7 @@ class _Reading:
                 list(self.operations),
                 self.threads,
                 self._parts,
+                self.tids,
             )
         )
 
@@ -174,6 +178,7 @@ class Found:
     operations: list[Operation]
     threads: list[str]
     parts: list[tuple[Ints, Ints, Ints]]  # of each thread: operation, begin, end; emptied when they are put together
+    tids: Sequence[int] = ()  # as in a trace
 
 
 def assembled(found: Found) -> Trace:
@@ -189,9 +194,8 @@ def assembled(found: Found) -> Trace:
     divided = shared_by_parts(Threads(begin, end, parent, levels), found.step_begin, found.step_end)
     step = step_of(begin, found.step_begin, found.step_end)
     calls = Calls(operation, thread, step, begin, end, own_ps, divided, parent)
-    return Trace(
-        found.origin_ns, found.first_ns, found.step_begin, found.step_end, found.operations, found.threads, calls
-    )
+    steps = found.step_begin, found.step_end
+    return Trace(found.origin_ns, found.first_ns, *steps, found.operations, found.threads, calls, found.tids)
 
 
 def _nested(found: Found, thread: int, part: tuple[Ints, Ints, Ints]) -> list[Ints]:

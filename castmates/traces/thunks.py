@@ -6,7 +6,7 @@ finish ends where its event `end: NAME` lies; it stands on a line apart, because
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class _Thread:
     begin: Ints
     end: Ints
     instruction: Ints  # its name's number; -1 for what is no instruction
+    tid: int = field(default=0, kw_only=True)  # the system's number; 0 for a line that is no thread
 
 
 class ThunkReading:
@@ -71,12 +72,13 @@ class ThunkReading:
     def trace(self) -> Trace:
         """All threads together."""
         _set_ends(self._threads, self._ends)
-        own = [_part(each, each.name, np.flatnonzero(each.instruction == OUTSIDE)) for each in self._threads]
+        own = [_part(each, each.name, np.flatnonzero(each.instruction == OUTSIDE), each.tid) for each in self._threads]
         threads = own + _lanes(self._threads)
         self._threads.clear()
         parts = [(each.operation, each.begin, each.end) for each in threads]
         names, steps = [each.name for each in threads], (self.step_begin, self.step_end)
-        return assembled(Found(self._origin_ns, self._first_ns, *steps, list(self._operations), names, parts))
+        tids = [each.tid for each in threads]
+        return assembled(Found(self._origin_ns, self._first_ns, *steps, list(self._operations), names, parts, tids))
 
     def _fill_lookups(self) -> None:
         numbers = {name: number for number, name in self._names.items()}
@@ -119,7 +121,7 @@ class ThunkReading:
             there = operation != OUTSIDE
             kept.append([each[there] for each in (operation, begin, end, self._instruction.find(events.kinds))])
         columns = [np.concatenate([part[number] for part in kept] or [np.empty(0, np.int64)]) for number in range(4)]
-        return _Thread(line.name, *columns)
+        return _Thread(line.name, *columns, tid=line.id)
 
     def _in_programs(self, events: Events, operation: Ints) -> Ints:
         """The same with what names mean in the program that ran, where they mean several things."""
@@ -180,5 +182,6 @@ def _later(thread: _Thread) -> tuple[Ints, ...]:
     return thread.operation[at], thread.begin[at], thread.end[at], thread.instruction[at]
 
 
-def _part(thread: _Thread, name: str, places: Ints) -> _Thread:
-    return _Thread(name, *(each[places] for each in (thread.operation, thread.begin, thread.end, thread.instruction)))
+def _part(thread: _Thread, name: str, places: Ints, tid: int = 0) -> _Thread:
+    columns = (thread.operation, thread.begin, thread.end, thread.instruction)
+    return _Thread(name, *(each[places] for each in columns), tid=tid)

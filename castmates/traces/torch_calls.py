@@ -5,7 +5,7 @@ number of the operation that it belongs to, whose module is its scope too.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -42,6 +42,7 @@ class Columns:
     of_forward: Flags  # whether it belongs to an operation that another event has been
     kinds: list[tuple[str, bool]]  # name, and whether it is a mark
     threads: list[str]
+    tids: list[int] = field(default_factory=list)  # the system's numbers of threads, 0 for what is none
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def found_in(columns: Columns, first_ns: int, origin_ns: int) -> Found:
         at = (columns.thread == number) & (operation != NONE)
         parts.append((operation[at], PS * (columns.begin[at] - first_ns), PS * (columns.end[at] - first_ns)))
     begin, end = PS * (columns.begin[steps] - first_ns), PS * (columns.end[steps] - first_ns)
-    return Found(origin_ns, origin_ns, begin, end, operations, columns.threads, parts)
+    return Found(origin_ns, origin_ns, begin, end, operations, columns.threads, parts, columns.tids)
 
 
 def _settled(columns: Columns) -> tuple[list[_Carrier], AnyInts, AnyInts]:

@@ -18,7 +18,7 @@ from castmates.traces.wire import Field, NotProtobuf, fields, runs
 AT_ONCE = 4 << 20  # bytes of events that protobuf parses together
 PLANES = 1  # of an XSpace
 NAME, LINES, EVENT_NAMES, STAT_NAMES, STATS = 2, 3, 4, 5, 6  # of a plane
-LINE_NAME, TIMESTAMP, EVENTS, DISPLAY_NAME = 2, 3, 4, 11  # of a line
+LINE_ID, LINE_NAME, TIMESTAMP, EVENTS, DISPLAY_NAME = 1, 2, 3, 4, 11  # of a line
 Ints = npt.NDArray[np.int64]
 StatValue = int | float | str
 
@@ -48,7 +48,7 @@ class Line:
     def __init__(self, plane: "Plane", begin: int, end: int) -> None:
         self._plane, self._begin, self._end = plane, begin, end
         self.name = self.display_name = ""
-        self.timestamp_ns = 0
+        self.timestamp_ns = self.id = 0  # the id of a host's line is the system's number of its thread
         for field in fields(plane.data, begin, end):
             if field.number == LINE_NAME:
                 self.name = _text(plane.data, field)
@@ -56,6 +56,8 @@ class Line:
                 self.display_name = _text(plane.data, field)
             elif field.number == TIMESTAMP:
                 self.timestamp_ns = field.value
+            elif field.number == LINE_ID:
+                self.id = field.value
 
     def events(self, stats: Collection[str] = (), of: Collection[int] | None = None) -> Iterator[Events]:
         """Yield the events, some at a time, with these statistics of each, or of those of these kinds alone."""

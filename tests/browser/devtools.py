@@ -119,9 +119,10 @@ def _close(*ends: int) -> None:
 class Page:
     """A tab, in which one file at a time is open."""
 
-    def __init__(self, browser: Browser) -> None:
+    def __init__(self, browser: Browser, target: str = "") -> None:
+        """Make a tab, or take one that is there."""
         self.browser = browser
-        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        target = target or browser.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")

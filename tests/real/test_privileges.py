@@ -2,10 +2,12 @@
 
 import json
 import os
+import pwd
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -13,11 +15,12 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder
-from castmates.grant import cgroup, perf
+from castmates.grant import cgroup, perf, tracing
 from castmates.grant.steps import Grantee, Granting, record, take_back
-from castmates.linux import cgroups
+from castmates.linux import cgroups, tracefs
 from castmates.linux.owner import myself
-from castmates.linux.perf_event import Attr, Target, open_event
+from castmates.linux.perf_event import TRACEPOINT, Attr, Target, open_event
+from castmates.linux.tracing_rights import granted_perf, rights
 from castmates.machine.journal import Journal
 from castmates.runner.cleanup.restore import heal
 from tests.needs import lacks
@@ -36,14 +39,18 @@ def state(tmp_path, monkeypatch):
 
 
 def as_nobody(do):
-    """What a function returns that a child process of the user nobody runs."""
+    return as_user(NOBODY, do)
+
+
+def as_user(user, do):
+    """What a function returns that a child process of a user runs."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.setgroups([])
-            os.setgid(NOBODY.gid)
-            os.setuid(NOBODY.uid)
+            os.setgid(user.gid)
+            os.setuid(user.uid)
             os.write(writing, json.dumps(do()).encode())
         except BaseException as error:
             os.write(writing, json.dumps(repr(error)).encode())
@@ -101,6 +108,64 @@ def test_a_granted_user_counts_their_own_processes_and_no_others(state):
         given_back = level.read_text()
         level.write_text(before)
     assert given_back == "2\n"
+
+
+SOMEBODY, ANOTHER = Grantee("somebody", 54321, 54321), Grantee("another", 54322, 54322)
+RAW = 1 << 10  # of what an event is recorded with: a tracepoint's fields
+
+
+@pytest.fixture
+def open_state(monkeypatch):
+    """A place for what is granted that other users can look into, as they can into /var/lib."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv("CASTMATES_STATE", folder)
+        yield
+        take_back()
+
+
+@needs_root
+@pytest.mark.needs("events", "perf")
+def test_a_granted_user_traces_their_own_processes_and_no_others(open_state):
+    point = tracefs.mounted()
+    if point is None:
+        lacks("events", "tracefs is not mounted")
+    system_calls = tracefs.number_of("raw_syscalls:sys_enter", point)
+    before, said = (point.stat().st_mode, rights()), []
+    assert before[1].level == "everything"  # for root
+
+    def look(pid):
+        trace = Attr(TRACEPOINT, system_calls)
+        return [rights().level, *(refused(open_event, trace, Target(each), -1, 0, 0, RAW) for each in (0, pid))]
+
+    giver = Granting(SOMEBODY, record(), said.append)
+    with sleeper() as others:
+        perf.give(giver)
+        tracing.give(giver, everything=False)
+        assert as_user(SOMEBODY, lambda: look(others)) == ["switches and system calls", False, True]
+        assert as_user(ANOTHER, lambda: rights().level) == "switches only"
+        tracing.give(giver, everything=True)
+        copy = granted_perf(SOMEBODY.uid)
+        assert as_user(SOMEBODY, lambda: rights().level) == "everything"
+        assert as_user(SOMEBODY, lambda: os.access(copy, os.W_OK)) is False
+        assert as_user(ANOTHER, lambda: os.access(copy, os.X_OK)) is False
+        assert giver.refused == []
+        take_back()
+        assert not copy.exists()
+        assert (point.stat().st_mode, rights()) == before
+        assert as_user(SOMEBODY, lambda: rights().syscalls) is False
+
+
+@needs_root
+@pytest.mark.needs("perf")
+def test_a_perf_that_sees_everybody_is_for_one_user_and_no_group(open_state):
+    """On Debian nobody's group is that of other users too."""
+    giver = Granting(NOBODY, record(), lambda _: None)
+    tracing.give(giver, everything=True)
+    if len([entry for entry in pwd.getpwall() if entry.pw_gid == NOBODY.gid]) < 2:
+        pytest.skip("nobody has a group without others here")
+    assert "would get it too" in giver.refused[0]
+    assert not granted_perf(NOBODY.uid).exists()
 
 
 @needs_root

@@ -10,9 +10,11 @@ from itertools import pairwise
 
 import pytest
 
+from castmates.linux import tracefs
 from castmates.linux.processes import switches_of, thread_stat_line, threads_of
 from castmates.linux.tracing_rights import FAMILIES, arguments, rights
 from castmates.timeline.model import Making
+from castmates.timeline.perf.formats import KNOWN, fields_by_event
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.registry import Registry
 from tests.waiting import wait_for
@@ -142,6 +144,17 @@ def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program
     assert found["switches"]["switches out"] == printed["sched:sched_switch"]
     ran = states[states["name"] == "running"].eval("t1_ns - t0_ns").groupby(states["tid"]).sum()
     assert {tid: ran.get(tid, 0) for tid in before} == {tid: ran_by(file)[tid] for tid in before}
+
+
+@pytest.mark.needs("root", "events")
+def test_tracepoints_lie_as_assumed_where_they_are_not_described():
+    point = tracefs.mounted()
+    for name, layout in KNOWN.items():
+        text = tracefs.files(point, [name])[1].read_bytes()
+        ((_, fields),) = fields_by_event(text).values()
+        assert {field: place[:2] for field, place in layout.fields.items()} == {
+            field: fields[field][:2] for field in layout.fields
+        }, name
 
 
 def printed_by(file, *options):

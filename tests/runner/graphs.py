@@ -11,7 +11,7 @@ WANTED = wish.parse()
 assert WANTED is not None
 runtime.prepare(WANTED.threads, onednn=WANTED.onednn, device=WANTED.device)
 sparing.spare(one_job=True)
-tf = runtime.tensorflow(WANTED.threads)
+tf = runtime.tensorflow(WANTED.threads, WANTED.inter_threads)
 
 from castmates.workloads.tfmodels import feeding, job, steps  # noqa: E402 (after the runtime's settings)
 

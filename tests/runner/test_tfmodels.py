@@ -9,13 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from castmates.traces.operations import read_trace
+from castmates.analysis.dataflow.work import work_of
+from castmates.traces.graphs import read_graph
+from castmates.traces.operations import WORKS, read_trace
 from castmates.workloads import attaching, environments, inputs, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.tfmodels import jobs
-from castmates.workloads.tfmodels.profile_page import Page
+from castmates.workloads.tfmodels.profile_page import GRAPH, Page
 from castmates.workloads.tfmodels.wish import SOURCES, Wish
 from tests.waiting import PATIENCE, wait_for
 
@@ -234,3 +237,14 @@ def test_a_keras_script_that_is_not_changed_is_traced_step_by_step(interpreter, 
     assert {"gradient_tape", "sequential", "Adam"} <= work
     names = {trace.operations[place].place.direction for place in trace.calls.operation}
     assert {"forward", "backward", "optimizer"} <= names
+    # The graph that it left has every operation of the trace, with shapes, and an order.
+    left = page.left(GRAPH)
+    assert left is not None
+    graph = read_graph(left)
+    nodes = {(node.operation, node.does.type): node.does for node in graph.nodes}
+    called = {trace.operations[place] for place in np.unique(trace.calls.operation)}
+    assert {(one.name, one.type) for one in called if one.level == WORKS} <= nodes.keys()
+    products = [node for (_, type_), node in nodes.items() if type_.endswith("MatMul")]
+    assert products
+    assert all(work_of(node).flops > 0 for node in products)
+    assert all(source < target for source, target, _ in graph.edges)

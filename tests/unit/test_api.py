@@ -10,6 +10,7 @@ import castmates
 from castmates.errors import CastmatesError
 from castmates.report.results import Results, read_results
 from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.findings import TRIAL_TABLES
 from castmates.results.columns.meanings import EVERYWHERE, meanings, tables
 from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_TABLES
@@ -18,6 +19,8 @@ from castmates.results.columns.placing import PLACING_TABLES
 from castmates.results.columns.primitives import LOGGED_TABLES
 from castmates.results.columns.ranges import RANGE_TABLES
 from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.trace import TRACE_TABLES
+from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 
 
 @pytest.fixture
@@ -96,7 +99,7 @@ def test_what_has_no_results_is_a_sentence(named, said, tmp_path, monkeypatch):
 def test_every_table_of_the_contract_is_an_attribute():
     attributes = {field.name for field in dataclasses.fields(Results)} | set(vars(Results))
     renamed = {"sensitivity": "sensitivity_curves"}
-    for name in {*STUDY_TABLES, *PARTITION_TABLES, *BLOCK_TABLES, *OPERATION_TABLES}:
+    for name in {*STUDY_TABLES, *PARTITION_TABLES, *BLOCK_TABLES, *OPERATION_TABLES, *TRACE_SUMMARY_TABLES}:
         assert renamed.get(name, name) in attributes
 
 
@@ -104,7 +107,8 @@ def test_every_table_of_the_contract_is_an_attribute():
 def test_every_column_is_explained(table):
     columns = meanings(table)
     known = [BLOCK_TABLES, STUDY_TABLES, PARTITION_TABLES, PLACING_TABLES, OPERATION_TABLES, PROFILE_TABLES]
-    known += [RANGE_TABLES, TRIAL_TABLES, LOGGED_TABLES]
+    known += [RANGE_TABLES, TRIAL_TABLES, LOGGED_TABLES, TRACE_SUMMARY_TABLES, LAUNCH_GRAPH_TABLES]
+    known.append(TRACE_TABLES | {"trace_samples": TRACE_TABLES["samples"]})
     contract = next(tables[table] for tables in known if table in tables)
     assert [(one.column, one.type) for one in columns] == list(contract.items())
     assert not [one.column for one in columns if not one.meaning]

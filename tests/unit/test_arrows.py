@@ -7,7 +7,7 @@ import pytest
 from tests import house
 
 COLUMNS = "results/columns"
-REPORT = {"report", "report/text", "analysis", "results", COLUMNS, "study"}
+REPORT = {"report", "report/text", "analysis", "results", "timeline", COLUMNS, "study"}
 FIGURES = REPORT | {"report/figures"}
 ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "study": set(),
@@ -40,19 +40,19 @@ ALLOWED = {  # and what BASE of tests/house.py names; `cli` may use every room
     "trials": {"runner", "workloads", "inside", "rdt", "counters", "machine", "analysis", "linux", "study"},
     "grant": {"runner", "machine", "linux"},
     "project": {"rdt", "suites", "workloads", "machine", "results", "study"},
-    "pipeline": {"project", "modelled", "runner", "analysis", "results", COLUMNS}
+    "pipeline": {"project", "modelled", "runner", "timeline", "analysis", "results", COLUMNS}
     | {"workloads", "linux", "machine", "study"},
     "preview": {"pipeline", "project", "analysis", "results", "workloads", "machine", "study"},
     "terminal": {"preview", "pipeline", "project", "runner", "results", "workloads", "study"},
-    "report": {"results", COLUMNS, "analysis", "study"},
-    "report/text": {"report", "analysis", "results", COLUMNS, "study"},
+    "report": {"results", "timeline", COLUMNS, "analysis", "study"},
+    "report/text": {"report", "timeline", "analysis", "results", COLUMNS, "study"},
     "report/figures": REPORT,
     "report/answer": REPORT,
     "report/page": FIGURES | {"report/answer"},
     "report/paper": FIGURES | {"project", "report/page"},
     "report/comparison": FIGURES | {"report/page"},
     "report/grouping": FIGURES | {"report/page"},
-    "report/export": {"report", "analysis", "results"},
+    "report/export": {"report", "report/text", "analysis", "results", "study"},
 }
 PURE = {"study", "analysis"}
 NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io", "glob", "psutil"}

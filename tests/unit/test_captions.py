@@ -8,7 +8,7 @@ import pytest
 from castmates.report.figures.index import FIGURES
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
-from tests.unit import operations_maker, primitives_maker, topdown_maker
+from tests.unit import dataflow_maker, operations_maker, primitives_maker, topdown_maker
 from tests.unit import test_counter_rounds as rounds
 from tests.unit import test_counters_figure as counted
 from tests.unit import test_distances as distances
@@ -23,9 +23,10 @@ from tests.unit.phases import test_figures_by_phase as by_phase
 from tests.unit.phases.test_phase_figures import results as with_phases
 from tests.unit.results_maker import make
 from tests.unit.test_figure_shares import results as of_shares
+from tests.unit.test_trace_page import traced
 
 # Figures that draw no interval between launches.
-WITHOUT = {"windows", "layers", "evolution", "timeline", "prediction_errors"}
+WITHOUT = {"critical_path", "windows", "layers", "evolution", "timeline", "prediction_errors", "scheduler"}
 LONGEST = 60  # words
 METHOD = r"95 % t intervals? between launches[^.]*"
 UNDER = ("partitions", "heatmap_partitions", "sensitivity", "pareto")
@@ -68,6 +69,7 @@ MADE = {
     "system_mixes": lambda _, blocks: mixes.results(blocks),
     "services": lambda _, blocks: services.results(blocks),
     **dict.fromkeys(("operations", "waterfall"), operations_maker.results),
+    "path_waterfall": dataflow_maker.results,
     "roofline": primitives_maker.results,
     "predicted_losses": lambda _, blocks: prediction.results(blocks),
     "variants": variants.results,
@@ -89,7 +91,8 @@ def test_a_caption_has_the_method_of_the_intervals_and_the_number_of_launches(tm
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_caption_is_short_and_has_no_command(tmp_path, name):
     makers = MADE | {"timeline": usual, "windows": usual, "layers": usual, "evolution": with_phases_of}
-    makers |= {"prediction_errors": MADE["predicted_losses"]}
+    makers |= {"prediction_errors": MADE["predicted_losses"], "scheduler": traced}
+    makers |= {"critical_path": dataflow_maker.results}
     texts = texts_for(name, makers[name](tmp_path / "study", 4))
     assert len(texts.caption.split()) <= LONGEST, texts.caption
     assert not re.search(r"`|pip install|Source:|stamped", texts.caption)

@@ -55,6 +55,7 @@ NOT_CAPTURED = {
         "gpus",
         "git",
         "tracefs",
+        "traces",
     ),
 }
 REDUCED = {"kernel", "cmdline", "distribution"}

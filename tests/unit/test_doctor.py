@@ -41,6 +41,7 @@ def server(tmp_path):
     sysfs.write(root / "proc/stat", "cpu  100 0 100 9800 0 0 0 0 0 0")
     sysfs.write(root / "proc/meminfo", "MemTotal: 67108864 kB\nSwapTotal: 10 kB\nSwapFree: 10 kB")
     sysfs.write(root / "proc/sys/kernel/perf_event_paranoid", -1)
+    sysfs.write(root / "sys/bus/event_source/devices/cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3")
     sysfs.write(root / "sys/devices/system/cpu/intel_pstate/no_turbo", 1)
     sysfs.write(root / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never")
     for cpu in range(8):
@@ -61,7 +62,7 @@ TRIED = {
     "perf": PERF,
     "freezing": {"works": True, "why": None},
     "no_cpuset_partition": "",
-    "tracefs": {"kernel": True, "mounted": "/t", "readable": True},
+    "traces": {"level": "everything", "families": ["scheduler"], "lacking": []},
     "left_changed": [],
     "compiler": "cc 12",
     "tensorflow_python": "3.11.7",
@@ -486,3 +487,19 @@ def test_a_peak_is_partly_known_where_bandwidth_still_grew():
     assert memory.peak(TRIED).state == "yes"
     unknown = memory.peak({"memory_peak": None})
     assert (unknown.state, unknown.change) == ("unknown", "castmates doctor --memory-peak")
+
+
+@pytest.mark.parametrize(
+    ("level", "state", "change"),
+    [
+        ("everything", "yes", ""),
+        ("switches and system calls", "partly", "sudo castmates grant --tracing"),
+        ("switches only", "partly", "sudo castmates grant"),
+        ("nothing", "no", "sudo castmates grant"),
+    ],
+)
+def test_what_a_trace_can_show_is_a_row(server, level, state, change):
+    lacking = [] if level == "everything" else ["this takes more rights"]
+    found = rows(server, **TRIED | {"traces": {"level": level, "families": [], "lacking": lacking}})["tracing"]
+    assert (found.state, found.change) == (state, change)
+    assert found.remedy == ("" if state == "yes" else "This takes more rights.")

@@ -161,6 +161,53 @@ SHIPPED = {
 }  # fmt: skip
 
 
+TRACED = ALONE | {"role": "lead", "trace": "job+stream", "mix": "job+stream", "scene": "solo"}
+BESIDE_TRACED = TRACED | {"kind": "corun", "scene": "corun:job+stream"}
+
+
+def traced(row, holds, does_not):
+    """A rule on a number of a trace's summary: it looks at the lead alone, or at the lead beside others."""
+    other = TRACED if row is BESIDE_TRACED else BESIDE_TRACED
+    elsewhere = [other | holds, row | holds | {"role": "antagonist", "member": "stream@1"}]
+    return SEEN, {"trace_summary": [row | holds]}, {"trace_summary": [row | does_not, *elsewhere]}
+
+
+def in_pool(threads, **others):
+    return TRACED | {"pool": "tf_Compute", "threads": threads, "all_busy_idle_share": 0.0, "used_share": 1.0} | others
+
+
+SHIPPED |= {
+    "recording-perturbs": traced(TRACED, {"slower": 1.4}, {"slower": 1.1}),
+    "threads-wait-for-each-other": traced(TRACED, {"queued_own": 0.5}, {"queued_own": 0.02, "queued_share": 0.9}),
+    "page-fault-storm": traced(TRACED, {"faults_per_cpu_s": 1e5}, {"faults_per_cpu_s": 500.0}),
+    "allocator-calls": traced(TRACED, {"memory_calls_share": 0.2}, {"memory_calls_share": 0.001}),
+    "threads-migrate": traced(TRACED, {"migrations_per_cpu_s": 900.0}, {"migrations_per_cpu_s": 3.0}),
+    "pool-too-small": (
+        SEEN,
+        {"trace_pools": [in_pool(1, member="job@0-3", all_busy_idle_share=0.8)]},
+        # One CPU has nothing to idle, main threads are no pool, and as many threads as CPUs cannot be too few.
+        {"trace_pools": [in_pool(1, member="job@0-3"), in_pool(1, pool="python", all_busy_idle_share=0.8),
+                         in_pool(4, member="other@0-3", all_busy_idle_share=0.8)]},
+    ),
+    "pool-too-large": (
+        SEEN,
+        {"trace_pools": [in_pool(8, used_share=0.25)]},
+        {"trace_pools": [in_pool(8, used_share=0.9), in_pool(2, used_share=0.5)]},
+    ),
+    "input-starves": traced(TRACED, {"input_only_share": 0.3}, {"input_only_share": 0.01}),
+    "interrupts-on-cpus": traced(TRACED, {"interrupts_share": 0.1}, {"interrupts_share": 0.001}),
+    "cpu-taken-by-others": traced(TRACED, {"queued_others": 0.2}, {"queued_others": 0.001, "queued_own": 0.9}),
+    "remote-pages": traced(TRACED, {"remote_share": 0.6}, {"remote_share": NAN}),
+    "cpu-shared-with-neighbours": traced(BESIDE_TRACED, {"queued_members": 0.4}, {"queued_members": 0.0}),
+    "long-waits-for-a-cpu": traced(BESIDE_TRACED, {"queue_p99_us": 4000.0}, {"queue_p99_us": 40.0}),
+    "more-faults-beside": traced(
+        BESIDE_TRACED,
+        {"faults_ratio": 3.0, "faults_per_cpu_s": 9000.0},
+        {"faults_ratio": 3.0, "faults_per_cpu_s": 90.0},
+    ),
+}  # fmt: skip
+
+
 def made(tables):
     full = {name: frame([{column: row.get(column, _empty(kind)) for column, kind in COLUMNS[name].items()}
                          for row in rows], COLUMNS[name]) for name, rows in tables.items()}  # fmt: skip

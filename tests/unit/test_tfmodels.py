@@ -79,12 +79,15 @@ def test_records_are_the_source_where_data_is_given_and_memory_where_not(data):
 
 
 def test_every_flag_becomes_a_fact(data):
-    words = "--model dlrm --size full --mode infer --batch 7 --threads 3 --onednn off --precision float32"
+    words = (
+        "--model dlrm --size full --mode infer --batch 7 --threads 3 --inter-threads 2 --onednn off --precision float32"
+    )
     wanted = wish.parse([*words.split(), "--rows", "9", "--steps", "5", "--xla", "--data", data, "--device", "gpu"])
     expected = wish.Wish(
-        "dlrm", "full", "infer", 7, 3, "records", data, "gpu", True, False, "float32", False, 9, 5, "tensorflow", 1.0
-    )
+        "dlrm", "full", "infer", 7, 3, "records", data, "gpu", True, False, "float32", False, 9, 5, "tensorflow", 1.0, 2
+    )  # fmt: skip
     assert wanted == expected
+    assert wish.parse(["--model", "bert", "--threads", "3"]).inter_threads == 3
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def test_every_row_is_in_the_trace_once(tmp_path, timeline):
     theirs = Counter(
         (begin, end, depth if begin < end else 0, name, kind, tuple(notes.items()))
         for _, begin, end, depth, name, kind, notes in slices
-        if kind != "ran"
+        if kind not in ("ran", "wakes")
     )
     assert theirs == ours
     samples = timeline.samples[["name", "unit", "t_ns", "value"]]
@@ -111,6 +112,29 @@ def test_a_thread_is_on_its_process_and_a_cpu_shows_who_ran(tmp_path):
     assert (thread.thread.pid, thread.thread.tid) == (500, 501)
     process = lines[thread.parent_uuid]
     assert (process.process.pid, process.process.process_name) == (500, "lead@0 · dlrm-train · python")
+
+
+def test_an_arrow_leads_from_who_wakes_to_who_is_woken(tmp_path):
+    FORMATS["perfetto"].write(awkward(), tmp_path / "a")
+    every = packets(tmp_path / "a")
+    lines = {one.track_descriptor.uuid: one.track_descriptor.name for one in every if one.HasField("track_descriptor")}
+    events = [one.track_event for one in every if one.HasField("track_event")]
+    begins = {lines[one.track_uuid]: list(one.flow_ids) for one in events if one.flow_ids}
+    ends = {lines[one.track_uuid]: list(one.terminating_flow_ids) for one in events if one.terminating_flow_ids}
+    assert (begins, ends) == ({"stream: wakes": [1]}, {"pool: events": [1]})  # who is not recorded has no arrow
+
+
+def test_cpus_that_show_who_ran_are_not_shown_twice(tmp_path):
+    timeline = awkward()
+    cpu = timeline.tracks.index[timeline.tracks["kind"] == "cpu"][0]
+    kinds = timeline.intervals["kind"].cat.add_categories("on_cpu").where(timeline.intervals["track"] != cpu, "on_cpu")
+    FORMATS["perfetto"].write(replace(timeline, intervals=timeline.intervals.assign(kind=kinds)), tmp_path / "a")
+    lines, slices, _ = read(tmp_path / "a")
+    found = [
+        (lines[line].name, lines[lines[line].parent_uuid].name) for line, *_, kind, _ in slices if kind == "on_cpu"
+    ]
+    assert found == [("cpu3", "Who ran on each CPU")]
+    assert not any(kind == "ran" for *_, kind, _ in slices)
 
 
 def test_the_record_is_a_moment_of_the_launch(tmp_path):

@@ -42,6 +42,14 @@ CHANGES = {  # of the lead `wide`: what its command has afterwards, and how many
     "wide-vectors-unused": ("ONEDNN_MAX_CPU_ISA", "DEFAULT", 1.0),
     "full-precision-products": None,  # DLRM cannot
     "allocator-churn": ("MALLOC_TRIM_THRESHOLD_", "4294967296", 1.0),
+    "threads-wait-for-each-other": ("--threads", "1", 1.0),
+    "page-fault-storm": ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1.0),
+    "allocator-calls": ("MALLOC_MMAP_MAX_", "0", 1.0),
+    "threads-migrate": None,  # PyTorch alone
+    "pool-too-small": ("--inter-threads", "1", 1.0),
+    "pool-too-large": ("--inter-threads", "1", 1.0),
+    "input-starves": ("--source", "memory", 1.0),
+    "more-faults-beside": ("MALLOC_TRIM_THRESHOLD_", "17179869184", 1.0),
 }
 
 
@@ -119,6 +127,19 @@ def test_a_value_can_be_chosen_and_is_another_trial(parent):
     assert trial.work == 2.0  # a step has twice as many examples
     assert trial.differences == (("--batch", "512", "1024"), ("--threads", "4", "2"))
     assert fresh.workloads["wide-changed"].options["batch"] == 1024
+
+
+def test_variables_and_cpus_can_be_chosen_too(parent):
+    asked = Asked(finding("small-operations"), {}, None, {"MALLOC_ARENA_MAX": "1"}, 2)
+    trial, fresh = written(parent, asked)
+    assert trial.differences == (("MALLOC_ARENA_MAX", "not set", "1"), ("CPUs", "1", "2"))
+    assert trial.work == 1.0
+    assert fresh.workloads["wide-changed"].cores == 2
+
+
+def test_threads_between_operations_follow_from_those_of_the_job(parent):
+    trial, _ = written(parent, Asked(finding("pool-too-small"), {}, None))
+    assert trial.differences == (("--inter-threads", "4", "1"),)
 
 
 def test_what_a_job_takes_unless_told_otherwise_is_known(parent):

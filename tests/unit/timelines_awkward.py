@@ -52,7 +52,8 @@ def awkward() -> Timeline:
             t0_ns=[LONG + begin], t1_ns=[LONG + end], track=track, kind=kind, name=name, depth=depth, cpu=where,
             value=value, detail=detail, source="test",
         )  # fmt: skip
-    making.instants(t_ns=[LONG + 150], track=pool, kind="wakeup", name="woken", detail="stream", cpu=3)
+    making.instants(t_ns=[LONG + 150], track=pool, kind="wakeup", name="woken", detail="stream", cpu=3, value=600.0)
+    making.instants(t_ns=[LONG + 151], track=pool, kind="wakeup", name="woken", detail="elsewhere", value=99.0)
     making.instants(t_ns=[LONG + 160], track=pool, kind="migration", name="migrated", detail="cpu1->cpu3")
     making.instants(t_ns=[LONG + 190], track=lead, kind="heartbeat", name="step", value=41.0)
     making.instants(t_ns=[LONG + 1900], track=run, kind="lost", name="lost", value=7.0)

@@ -91,6 +91,26 @@ rule estimate_operations:
         "python -P -m castmates.pipeline estimate_operations --plan {input.plan:q} --margin {params.margin} --output results/{wildcards.study}/tables 2> {log:q}"
 
 
+rule estimate_traces:
+    input:
+        plan="results/{study}/plan.json",
+        traces=trace_files(),
+    output:
+        expand(
+            "results/{{study}}/tables/{table}.{suffix}",
+            table=list(TRACE_SUMMARY_TABLES),
+            suffix=["csv", "parquet"],
+        ),
+    log:
+        "logs/estimate_traces/{study}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    params:
+        on_demand=traces_on_demand(),
+    shell:
+        "python -P -m castmates.pipeline estimate_traces --plan {input.plan:q} --output results/{wildcards.study}/tables 2> {log:q}"
+
+
 rule recommend_partitions:
     input:
         plan="results/{study}/plan.json",

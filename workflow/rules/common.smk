@@ -27,6 +27,9 @@ from castmates.results.columns.block import RECORD
 from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
 from castmates.results.columns.partitions import PARTITION_TABLES
 from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.trace import TRACE_RECORD
+from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
+from castmates.results.traces import traces_there
 from castmates.workloads import environments, inputs
 
 let_jobs_find_us()
@@ -68,6 +71,7 @@ wildcard_constraints:
     company="[^/]+",
     number=r"\d+",
     bundle=r"\d+",
+    trace="[^/]+",
 
 
 if not IS_JOB:
@@ -134,6 +138,11 @@ def profile_files():
     return [str(FOLDER.profile(path) / PROFILE_RECORD) for path in TERMS.profiles]
 
 
+def trace_files():
+    """The records of the traces that each sweep makes."""
+    return [str(FOLDER.trace(name) / TRACE_RECORD) for name in TERMS.traces]
+
+
 def own_rules():
     """The study's own files of rules on findings, which the page follows; a job on another node needs none of them."""
     if IS_JOB:
@@ -148,8 +157,32 @@ def operation_tables():
     return rules.estimate_operations.output if TERMS.profiles else []
 
 
+def traces_on_demand():
+    """Traces that no sweep makes, and when each was made: after another one the tables of traces are made anew."""
+    names = [name for name in traces_there(FOLDER) if name not in TERMS.traces]
+    return [
+        f"{name} {(FOLDER.trace(name) / TRACE_RECORD).stat().st_mtime_ns}"
+        for name in names
+    ]
+
+
+def trace_tables():
+    """What is made of all traces; nothing where there is none."""
+    return rules.estimate_traces.output if TERMS.traces or traces_on_demand() else []
+
+
 def terms_of_profile(wildcards):
-    return SWEEP.block(f"profiles/{wildcards.company}/{wildcards.number}")
+    return SWEEP.block(path_of_launch("profiles/", wildcards))
+
+
+def terms_of_trace(wildcards):
+    return SWEEP.block(path_of_launch("traces/", wildcards))
+
+
+def path_of_launch(of, wildcards):
+    """Where a launch lies: of a company by its number, but a trace by its name."""
+    number = f"{wildcards.company}/{wildcards.number}" if of != "traces/" else None
+    return f"{of}{number or wildcards.trace}"
 
 
 def decision_of_look(number):
@@ -297,7 +330,7 @@ def caption_of(figure):
 
 
 def slurm_resources(of=""):
-    """What a launch asks of Slurm, which other executors leave alone; a job has its node. `of`: profiles/ or nothing."""
+    """What a launch asks of Slurm, which other executors leave alone; a job has its node. `of`: profiles/, traces/ or ""."""
     if IS_JOB:
         return {}
     chosen = {
@@ -317,9 +350,9 @@ def slurm_keys(of, wildcards):
     from castmates.pipeline.slurm_nodes import in_effect
 
     settings = workflow.resource_settings
-    rule_of = "profile_launch" if of else "measure_block"
-    of_launches = settings.overwrite_resources.get(rule_of, {})
-    of_class = SWEEP.slurm_keys(f"{of}{wildcards.company}/{wildcards.number}")
+    rule_of = {"profiles/": "profile_launch", "traces/": "trace_launch"}
+    of_launches = settings.overwrite_resources.get(rule_of.get(of, "measure_block"), {})
+    of_class = SWEEP.slurm_keys(path_of_launch(of, wildcards))
     return in_effect(of_class, of_launches, settings.default_resources or {})
 
 
@@ -327,7 +360,7 @@ def slurm_options(of, wildcards, attempt):
     """What else a launch asks of Slurm; sbatch would not see nodes that the plugin leaves out, since ours come later."""
     left_out = getattr(workflow.executor_settings, "exclude_failed_nodes", None) or ""
     return SWEEP.slurm_options(
-        f"{of}{wildcards.company}/{wildcards.number}",
+        path_of_launch(of, wildcards),
         attempt,
         slurm_keys(of, wildcards),
         [node.strip() for node in left_out.split(",") if node.strip()],

@@ -46,3 +46,25 @@ rule profile_launch:
         spec=lambda wildcards: terms_of_profile(wildcards).spec,
     shell:
         "python -P -m castmates.pipeline profile_launch {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.record:q} --owner $PPID 2> {log:q}"
+
+
+# Apart from blocks too, and on demand by `castmates trace`: one launch in which everything that happens is recorded.
+rule trace_launch:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+        machine=ancient("results/{study}/machine.json"),
+        environments=ancient(lambda wildcards: terms_of_trace(wildcards).environments),
+        inputs=ancient(lambda wildcards: terms_of_trace(wildcards).inputs),
+    output:
+        record="results/{study}/traces/{trace}/trace.json",
+    log:
+        "logs/trace_launch/{study}/{trace}.log",
+    conda:
+        "../../envs/castmates.yaml"
+    threads: whole_machine
+    resources:
+        **slurm_resources("traces/"),
+    params:
+        spec=lambda wildcards: terms_of_trace(wildcards).spec,
+    shell:
+        "python -P -m castmates.pipeline trace_launch {wildcards.trace:q} --plan {input.plan:q} --output {output.record:q} --owner $PPID 2> {log:q}"

@@ -10,6 +10,7 @@ rule draw_figures:
         bundles=lambda wildcards: bundle_files(),
         operations=operation_tables(),
         recommended=rules.recommend_partitions.output,
+        traces=trace_files(),
     output:
         [
             report(
@@ -53,6 +54,7 @@ rule write_report:
         tables=rules.estimate_effects.output,
         bundles=lambda wildcards: bundle_files(),
         operations=operation_tables(),
+        traces=trace_tables(),
         recommended=rules.recommend_partitions.output,
         looks=lambda wildcards: looks_of_study(),
         tried=trials.block_files(FOLDER),

@@ -10,6 +10,7 @@ from castmates.machine.doctor.caches import special_caches
 from castmates.machine.doctor.check import Check
 from castmates.machine.doctor.features import features
 from castmates.machine.doctor.known import known_quirks
+from castmates.machine.doctor.latencies import memory_latencies
 from castmates.machine.topology import Topology
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         cpu.swap(facts),
         cpu.steal(facts),
         tools.tracing(facts),
+        memory_latencies(facts),
         tools.compiler(facts),
         tools.tensorflow_python(facts),
         tools.gpus(facts),

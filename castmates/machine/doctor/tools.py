@@ -170,19 +170,24 @@ def put_back(facts: Mapping[str, Any]) -> Check:
 
 
 def tracing(facts: Mapping[str, Any]) -> Check:
-    """Can the kernel's trace points be read?"""
-    tracefs = facts["tracefs"]
-    cost = "What else ran on a core cannot be traced event by event; /proc shows only how much."
-    if tracefs["readable"]:
-        return Check("tracing", "yes", f"tracefs at {tracefs['mounted']}")
-    if tracefs["mounted"]:
-        change = f"sudo mount -o remount,mode=755 {tracefs['mounted']}"
-        finding = "tracefs is not readable for this user"
-        return Check("tracing", "no", finding, cost, f"Run as root, or: {change}", change)
-    if tracefs["kernel"] is False:
-        return Check("tracing", "no", "the kernel has no tracefs", cost, "Use a kernel with CONFIG_FTRACE.")
-    change = "sudo mount -t tracefs nodev /sys/kernel/tracing"
-    return Check("tracing", "no", "tracefs is not mounted", cost, f"Mount it: {change}", change)
+    """How much can a trace of this user's own programs show?"""
+    name, cost = "tracing", "A trace does not show who wakes a thread, who runs instead of it, and interrupts."
+    answer: Mapping[str, Any] | None = facts.get("traces")
+    if answer is None:
+        return Check(
+            name, "unknown", "not tried", "It is not known what a trace can show.", "Run it on the machine itself."
+        )
+    level: str = answer["level"]
+    lacking: list[str] = answer["lacking"]
+    if level == "everything":
+        return Check(name, "yes", "scheduler, system calls, page faults, interrupts")
+    if not (facts.get("perf") or {}).get("version"):
+        return Check(name, "no", level, "There are no traces.", "See perf.")
+    remedy = " ".join(f"{reason[0].upper()}{reason[1:]}." for reason in lacking)
+    if level == "switches and system calls":
+        return Check(name, "partly", level, cost, remedy, f"{GRANT} --tracing")
+    cost += " Nor does it show in what a thread waits."
+    return Check(name, "no" if level == "nothing" else "partly", level, cost, remedy, GRANT)
 
 
 def compiler(facts: Mapping[str, Any]) -> Check:

@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast, get_args
 
 from castmates import plugins
+from castmates.results.folder import StudyFolder
+from castmates.results.traces import traces_there
 from castmates.study.class_caches import is_watched
 from castmates.study.model import Study
 from castmates.study.services import service_workloads
@@ -20,7 +22,7 @@ if TYPE_CHECKING:  # drawing takes pandas and matplotlib, the list of what is dr
     from castmates.study.spec import Plan
 
 Part = Literal[
-    "losses", "recommendation", "why", "health", "prediction", "operations"
+    "losses", "recommendation", "why", "health", "prediction", "operations", "traces"
 ]  # of the page; castmates/report/page/contents.py
 Need = Literal[
     "",
@@ -40,6 +42,7 @@ Need = Literal[
     "traces",
     "variants",
     "primitives",
+    "recorded",
 ]
 
 
@@ -90,6 +93,8 @@ FIGURES = {
         Figure("prediction_errors", "Predicted against measured", "prediction", needs="prediction"),
         Figure("operations", "Which operations lose", "operations", needs="traces"),
         Figure("waterfall", "Where the loss of a step comes from", "operations", needs="traces"),
+        Figure("critical_path", "The critical path of a step", "operations", needs="traces"),
+        Figure("path_waterfall", "Where a step gets longer along its critical path", "operations", needs="traces"),
         Figure("roofline", "What operations reach of what is attainable", "operations", needs="primitives"),
         Figure("partitions", "Under partitions", "recommendation", needs="partitions"),
         Figure("heatmap_partitions", "Each partition", "recommendation", needs="partitions"),
@@ -109,17 +114,24 @@ FIGURES = {
         Figure("health", "Health", "health"),
         Figure("control", "Controls", "health"),
         Figure("windows", "The study over time", "health"),
+        Figure("scheduler", "What threads did", "traces", needs="recorded"),
     )
 }
 
 
 def figure_names(
-    study: Study | None, partitioned: bool, phases: bool = False, watched: bool = False, services: bool = False
+    study: Study | None,
+    partitioned: bool,
+    phases: bool = False,
+    watched: bool = False,
+    services: bool = False,
+    recorded: bool = False,
 ) -> list[str]:
     """The figures that a study has, in the order of the page: known before anything is measured.
 
     Those that a study asks for are left out where the study is not known. `phases`: a lead reports those of its steps;
-    `watched`: the machine can read what its caches hold; `services`: a lead is an open-loop service.
+    `watched`: the machine can read what its caches hold; `services`: a lead is an open-loop service;
+    `recorded`: it has traces, or will.
     """
     programs = study if study is not None and study.platform != "modelled" else None
     there: dict[Need, bool] = {
@@ -140,6 +152,7 @@ def figure_names(
         "profile": programs is not None and bool(programs.counters.profile),
         "traces": programs is not None and programs.profile is not None,
         "primitives": programs is not None and programs.profile is not None and programs.profile.primitives,
+        "recorded": recorded,
     }
     return [name for name, row in all_figures().items() if there[row.needs]]
 
@@ -152,6 +165,7 @@ def figures_of(study: Study, plan: "Plan") -> list[str]:
         phases=any(block.company.lead.phases for block in plan.blocks),
         watched=is_watched(plan),
         services=bool(service_workloads(plan)),
+        recorded=bool(plan.traces) or bool(traces_there(StudyFolder.of(study.name))),
     )
 
 

@@ -88,7 +88,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     foot = 0.42 + NOTE * len(notes)
     figure, places = stacked(heights[:count], HEAD, LEFT, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
     for axes, (step, _), each in zip(places, found[:count], lines[:count], strict=True):
-        _panel(axes, step, each)
+        panel(axes, step, each)
         beside = plain(step["mix"].partition("+")[2])
         axes.set_title(f"{plain(step['member'])} beside {beside}, traced", loc="left", pad=4, fontweight="bold")
     places[-1].set_xlabel("ms of a step")
@@ -106,7 +106,8 @@ def _lines(parts: list[Row]) -> list[tuple[str, float, float]]:
     return lines
 
 
-def _panel(axes: Axes, step: Row, lines: list[tuple[str, float, float]]) -> None:
+def panel(axes: Axes, step: Row, lines: list[tuple[str, float, float]]) -> None:
+    """Whole steps alone and beside others, and between them what each line adds: name, ms, half of its interval."""
     at, ends = step["solo_ms"], [step["solo_ms"], step["ms"]]
     _bar(axes, 0, 0.0, at, TOTAL, f"alone: {number(at, 2)} ms")
     for y, (name, difference, half) in enumerate(lines, start=1):

@@ -11,6 +11,7 @@ HEADINGS: dict[Part, str] = {
     "operations": "Operations, traced",
     "recommendation": "Cache partitions",
     "why": "Causes",
+    "traces": "Traces",
     "health": "Can you trust this?",
 }
 

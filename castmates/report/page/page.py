@@ -26,6 +26,7 @@ from castmates.report.figures.index import all_figures, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
+from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -39,6 +40,7 @@ from castmates.report.text import (
     nodes,
     operations,
     over_mixes,
+    paths,
     prediction,
     primitives,
     recommendation,
@@ -51,6 +53,7 @@ from castmates.report.text import (
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
+from castmates.results.traces import traces_there
 from castmates.study.decisions import reasons
 from castmates.study.remarks import on_mixes, on_partitions
 
@@ -69,7 +72,12 @@ def write_page(results: Results, figures: Path, output: Path, found: Answer | No
 def shown(results: Results) -> list[str]:
     """The figures that the study can have; one that has nothing to show is a line of `not_available`."""
     return figure_names(
-        results.study, results.partitioned, results.phases, results.watched, bool(results.service_workloads)
+        results.study,
+        results.partitioned,
+        results.phases,
+        results.watched,
+        bool(results.service_workloads),
+        bool(results.plan.traces) or bool(traces_there(results.folder)),
     )
 
 
@@ -224,8 +232,10 @@ def _context(
         "advice": recommendation.context(results),
         "predicted": prediction.context(results),
         "operations": operations.context(results),
+        "paths": paths.context(results),
         "primitives": primitives.context(results),
         "findings": found_here,
+        "trace_parts": trace_parts(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from castmates.analysis.findings.changes import change_for
 from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, STATES, SUSPECTED, Evidence
@@ -22,6 +23,8 @@ from castmates.study.finding_rules import PLACE
 from castmates.study.spec import Plan
 
 UNITS = {"share": " %", "percent": " %", "ms": " ms", "mb": " MB", "times": " times", "number": ""}
+OPENS = "open.html"  # in the folder of a trace: Perfetto with it
+LARGE = 1000  # from which on decimals only distract
 SURE = {
     PROVEN: "proven: the whole interval is beyond the threshold",
     SEEN: "seen, and not proven",
@@ -46,11 +49,16 @@ class InWords:
     platform: str
     who: str  # whom it is about
     tried: tuple[str, ...] = ()  # what trials of it gave
+    look: str = ""  # the command that shows it in a trace; "" where no trace does
+    place: str = ""  # where in the trace to look, in a sentence
+    trace: str = ""  # its name
+    page: str = ""  # what opens it in a browser, from the report's folder; "" where it is not there
 
 
 def in_words(results: Results, finding: Finding) -> InWords:
     """The words of one finding."""
     rule, trial = finding.rule, finding.rule.trial
+    trace = str((finding.evidence[0].cells or {}).get("trace", ""))
     command = command_of(results, finding)
     return InWords(
         id=finding.id,
@@ -65,6 +73,27 @@ def in_words(results: Results, finding: Finding) -> InWords:
         shows=trial.shows if trial and command else "",
         platform=finding.subject.platform,
         who=plain(finding.subject.mix or finding.subject.lead) or "the study",
+        look=_look(results, finding),
+        place=_place(finding),
+        trace=trace,
+        page=f"../traces/{quote(trace)}/{OPENS}" if trace and (results.folder.trace(trace) / OPENS).is_file() else "",
+    )
+
+
+def _look(results: Results, finding: Finding) -> str:
+    study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
+    return _filled(finding.rule.look, study, finding) if finding.rule.look and finding.evidence[0].cells else ""
+
+
+def _place(finding: Finding) -> str:
+    """Where a trace shows it: its longest step, counted from its first event, as viewers count."""
+    cells = finding.evidence[0].cells or {}
+    at, ms = (cells.get(name) for name in ("longest_step_at_s", "longest_step_ms"))
+    if not isinstance(at, float) or not isinstance(ms, float) or at != at:
+        return ""
+    return (
+        f"in the trace `{cells['trace']}`, the longest step of the scene begins {at:.4f} s after the first event and "
+        f"takes {number(ms, 2)} ms"
     )
 
 
@@ -100,7 +129,7 @@ def _cell(name: str, value: object) -> str:
     if name == "group":
         return operation_words(str(value))
     if isinstance(value, float):
-        return number(value)
+        return number(value, 0 if abs(value) >= LARGE else 1)
     return plain(str(value)) if name == "member" else str(value)
 
 
@@ -119,6 +148,8 @@ def _in_unit(evidence: Evidence, value: float) -> str:
 
 
 def _digits(evidence: Evidence) -> int:
+    if evidence.shown == "number" and abs(evidence.value) >= LARGE:
+        return 0
     return 2 if evidence.shown in ("times", "number") else 1
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from castmates.errors import CastmatesError
 from castmates.results.columns import (
     block,
+    dataflow,
     findings,
     mixes,
     nodes,
@@ -25,6 +26,7 @@ from castmates.results.columns import (
     services,
     study,
     trace,
+    trace_summary,
     variants,
 )
 
@@ -44,7 +46,9 @@ CONTRACTS: Mapping[str, ModuleType] = {  # name of a table -> where its columns 
     **dict.fromkeys(block.BLOCK_TABLES, block),
     **dict.fromkeys(ranges.RANGE_TABLES, ranges),
     **dict.fromkeys(findings.TRIAL_TABLES, findings),
-    **dict.fromkeys(trace.TRACE_TABLES, trace),
+    **dict.fromkeys(("tracks", "intervals", "instants", "trace_samples", "stacks"), trace),
+    **dict.fromkeys(trace_summary.TRACE_SUMMARY_TABLES, trace_summary),
+    **dict.fromkeys((*dataflow.LAUNCH_GRAPH_TABLES, *dataflow.DATAFLOW_TABLES), dataflow),
 }
 # What is the same in all tables, and so stands beside none of them.
 EVERYWHERE = {
@@ -131,6 +135,13 @@ EVERYWHERE = {
     "verdict": "what the numbers allow to conclude",
     "sentence": "in words",
     "word": "in a word",
+    "track": "number of the track in tracks.parquet",
+    "t0_ns": "begin, CLOCK_MONOTONIC, in nanoseconds",
+    "t1_ns": "end, CLOCK_MONOTONIC, in nanoseconds",
+    "cpu": "where it was; NA for what has none",
+    "pid": "the system's number of the process",
+    "tid": "the system's number of the thread",
+    "weight": "how much of the event it stands for",
     "members": "that the mix has",
     "platform": "measured, emulated, modelled",
 }

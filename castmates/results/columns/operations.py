@@ -6,6 +6,7 @@ Add columns at the end, never rename or reorder.
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.dataflow import DATAFLOW_TABLES
 from castmates.results.columns.primitives import PRIMITIVE_TABLES
 
 PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, written last
@@ -300,4 +301,5 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "input_stages": INPUT_STAGES,
     "kernels": KERNELS,
     **PRIMITIVE_TABLES,
+    **DATAFLOW_TABLES,
 }

@@ -26,7 +26,7 @@ INTERVALS: Columns = {
     "t0_ns": "int64",  # CLOCK_MONOTONIC of the machine that recorded it
     "t1_ns": "int64",
     "track": "int64",
-    "kind": "str",  # state, syscall, irq, scene, slice, step, phase, operation, primitive, kernel, copy …
+    "kind": "str",  # state, syscall, irq, on_cpu, scene, slice, step, phase, operation, primitive, kernel, copy …
     "name": "str",  # of a state: running, runnable, preempted, blocked
     "depth": "int64",  # how many intervals of its track and kind it lies in
     "cpu": "Int64",  # where it ran, or waited to run; NA for what has none
@@ -40,7 +40,7 @@ INSTANTS: Columns = {
     "t_ns": "int64",
     "track": "int64",
     "kind": "str",  # wakeup, migration, fault, heartbeat, mask, lost, annotation …
-    "name": "str",
+    "name": "str",  # what happened: page fault, step
     "cpu": "Int64",
     "value": "float64",  # a heartbeat's count, the number of lost events; NaN for none
     "detail": "str",  # who woke it, where it migrated from
@@ -48,7 +48,7 @@ INSTANTS: Columns = {
 }
 
 # traces/<mix>/samples.parquet: a row per reading of a number, in order.
-SAMPLES: Columns = {
+TRACE_SAMPLES: Columns = {
     "t_ns": "int64",
     "track": "int64",
     "name": "str",  # llc_occupancy_bytes, cpu_ghz …
@@ -56,6 +56,8 @@ SAMPLES: Columns = {
     "unit": "str",
     "source": "str",
 }
+
+SAMPLES = TRACE_SAMPLES  # blocks have a table of this name too
 
 # traces/<mix>/stacks.parquet: a row per sampled stack, in order.
 STACKS: Columns = {

@@ -18,7 +18,7 @@ from castmates.linux.host import cpu_flags
 from castmates.linux.owner import boot_id
 from castmates.results.columns.operations import PROFILE_RECORD
 from castmates.runner.outcome import Outcome
-from castmates.runner.profiles import tables
+from castmates.runner.profiles import graphs, tables
 from castmates.runner.profiles.left_tables import LeftTables
 from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
@@ -71,9 +71,12 @@ def _write(outcome: Outcome, folder: Path) -> None:
 
     replace(folder / "operations.parquet", partial(tables.write_operations, aligned_traces()))
     left.write(folder)
+    graph = graphs.write(outcome, folder)
     _keep(folder / TRACES, about, profiling_of(outcome.block).keep)
     _remove_others(folder / TRACES, about)
-    replace_text(folder / PROFILE_RECORD, json.dumps(_record(outcome, about), indent=1, sort_keys=True) + "\n")
+    replace_text(
+        folder / PROFILE_RECORD, json.dumps(_record(outcome, about) | {"graph": graph}, indent=1, sort_keys=True) + "\n"
+    )
 
 
 def _read(taken: Taken, logged: bool) -> Read:

@@ -25,7 +25,7 @@ from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Block, Profiling, Scene
-from castmates.workloads.tfmodels.profile_page import Page, PageError
+from castmates.workloads.tfmodels.profile_page import GRAPH, Page, PageError
 
 LONGEST = 60.0  # seconds that the steps before the first trace take at most
 TRACES = "traces"  # the folder of a launch's traces
@@ -40,13 +40,14 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs
     begin = stage.now_ns()
     steps = warm_up(stage, block)
     how = traced_by(block.company)
-    _first_steps(stage, lead, how.steps_before if how else 0)
+    first_steps(stage, lead, how.steps_before if how else 0)
     if roofs is not None:
         outcome.roofs = measure(stage, roofs)
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with page_of(stage, lead, say) as page:
         if page is None:
             raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (docs/operations.md)")
+        outcome.graph = page.left(GRAPH)
         for repetition, scene in order(block):
             taken = _taken(outcome, stage, page, scene, repetition, steps, traces)
             outcome.taken.append(taken)
@@ -57,7 +58,7 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs
     outcome.measure_seconds = (stage.now_ns() - begin) / 1e9 - outcome.warm_up_seconds
 
 
-def _first_steps(stage: Stage, lead: str, steps: int) -> None:
+def first_steps(stage: Stage, lead: str, steps: int) -> None:
     """Let the lead make the steps alone that its framework needs before traces of one graph show the same."""
     begin = stage.now_ns()
     stage.switch([lead])
@@ -102,13 +103,14 @@ def _taken(
         answer = answer_of(stage, page, lead.name, wanted, seconds)
         stage.read_beats()  # or what was annotated at the end of the traced steps would be forgotten with them
         after = usual_beats(stage, lead.name, wanted, seconds)
-        return _understood(replace(taken, before=before, after=after), answer, traces)
+        folder = traces / scene.name / str(repetition)  # as TensorBoard lists them
+        return understood(replace(taken, before=before, after=after), answer, traces, folder)
     except (NoAnswer, PageError) as problem:
         return replace(taken, reason=str(problem))
 
 
-def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
-    """What an answer has, and its trace in a folder with the scene's name, as TensorBoard lists them."""
+def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path) -> Taken:
+    """What an answer has, and its trace moved into its own folder."""
     try:
         here = traces / str(int(answer["trace"]))
         if not here.is_dir():
@@ -119,9 +121,8 @@ def _understood(taken: Taken, answer: dict[str, Any], traces: Path) -> Taken:
         versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
         raise NoAnswer("its answer does not follow docs/operations.md") from None
-    folder = traces / taken.scene.name / str(taken.repetition)
     try:
-        folder.parent.mkdir(exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         here.rename(folder)
     except OSError as problem:
         raise NoAnswer(f"its trace cannot be put into {folder.parent} ({reason(problem)})") from None

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.files import replace, writing
-from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup, running
+from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup
 from castmates.timeline.model import Timeline
 from castmates.timeline.span import start
 
@@ -98,7 +98,7 @@ def _intervals(table: pd.DataFrame, tree: Layout, places: Places, origin: int) -
 
 def _ran(timeline: Timeline, tree: Layout, places: Places, origin: int) -> Iterator[str]:
     """Which thread ran on each CPU."""
-    rows, cpus, levels = running(timeline.intervals)
+    rows, cpus, levels = tree.running
     names = timeline.tracks.set_index("track")["name"]
     for first in range(0, len(rows), ROWS):
         span = slice(first, first + ROWS)

@@ -59,7 +59,7 @@ def _machine(trace: Trace, about: Mapping[str, Any]) -> None:
     """The machine that was traced, where the record knows it."""
     if about.get("kernel"):
         name = trace.packet.add().system_info.utsname
-        name.sysname, name.release, name.machine = "Linux", str(about["kernel"]), str(about.get("machine") or "")
+        name.sysname, name.release = "Linux", str(about["kernel"])
 
 
 def _describe(descriptor: TrackDescriptor, node: Node) -> None:

@@ -15,8 +15,10 @@ import pandas as pd
 from castmates.timeline.model import Timeline
 
 Numbers = npt.NDArray[Any]
+NONE: Numbers = np.empty(0, np.int64)
 
 TITLES = {  # kinds in the order in which a track's lanes are shown; other kinds follow
+    "on_cpu": "who ran",
     "scene": "scenes",
     "recording": "recordings",
     "profiled": "profiled",
@@ -33,7 +35,8 @@ TITLES = {  # kinds in the order in which a track's lanes are shown; other kinds
     "copy": "copies",
 }
 EVENTS, RAN = "events", "Who ran on each CPU"
-ON_CPU = "ran"  # the category of what stands there, which a timeline has already as states
+RECORDED_RAN = "on_cpu"  # the kind of interval of a CPU that shows it, where that was recorded
+ON_CPU, WAKES = "ran", "wakes"  # categories of what is shown a second time: states on CPUs, wake-ups at their wakers
 LAUNCH, DEVICE = "Launch", "Device"
 
 
@@ -58,6 +61,8 @@ class Layout:
     nodes: list[Node] = field(default_factory=list)
     lanes: dict[tuple[int, str], int] = field(default_factory=dict)  # (track, kind of interval, or EVENTS) -> node
     counters: dict[tuple[int, str], int] = field(default_factory=dict)  # (track, name of samples) -> node
+    running: tuple[Numbers, Numbers, Numbers] = field(default_factory=lambda: (NONE, NONE, NONE))  # see `running`
+    wakers: dict[int, int] = field(default_factory=dict)  # number of a thread -> the lane of those it wakes
     ran: dict[tuple[int, int], int] = field(default_factory=dict)  # CPU and level -> lane: which thread ran there
 
     def add(self, parent: int, kind: str, name: str, **about: Any) -> int:  # noqa: ANN401 (fields of Node)
@@ -71,15 +76,22 @@ def layout(timeline: Timeline) -> Layout:
     tree, tracks = Layout(), _tracks(timeline)
     homes = _homes(tree, tracks, timeline.about)
     threads = {node.number: f"{node.name}: " for node in tree.nodes if node.kind == "thread"}
+    cpus = {one["track"]: one["name"] for one in _kind(tracks, "cpu")}
+    tree.running = running(timeline.intervals)
+    shown = len(tree.running[0]) or (timeline.intervals["kind"] == RECORDED_RAN).any()
+    who = tree.add(0, "group", RAN, rank=1) if shown else 0
     for track, kind, rank in _lanes(timeline):
         # All lanes of a process stand in one list, so each has its thread's name.
-        name = threads.get(homes[track], "") + TITLES.get(kind, kind)
-        tree.lanes[track, kind] = tree.add(homes[track], "lane", name, rank=rank)
+        home, name = homes[track], threads.get(homes[track], "") + TITLES.get(kind, kind)
+        if kind == RECORDED_RAN and track in cpus:
+            home, name = who, cpus[track]
+        tree.lanes[track, kind] = tree.add(home, "lane", name, rank=rank)
+    _cpus(tree, who)
+    _wakers(tree, tracks, homes, timeline.instants)
     samples = timeline.samples[["track", "name", "unit"]].drop_duplicates(["track", "name"])
     for track, name, unit in samples.itertuples(index=False):
         node = tree.add(homes[int(track)], "counter", name, rank=len(TITLES) + 2, unit=unit)
         tree.counters[int(track), name] = node
-    _cpus(tree, timeline)
     return tree
 
 
@@ -96,12 +108,12 @@ def lookup(found: Mapping[tuple[int, str], int], tracks: pd.Series, words: pd.Se
 
 
 def running(intervals: pd.DataFrame) -> tuple[Numbers, Numbers, Numbers]:
-    """The rows in which a thread ran on a known CPU, their CPUs, and their levels.
+    """The rows in which a thread ran on a known CPU, their CPUs, and their levels; none where CPUs show it themselves.
 
     Two threads never run on one CPU at once; where lost events make it look so, the later one is a level up.
     """
     chosen = (intervals["kind"] == "state") & (intervals["name"] == "running") & intervals["cpu"].notna()
-    rows = np.flatnonzero(chosen.to_numpy())
+    rows = np.flatnonzero(chosen.to_numpy() & ~(intervals["kind"] == RECORDED_RAN).any())
     cpus = intervals["cpu"].to_numpy(np.int64, na_value=-1)[rows]
     levels = np.zeros(len(rows), np.int64)
     begins, ends = (intervals[each].to_numpy()[rows] for each in ("t0_ns", "t1_ns"))
@@ -151,7 +163,9 @@ def _processes(
         first = record.get("pid") if record.get("pid") in pids or not pids else next(iter(pids))
         for pid in dict.fromkeys(each for each in (first, *pids) if each is not None):
             own = next((one["name"] for _, other, one in known if other == pid and one["kind"] == "process"), "")
-            title = " · ".join(filter(None, [name, str(record.get("workload") or ""), own])) or f"process {pid}"
+            workload = str(record.get("workload") or "")
+            words = [name, "" if workload in name else workload, own]
+            title = " · ".join(filter(None, words)) or f"process {pid}"
             found[pid] = tree.add(0, "process", title, rank=5, pid=pid)
         if name:
             home = found[first] if first is not None else tree.add(0, "group", name, rank=5)
@@ -170,13 +184,28 @@ def _lanes(timeline: Timeline) -> Iterator[tuple[int, str, int]]:
     return iter(sorted(rows, key=lambda row: (row[0], row[2], row[1])))
 
 
-def _cpus(tree: Layout, timeline: Timeline) -> None:
+def wakings(instants: pd.DataFrame) -> Numbers:
+    """For each instant the number of the thread that woke another by it, or -1."""
+    known = (instants["kind"] == "wakeup") & instants["value"].notna()
+    numbers: Numbers = instants["value"].where(known, -1).to_numpy().astype(np.int64)
+    return numbers
+
+
+def _wakers(tree: Layout, tracks: Sequence[dict[str, Any]], homes: dict[int, int], instants: pd.DataFrame) -> None:
+    """A lane for each thread that wakes others, from which arrows lead to them."""
+    threads = {one["tid"]: one for one in _kind(tracks, "thread") if one["tid"] is not None}
+    for tid in np.unique(wakings(instants)).tolist():
+        if tid in threads:
+            home = homes[threads[tid]["track"]]
+            name = f"{threads[tid]['name'] or tid}: {WAKES}"
+            tree.wakers[tid] = tree.add(home, "lane", name, rank=len(TITLES) + 1)
+
+
+def _cpus(tree: Layout, who: int) -> None:
     """A lane per CPU on which threads of members ran, and further ones where two seem to have run at once."""
-    _, cpus, levels = running(timeline.intervals)
-    if len(cpus):
-        home = tree.add(0, "group", RAN, rank=1)
+    _, cpus, levels = tree.running
     for rank, (cpu, level) in enumerate(sorted({*zip(cpus.tolist(), levels.tolist(), strict=True)})):
-        tree.ran[cpu, level] = tree.add(home, "lane", f"cpu{cpu}" + (f" ({level + 1})" if level else ""), rank=rank)
+        tree.ran[cpu, level] = tree.add(who, "lane", f"cpu{cpu}" + (f" ({level + 1})" if level else ""), rank=rank)
 
 
 def _kind(tracks: Sequence[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

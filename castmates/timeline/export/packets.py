@@ -7,7 +7,6 @@ may end in bytes that add nothing.
 
 import struct
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
 
 from castmates.timeline.export.layout import Numbers
 
-REAL = "real"  # the width of a double
+REAL, FIXED = "real", "fixed"  # the widths of a double, and of a whole number in eight bytes
 Fill = Callable[[TracePacket, Mapping[str, Any]], None]  # fills a packet in from the values of its fields
 
 
@@ -23,21 +22,24 @@ class Shape:
     """The bytes of a packet, and where its fields lie."""
 
     def __init__(self, fill: Fill, widths: Mapping[str, int | str]) -> None:
-        """Find each field by the bytes that change when it does: `widths` has its bytes, or REAL."""
+        """Find each field by the bytes that change when it does: `widths` has its bytes, REAL or FIXED."""
         low, high = ({name: _mark(width, end) for name, width in widths.items()} for end in (0, 1))
         self._bytes = _packet(fill, low)
         self._places = {name: (_differing(self._bytes, _packet(fill, low | {name: high[name]}))) for name in widths}
         for name, width in widths.items():
-            if len(self._places[name]) != (8 if width == REAL else width):
+            if len(self._places[name]) != (width if isinstance(width, int) else 8):
                 raise AssertionError(f"{name} lies in {len(self._places[name])} bytes")
-        self._real = {name for name, width in widths.items() if width == REAL}
+        self._wide = {
+            name: {REAL: "<f8", FIXED: "<u8"}[width] for name, width in widths.items() if width in (REAL, FIXED)
+        }
 
     def packets(self, count: int, fields: Mapping[str, Numbers | int]) -> bytes:
         """So many packets, with these fields."""
         rows = np.tile(self._bytes, (count, 1))
         for name, places in self._places.items():
-            encode = _doubles if name in self._real else partial(_varints, width=len(places))
-            rows[:, places] = encode(np.broadcast_to(np.asarray(fields[name]), count))
+            values = np.broadcast_to(np.asarray(fields[name]), count)
+            wide = self._wide.get(name)
+            rows[:, places] = _eights(values, wide) if wide else _varints(values, len(places))
         return rows.tobytes()
 
 
@@ -50,6 +52,8 @@ def _mark(width: int | str, end: int) -> int | float:
     """One of two values that differ in every byte."""
     if width == REAL:
         return float(struct.unpack("<d", bytes([1 + end]) * 8)[0])
+    if width == FIXED:
+        return int.from_bytes(bytes([1 + end]) * 8)
     return (1 << 7 * int(width)) - 1 if end else 1 << 7 * (int(width) - 1)
 
 
@@ -73,5 +77,5 @@ def _varints(values: Numbers, width: int) -> Numbers:
     return groups.astype(np.uint8)
 
 
-def _doubles(values: Numbers) -> Numbers:
-    return np.ascontiguousarray(values, "<f8").view(np.uint8).reshape(-1, 8)
+def _eights(values: Numbers, kind: str) -> Numbers:
+    return np.ascontiguousarray(values, kind).view(np.uint8).reshape(-1, 8)

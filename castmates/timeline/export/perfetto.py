@@ -11,14 +11,15 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import BuiltinClock, Trac
 
 from castmates.files import replace, writing
 from castmates.timeline.export.descriptions import SEQUENCE, first_packets
-from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup, running
-from castmates.timeline.export.packets import REAL, Shape, width
+from castmates.timeline.export.layout import EVENTS, ON_CPU, WAKES, Layout, Numbers, layout, lookup, wakings
+from castmates.timeline.export.packets import FIXED, REAL, Shape, width
 from castmates.timeline.export.words import ANNOTATIONS, Words
 from castmates.timeline.model import Timeline
 
 ROWS = 200_000  # that are in memory as packets at once
 LEVEL = 1  # of compression: higher ones take far longer, and save little of rows that repeat
-OF_ROWS = ("detail", "value", "cpu")  # what a row has beside its name, in the order of the bits of `_kinds`
+OF_ROWS = ("detail", "value", "cpu", "ends")  # what a row has beside its name, a bit each
+FLOWS = ("begins", "ends")  # an arrow does so
 NEEDS_WORDS = TracePacket.SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE
 
 
@@ -54,7 +55,7 @@ class _Rows:
         self._begins, self._ends = intervals["t0_ns"].to_numpy(), intervals["t1_ns"].to_numpy()
         self._by_end = _by_end(self._ends)
         self._ran = _ran(tree, intervals)
-        self._tree = tree
+        self._tree, self._wakers = tree, _wakers(tree, instants)
         latest = max(
             (int(times.max()) for times in (self._ends, *(_times(each) for each in (instants, samples, stacks)))
              if len(times)), default=0,
@@ -69,6 +70,7 @@ class _Rows:
             "cpu": width(max((int(one["cpu"].max()) for one in (intervals, instants) if one["cpu"].notna().any()),
                              default=0)),
             "value": REAL,
+            "flow": FIXED,
         }  # fmt: skip
         threads = timeline.tracks[timeline.tracks["pid"].notna() & timeline.tracks["tid"].notna()]
         self._threads = {row["track"]: (int(row["pid"]), int(row["tid"])) for row in threads.to_dict("records")}
@@ -108,7 +110,9 @@ class _Rows:
         part, ran = self._intervals.iloc[span], self._ran[span]
         lines = lookup(self._tree.lanes, part["track"], part["kind"])
         empty = (part["t0_ns"] == part["t1_ns"]).to_numpy()
-        yield from self._named(part, part["t0_ns"].to_numpy(), lines, empty, part["depth"].to_numpy())
+        yield from self._named(
+            part, part["t0_ns"].to_numpy(), lines, empty, part["depth"].to_numpy(), np.zeros(len(part), np.int8)
+        )
         here = (ran > 0) & ~empty
         who = self._words.threads(part["track"].to_numpy()[here])
         kind = self._words.kind(ON_CPU)
@@ -116,13 +120,20 @@ class _Rows:
 
     def _happened(self, span: slice) -> Iterator[bytes]:
         part = self._instants.iloc[span]
-        lines, count = lookup(self._tree.lanes, part["track"], EVENTS), len(part)
-        yield from self._named(part, part["t_ns"].to_numpy(), lines, np.ones(count, bool), np.zeros(count, np.int8))
+        lines, times, wakers = lookup(self._tree.lanes, part["track"], EVENTS), _times(part), self._wakers[span]
+        rows, flows = np.flatnonzero(wakers), np.arange(1, len(part) + 1) + span.start
+        if len(rows):
+            woken, kind = self._words.threads(part["track"].to_numpy()[rows]), self._words.kind(WAKES)
+            who = {"time": times[rows], "line": wakers[rows], "name": woken, "kind": kind, "flow": flows[rows]}
+            yield self._packets("instant", ("begins",), **who)
+        flows[wakers == 0] = 0
+        everything = np.ones(len(part), bool)
+        yield from self._named(part, times, lines, everything, np.zeros(len(part), np.int8), flows)
 
     def _named(
-        self, part: pd.DataFrame, times: Numbers, lines: Numbers, empty: Numbers, depths: Numbers
+        self, part: pd.DataFrame, times: Numbers, lines: Numbers, empty: Numbers, depths: Numbers, flows: Numbers
     ) -> Iterator[bytes]:
-        """Begins of slices, outer ones first; what takes no time is an instant."""
+        """Begins of slices, outer ones first; what takes no time is an instant, to which an arrow may lead."""
         cells: dict[str, Numbers] = {
             "time": times,
             "line": lines,
@@ -131,9 +142,11 @@ class _Rows:
             "detail": self._words.numbers("details", part["detail"]),
             "value": part["value"].to_numpy(),
             "cpu": part["cpu"].to_numpy(np.int64, na_value=0),
+            "flow": flows,
         }
         there = (part["detail"] != "").to_numpy(), part["value"].notna().to_numpy(), part["cpu"].notna().to_numpy()
-        shapes = np.add.reduce([has.astype(np.int64) << bit for bit, has in enumerate((*there, empty))])
+        bits = (*there, flows > 0, empty)
+        shapes = np.add.reduce([has.astype(np.int64) << bit for bit, has in enumerate(bits)])
         for depth in np.unique(depths):
             for shape in np.unique(shapes[depths == depth]):
                 chosen = np.flatnonzero((depths == depth) & (shapes == shape))
@@ -163,7 +176,7 @@ class _Rows:
 
 
 def _fields(more: tuple[str, ...]) -> tuple[str, ...]:
-    return "time", "line", "name", "kind", *more
+    return "time", "line", "name", "kind", *("flow" if each in FLOWS else each for each in more)
 
 
 def _shape(kind: str, more: tuple[Any, ...], widths: Mapping[str, Any]) -> Shape:
@@ -188,16 +201,24 @@ def _shape(kind: str, more: tuple[Any, ...], widths: Mapping[str, Any]) -> Shape
             event.name_iid = values["name"]
             event.category_iids.append(values["kind"])
         for name in more:
-            note = event.debug_annotations.add(name_iid=ANNOTATIONS[name])
-            match name:
-                case "detail":
-                    note.string_value_iid = values["detail"]
-                case "value":
-                    note.double_value = values["value"]
-                case "cpu":
-                    note.uint_value = values["cpu"]
+            _more(event, name, values)
 
     return Shape(fill, widths)
+
+
+def _more(event: TrackEvent, name: str, values: Mapping[str, Any]) -> None:
+    """What an event has beside its name."""
+    match name:
+        case "begins":
+            event.flow_ids.append(values["flow"])
+        case "ends":
+            event.terminating_flow_ids.append(values["flow"])
+        case "detail":
+            event.debug_annotations.add(name_iid=ANNOTATIONS[name]).string_value_iid = values[name]
+        case "value":
+            event.debug_annotations.add(name_iid=ANNOTATIONS[name]).double_value = values[name]
+        case "cpu":
+            event.debug_annotations.add(name_iid=ANNOTATIONS[name]).uint_value = values[name]
 
 
 def _by_end(ends: Numbers) -> Numbers:
@@ -209,9 +230,16 @@ def _by_end(ends: Numbers) -> Numbers:
 def _ran(tree: Layout, intervals: pd.DataFrame) -> Numbers:
     """For each interval the lane of a CPU that shows it too, or 0."""
     lines = np.zeros(len(intervals), np.int32)
-    rows, cpus, levels = running(intervals)
+    rows, cpus, levels = tree.running
     for (cpu, level), number in tree.ran.items():
         lines[rows[(cpus == cpu) & (levels == level)]] = number
+    return lines
+
+
+def _wakers(tree: Layout, instants: pd.DataFrame) -> Numbers:
+    """For each instant the lane of the thread that woke another by it, or 0."""
+    tids, codes = np.unique(wakings(instants), return_inverse=True)
+    lines: Numbers = np.array([tree.wakers.get(tid, 0) for tid in tids.tolist()], np.int64)[codes]
     return lines
 
 

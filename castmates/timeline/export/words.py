@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import InternedData
 
-from castmates.timeline.export.layout import ON_CPU, Numbers
+from castmates.timeline.export.layout import ON_CPU, WAKES, Numbers
 from castmates.timeline.model import Timeline
 
 ANNOTATIONS = {"detail": 1, "value": 2, "cpu": 3}  # what Perfetto calls debug annotations: their numbers
@@ -21,7 +21,7 @@ class Words:
         self._labels = _labels(timeline.tracks)
         self._found = {
             "names": _numbered([*self._labels.values()], *(each["name"] for each in rows)),
-            "kinds": _numbered([ON_CPU], *(each["kind"] for each in rows)),
+            "kinds": _numbered([ON_CPU, WAKES], *(each["kind"] for each in rows)),
             "details": _numbered([], *(each["detail"] for each in rows)),
             "stacks": _numbered([], timeline.stacks["stack"]),
         }

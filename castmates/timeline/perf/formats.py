@@ -16,11 +16,37 @@ class Field(NamedTuple):
 # "name: sched_switch", its number, and a line for each field
 _EVENT = re.compile(rb"name: (\w+)\nID: (\d+)\nformat:\n((?:\t?field:[^\n]*\n|\n)+)")
 _FIELD = re.compile(rb"\tfield:[^;]*?(\w+)(?:\[\w*\])?;\toffset:(\d+);\tsize:(\d+);(?:\tsigned:(\d+);)?")
-_LONG = 8
-# These have had one layout on all 64-bit machines since they exist; a plain user's perf cannot copy it.
-KNOWN: Mapping[str, Mapping[str, Field]] = {
-    "raw_syscalls:sys_enter": {"id": Field(8, _LONG, True)},
-    "raw_syscalls:sys_exit": {"id": Field(8, _LONG, True), "ret": Field(16, _LONG, True)},
+
+
+class Layout(NamedTuple):
+    """A layout that is known without its description."""
+
+    fields: Mapping[str, Field]
+    size: int  # of the raw record, by which it is recognised; 0 where that varies
+
+
+def _numbers(**offsets: int) -> dict[str, Field]:
+    return {name: Field(offset, 4, True) for name, offset in offsets.items()}
+
+
+_FLAGS = {"common_flags": Field(2, 1, False)}
+_WOKEN = Layout(_FLAGS | _numbers(pid=24, prio=28, target_cpu=32), 36)  # since Linux 5.14
+_NAMES = {"prev_comm": Field(8, 16, False), "next_comm": Field(40, 16, False)}
+# perf copies descriptions only for who may read all of tracefs. These layouts are those of all 64-bit machines; a
+# record of another size is refused.
+KNOWN: Mapping[str, Layout] = {
+    "raw_syscalls:sys_enter": Layout({"id": Field(8, 8, True)}, 68),
+    "raw_syscalls:sys_exit": Layout({"id": Field(8, 8, True), "ret": Field(16, 8, True)}, 28),
+    "sched:sched_switch": Layout(
+        _NAMES | _numbers(prev_pid=24, prev_prio=28, next_pid=56, next_prio=60) | {"prev_state": Field(32, 8, True)}, 68
+    ),
+    "sched:sched_waking": _WOKEN,
+    "sched:sched_wakeup": _WOKEN,
+    "sched:sched_wakeup_new": _WOKEN,
+    "irq:irq_handler_entry": Layout(_numbers(irq=8, name=12), 0),
+    "irq:irq_handler_exit": Layout(_numbers(irq=8, ret=12), 20),
+    "irq:softirq_entry": Layout(_numbers(vec=8), 12),
+    "irq:softirq_exit": Layout(_numbers(vec=8), 12),
 }
 # The systems of tracepoints, which a description leaves out; a file may lack the list of its events' names.
 _SYSTEMS = {"sched_": "sched", "sys_": "raw_syscalls", "irq_": "irq", "softirq_": "irq", "page_fault_": "exceptions"}

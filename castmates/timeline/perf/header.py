@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from castmates.errors import CastmatesError
 from castmates.files import reason
-from castmates.timeline.perf.formats import Field, fields_by_event, full_name
+from castmates.timeline.perf.formats import KNOWN, Field, Layout, fields_by_event, full_name
 
 MAGIC, OTHER_ENDIAN = b"PERFILE2", b"2ELIFREP"
 HEAD = struct.Struct("<8s" + "Q" * 8)  # magic, sizes of head and attribute, sections: attributes, data, event types
@@ -37,6 +37,7 @@ class Event:
     clock: int | None  # of the kernel's clocks; None for perf's own
     ids: tuple[int, ...]
     fields: Mapping[str, Field]  # of a tracepoint
+    raw_size: int  # of its raw record, where only that shows whether the fields lie as assumed; 0 for any
 
     def has(self, name: str) -> bool:
         """Whether its records bear this; see TIMED."""
@@ -164,8 +165,8 @@ def _events(attrs: list[tuple[bytes, tuple[int, ...]]], sections: Mapping[int, b
         elif kind == TRACEPOINT:
             name = ":".join(name.split(":")[:2])
         clock = struct.unpack_from("<i", attr, 92)[0] if flags & USE_CLOCKID and len(attr) >= 96 else None
-        fields = known[1] if known else {}
-        events.append(Event(name, kind, config, sample_type, read_format, flags, clock, ids, fields))
+        layout = Layout(known[1], 0) if known else KNOWN.get(name, Layout({}, 0))
+        events.append(Event(name, kind, config, sample_type, read_format, flags, clock, ids, *layout))
     return tuple(events)
 
 

@@ -62,6 +62,8 @@ def raw_places(event: Event, words: Words, begins: Places, ends: Places) -> Plac
     _inside(at + 1, ends)
     sizes = words[at].astype(np.int64) & 0xFFFFFFFF
     _inside(at + (sizes + 4 + 7) // 8, ends)
+    if event.raw_size and (sizes != event.raw_size).any():
+        raise Torn(f"the fields of {event.name} are not described in it, and lie otherwise than assumed")
     needed = max((field.offset + field.size for field in event.fields.values() if field.size <= 8), default=0)
     if len(sizes) and int(sizes.min()) < needed:
         raise Torn("a sample is shorter than its fields")

@@ -20,7 +20,8 @@ def begin() -> None:
     if not os.environ.get(heartbeat.VARIABLE):
         return
     status = Status()
-    pulse = Pulse(status, partial(tracing.chosen, status))
+    graphs = tracing.Graphs()
+    pulse = Pulse(status, partial(tracing.chosen, status, graphs), graphs.begin)
     followed, wanted = keras.Followed(pulse, status), os.environ.get(functions.VARIABLE, "")
 
     def tensorflow_is_here(tf: ModuleType) -> None:

@@ -22,9 +22,12 @@ def patch(tf: ModuleType, wanted: str, pulse: Pulse, status: Status) -> None:
 
     @functools.wraps(call)
     def counted(function: Any, *words: Any, **more: Any) -> Any:
-        found = call(function, *words, **more)
         name = _name(function)
-        if wanted and (name == wanted or name.endswith(f".{wanted}")):
+        is_step = bool(wanted) and (name == wanted or name.endswith(f".{wanted}"))
+        if is_step and module.executing_eagerly():
+            pulse.begins()
+        found = call(function, *words, **more)
+        if is_step:
             if module.executing_eagerly():
                 pulse.step()
         elif status.wanted and module.executing_eagerly():

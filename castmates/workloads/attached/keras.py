@@ -59,6 +59,7 @@ class Followed:
     def _counted(self, model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def step(*words: Any, **more: Any) -> Any:
+            self.pulse.begins()
             found = function(*words, **more)
             if self._model is None:
                 self._model = model

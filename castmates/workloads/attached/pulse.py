@@ -23,8 +23,11 @@ class Tracer(Protocol):
 class Pulse:
     """The steps of one loop of one process: those of its forks, and of other threads, are not counted."""
 
-    def __init__(self, status: Status, tracer: Callable[[], Tracer | None]) -> None:
+    def __init__(
+        self, status: Status, tracer: Callable[[], Tracer | None], before_first: Callable[[], None] | None = None
+    ) -> None:
         self.steps = 0
+        self._before_first = before_first
         self.ready = False
         self._status = status
         self._choose = tracer
@@ -39,6 +42,12 @@ class Pulse:
     def own(self) -> bool:
         """Whether this is the process that is followed, and not a fork of it."""
         return not self._over and os.getpid() == self._pid
+
+    def begins(self) -> None:
+        """Note that a step begins: before the first, what its tracer has to see of it is prepared."""
+        prepare, self._before_first = self._before_first, None
+        if prepare is not None and self.own:
+            prepare()
 
     def step(self) -> None:
         """Note that one step is done; whatever fails is one line, and steps are no longer followed."""

@@ -7,7 +7,8 @@ from typing import Any
 from castmates.workloads.attached.pulse import Tracer
 from castmates.workloads.attached.status import Status, say
 from castmates.workloads.tfmodels.profile_page import PageError
-from castmates.workloads.tfmodels.profiling import Profiler
+from castmates.workloads.tfmodels.profiling import Profiler, graph_wanted
+from castmates.workloads.tfmodels.step_graph import StepGraph
 
 TRACES_ITSELF = "nother profiler"  # TensorFlow's words where a session goes on
 
@@ -26,14 +27,29 @@ class _TensorFlow(Profiler):
         super()._answer(content)
 
 
-def chosen(status: Status) -> Tracer | None:
+class Graphs:
+    """Collects the graphs that TensorFlow makes from the first step to the end of the warm-up.
+
+    Not earlier: to collect them fixes settings of TensorFlow that a program may change before it computes.
+    """
+
+    def __init__(self) -> None:
+        self.step: StepGraph | None = None
+
+    def begin(self) -> None:
+        """Begin where whole traces will be asked for."""
+        if "tensorflow" in sys.modules and not _other_backend():
+            self.step = graph_wanted(sys.modules["tensorflow"])
+
+
+def chosen(status: Status, graphs: Graphs) -> Tracer | None:
     """The tracer of the framework that is imported; None where there is none, or no trace is ever asked for."""
     if "tensorflow" not in sys.modules or _other_backend():
         say("steps cannot be traced: the program does not train by TensorFlow.")
         return None
     status.note(traceable=True, versions=versions())
     try:
-        return _TensorFlow.wanted(sys.modules["tensorflow"])
+        return _TensorFlow.wanted(sys.modules["tensorflow"], graphs.step)
     except PageError as error:
         say(str(error))
         return None

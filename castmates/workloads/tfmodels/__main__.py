@@ -42,7 +42,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
     runtime.prepare(wanted.threads, onednn=wanted.onednn, device=wanted.device)
     try:
         sparing.spare(one_job=True)
-        tf = runtime.tensorflow(wanted.threads)
+        tf = runtime.tensorflow(wanted.threads, wanted.inter_threads)
         from castmates.workloads.tfmodels import feeding, job, lite, steps
     except ModuleNotFoundError as error:
         return _fail(beats, runtime.where_to_run(error))
@@ -66,6 +66,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
         step = _marking(steps.marked(built, wanted), source, written) if written else None
         engine = lite if wanted.engine == "lite" else steps
         step = step or _plain(engine.compiled(built, wanted), source)
+        graph = profiling.graph_wanted(tf)
         step()
     except (tf.errors.OpError, ValueError) as error:
         if wanted.source == "memory":
@@ -78,7 +79,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
     clock.append(time.monotonic())
     print(json.dumps(_facts(wanted, built, tf.__version__, clock)), flush=True)
     try:
-        profiler = profiling.Profiler.wanted(tf)
+        profiler = profiling.Profiler.wanted(tf, graph)
     except PageError as error:
         return _fail(beats, str(error))
     _cycle(step, beats, wanted.steps, profiler)

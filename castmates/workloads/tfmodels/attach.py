@@ -16,7 +16,7 @@ from typing import Any
 
 from castmates.workloads.heartbeat import HeartbeatError, Writer
 from castmates.workloads.phases import PhasesError, open_writer
-from castmates.workloads.tfmodels import phases, profiling, runtime, sparing, wish
+from castmates.workloads.tfmodels import phases, profiling, runtime, sparing, step_graph, wish
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
 
@@ -30,6 +30,7 @@ class Pulse:
         self._beats = beats
         self._profiler = profiler
         self._ending: Ending | None = None
+        self.graph: step_graph.StepGraph | None = None  # of the steps, from before the first to the end of the warm-up
         self.steps = 0
 
     def step(self) -> None:
@@ -38,6 +39,8 @@ class Pulse:
         if self._ending is None:
             self._ending = Ending(self._beats)
         if self.steps == WARM_UP_STEPS:
+            if self._profiler is not None:
+                self._profiler.leave_graph(self.graph)
             self._beats.ready()
         elif self.steps > WARM_UP_STEPS:
             self._beats.beat()
@@ -58,7 +61,7 @@ def main() -> int:
     runtime.prepare(threads, onednn=given.onednn == "on", device=given.device)
     try:
         sparing.spare(one_job=False)
-        tf = runtime.tensorflow(threads)
+        tf = runtime.tensorflow(threads, given.inter_threads or threads)
         import orbit
     except ModuleNotFoundError as error:
         beats.failed()
@@ -74,6 +77,7 @@ def main() -> int:
         beats.failed()
         return _complain(str(error))
     _hook(orbit.StandardTrainer, tf.constant(1), pulse, written)
+    pulse.graph = profiling.graph_wanted(tf)
     if find_spec("tensorboard") is None:
         print("TensorBoard is not installed here: the command's summaries are not written.", file=sys.stderr)
         orbit.utils.SummaryManager.write_summaries = _write_nothing

@@ -12,6 +12,7 @@ from typing import Any
 
 VARIABLE = "CASTMATES_PROFILE"  # names the page
 FOLDER = "CASTMATES_TRACES"  # names the folder in which whole traces are to be left; none: they are added up
+GRAPH = "graph"  # what a job leaves beside the page: the graph of its step (step_graph.py)
 ABLE, STEPS, ASKED = range(3)  # words of 8 bytes
 SIZE = 4096
 
@@ -100,6 +101,20 @@ class Page:
             raise PageError(f"the answer cannot be read: {error}") from error
         return content
 
+    def leave(self, name: str, content: bytes) -> None:
+        """Leave something beside the page that is not the answer to a question; it appears whole."""
+        place = self._left(name)
+        unfinished = place.with_suffix(".unfinished")
+        unfinished.write_bytes(content)
+        unfinished.replace(place)
+
+    def left(self, name: str) -> bytes | None:
+        """What the job has left under this name; None for nothing."""
+        try:
+            return self._left(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
     def close(self) -> None:
         """Let go of the page; safe to call twice."""
         self._words.release()
@@ -107,6 +122,9 @@ class Page:
 
     def _answer(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}.json")
+
+    def _left(self, name: str) -> Path:
+        return self.path.with_name(f"{self.path.name}.left.{name}")
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int]:

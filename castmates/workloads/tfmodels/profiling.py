@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from castmates.workloads.jobs.clocks import clock_pair
-from castmates.workloads.tfmodels import xspace
+from castmates.workloads.tfmodels import step_graph, xspace
 from castmates.workloads.tfmodels.primitive_log import PrimitiveLog
-from castmates.workloads.tfmodels.profile_page import FOLDER, Page
+from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, VARIABLE, Page
+from castmates.workloads.tfmodels.step_graph import StepGraph
 
 
 class Profiler:
@@ -32,10 +33,20 @@ class Profiler:
         page.offer()
 
     @classmethod
-    def wanted(cls, tf: Any) -> "Profiler | None":
-        """One where the runner has named a page, else None."""
+    def wanted(cls, tf: Any, graph: StepGraph | None = None) -> "Profiler | None":
+        """One where the runner has named a page, else None; the graph is left beside the page."""
         page = Page.from_environment()
-        return cls(page, tf, os.environ.get(FOLDER), PrimitiveLog.wanted()) if page else None
+        if page is None:
+            return None
+        profiler = cls(page, tf, os.environ.get(FOLDER), PrimitiveLog.wanted())
+        profiler.leave_graph(graph)
+        return profiler
+
+    def leave_graph(self, graph: StepGraph | None) -> None:
+        """Leave the graph of the steps, as far as it was collected; only before the warm-up is over."""
+        if graph is not None:
+            with suppress(OSError):  # the launch goes on without it
+                self._page.leave(GRAPH, step_graph.packed(graph.taken()))
 
     def step_is_over(self) -> None:
         """Begin, go on with, or end a profile where one is asked for."""
@@ -119,6 +130,11 @@ class Profiler:
         self._folder = ""
         with suppress(OSError):  # the job goes on without its profile; the runner reports that nothing came
             self._page.answer(self._done, content)
+
+
+def graph_wanted(tf: Any) -> StepGraph | None:
+    """Begin, before a job's first step, to collect graphs, where whole traces of its steps will be asked for."""
+    return StepGraph(tf) if os.environ.get(VARIABLE) and os.environ.get(FOLDER) else None
 
 
 def _error(error: Exception) -> dict[str, Any]:

@@ -18,12 +18,12 @@ def prepare(threads: int, *, onednn: bool, device: str) -> None:
     warnings.filterwarnings("ignore")
 
 
-def tensorflow(threads: int) -> Any:
+def tensorflow(threads: int, inter_threads: int) -> Any:
     """Import TensorFlow, give its two pools this many threads and keep it quiet."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
-    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(inter_threads)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     return tf
 

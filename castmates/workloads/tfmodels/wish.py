@@ -40,6 +40,7 @@ class Wish:
     steps: int | None
     engine: str
     width: float
+    inter_threads: int
 
     @property
     def shape(self) -> Shape:
@@ -92,6 +93,7 @@ def parse(words: list[str] | None = None) -> Wish | None:
         steps=given.steps,
         engine=given.engine,
         width=given.width,
+        inter_threads=given.inter_threads or given.threads or len(os.sched_getaffinity(0)),
     )
     if complaint := _complaint(wish):
         parser.error(complaint)
@@ -148,6 +150,11 @@ def _parser() -> OneSentence:
 def add_runtime(parser: argparse.ArgumentParser) -> None:
     """Add the options that every way of running a job has."""
     parser.add_argument("--threads", type=_positive, help="threads in each pool (default: one per CPU given)")
+    parser.add_argument(
+        "--inter-threads",
+        type=_positive,
+        help="threads of the pool that runs operations side by side (default: as --threads)",
+    )
     parser.add_argument("--device", choices=DEVICES, default="cpu", help="gpu needs the environment tfmodels-cuda")
     parser.add_argument("--onednn", choices=("on", "off"), default="on", help="oneDNN's kernels (default: on)")
 

@@ -1,0 +1,132 @@
+"""Where the time comes from that a step takes longer beside others, along its critical path; parts add up to the step.
+
+A trace beside others is compared with the one of its launch and round in which the lead is alone, as operations are. An
+operation's time on the path is its share of steps on the path, times what it takes in those steps. So its change is
+that of what it takes, at the mean share (`slower`), and that of its share, at the mean time (`path`): both together are
+the change exactly. An operation that one side never has on its path has no time there: all of its change is `path`.
+Launches are the unit; intervals are those between launches.
+"""
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.dataflow.join import FETCH, NODE
+from castmates.analysis.dataflow.per_trace import PathTraces
+from castmates.analysis.dataflow.summary import alone
+from castmates.analysis.operations.effects import ROW as OPERATION_ROW
+from castmates.analysis.operations.effects import SAME
+from castmates.analysis.statistics.intervals import estimate
+
+ROW = [name for name in OPERATION_ROW if name != "group"]  # study, mix, partition, member, platform
+STEP = "step"
+SLOWER, PATH = "slower", "path"
+# Parts in the order of a step; `slower` and `path` are what nodes compute.
+PARTS = {
+    "before": "before_ms",
+    "batch": "batch_ms",
+    SLOWER: "",
+    PATH: "",
+    "queued": "queued_ms",
+    "idle": "idle_ms",
+    "after": "after_ms",
+}
+_NAMED = {
+    "log": "difference_ms",
+    "log_low": "difference_low",
+    "log_high": "difference_high",
+    "blocks": "launches",
+    "rounds": "traces",
+}
+ENTERS, LEAVES, STAYS = "enters", "leaves", "stays"
+MORE_STEPS = 0.5  # an operation enters or leaves where it is on the path in so much larger a share of the steps
+
+
+def path_effects(paths: PathTraces) -> pd.DataFrame:
+    """A row per mix, partition and part, and one for the whole step; the parts add up to it."""
+    both, changed = _pairs(paths)
+    if both.empty:
+        return pd.DataFrame()
+    computed = changed.groupby([*ROW, *SAME[1:3], "repetition"], as_index=False)[["slower_ms", "path_ms"]].sum()
+    both = both.merge(computed, "left", [*ROW, *SAME[1:3], "repetition"]).fillna({"slower_ms": 0.0, "path_ms": 0.0})
+    parts = [_part(both, STEP, both["step_ms_alone"], both["step_ms"])]
+    for part, column in PARTS.items():
+        if column:
+            parts.append(_part(both, part, both[f"{column}_alone"], both[column]))
+        else:
+            parts.append(_part(both, part, None, both[f"{part}_ms"]))
+    every = pd.concat(parts, ignore_index=True)
+    found = estimate(every.rename(columns={"launch": "block", "repetition": "round"}), [*ROW, "part"])
+    launches = every.groupby([*ROW, "part", *SAME[1:3]])[["solo_ms", "ms"]].mean()
+    table = found[list(_NAMED)].rename(columns=_NAMED).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
+    order = {name: number for number, name in enumerate([STEP, *PARTS])}
+    return table.sort_values([*ROW, "part"], key=lambda column: column.map(order) if column.name == "part" else column)
+
+
+def path_changes(paths: PathTraces) -> pd.DataFrame:
+    """A row per mix, partition and operation that changes on the path, or that the path waits behind."""
+    both, changed = _pairs(paths)
+    if both.empty:
+        return pd.DataFrame()
+    what = ["solo_on_path", "on_path", "slower_ms", "path_ms", "behind_ms"]
+    named = [*ROW, "operation", "type", "direction"]
+    rounds = both.groupby([*ROW, *SAME[1:3]]).size().rename("rounds")
+    launches = changed.groupby([*named, *SAME[1:3]], as_index=False)[what].sum().join(rounds, on=[*ROW, *SAME[1:3]])
+    launches[what] = launches[what].div(launches["rounds"], axis=0)  # a round without the operation counts as nothing
+    count = rounds.groupby(ROW).size().rename("launches")
+    table = launches.groupby(named, as_index=False)[what].sum().join(count, on=ROW)
+    table[what] = table[what].div(table["launches"], axis=0)
+    more = table["on_path"] - table["solo_on_path"]
+    table["change"] = np.select([more >= MORE_STEPS, more <= -MORE_STEPS], [ENTERS, LEAVES], STAYS)
+    size = table[["slower_ms", "path_ms", "behind_ms"]].abs().sum(axis=1)
+    table = table[size > 0].assign(size=size)
+    order = [*ROW, "size"]
+    return table.sort_values(order, ascending=[*[True] * len(ROW), False]).drop(columns="size").reset_index(drop=True)
+
+
+def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Traces beside others, each with the one alone; and of each pair the change of every operation on the path."""
+    traces = paths.traces
+    if traces.empty:
+        return traces, traces
+    whole = traces[traces["reason"] == ""]
+    solo, beside = whole[alone(whole)], whole[whole["kind"] == "corun"]
+    both = beside.merge(solo.drop(columns=["scene", "kind", "mix", "partition"]), on=SAME, suffixes=("", "_alone"))
+    both = both[both["threads"] == both["threads_alone"]]
+    columns = [*SAME, *NODE]
+    operations = paths.operations
+    one = operations[alone(operations)]
+    key = [*ROW, *SAME[1:3], "repetition"]
+    pairs = both[[*SAME, "mix", "partition"]]
+    before = pairs.merge(one[[*columns, "on_path", "path_ms", "behind_ms"]], on=SAME)
+    after = operations[operations["kind"] == "corun"][[*columns, "mix", "partition", "on_path", "path_ms", "behind_ms"]]
+    after = pairs.merge(after, on=[*SAME, "mix", "partition"])
+    found = before.merge(after, "outer", [*key, *NODE], suffixes=("_alone", ""))
+    numbers = [f"{name}{side}" for name in ("on_path", "path_ms", "behind_ms") for side in ("_alone", "")]
+    found[numbers] = found[numbers].fillna(0.0)
+    return both, _changes(found)
+
+
+def _part(both: pd.DataFrame, part: str, solo: "pd.Series[float] | None", ms: "pd.Series[float]") -> pd.DataFrame:
+    """The difference of each pair; a part that is none of a step has its difference alone."""
+    rows = both[[*ROW, *SAME[1:3], "repetition"]].assign(part=part)
+    if solo is None:
+        return rows.assign(solo_ms=np.nan, ms=np.nan, difference=ms)
+    return rows.assign(solo_ms=solo, ms=ms, difference=ms - solo)
+
+
+def _changes(found: pd.DataFrame) -> pd.DataFrame:
+    """Of each pair of traces and operation: how its time on the path changes, and why."""
+    share, share_alone = found["on_path"], found["on_path_alone"]
+    time, time_alone = found["path_ms"], found["path_ms_alone"]
+    each = time / share.where(share > 0)  # what it takes in steps in which it is on the path
+    each_alone = time_alone / share_alone.where(share_alone > 0)
+    each, each_alone = each.fillna(each_alone), each_alone.fillna(each)
+    computes = found["type"] != FETCH  # the wait for the batch is a part by itself
+    slower = ((share + share_alone) / 2 * (each - each_alone)).fillna(0.0).where(computes, 0.0)
+    path = (time - time_alone).where(computes, 0.0) - slower
+    return found.assign(
+        slower_ms=slower,
+        path_ms=path,
+        behind_ms=found["behind_ms"] - found["behind_ms_alone"],
+        solo_on_path=share_alone,
+    )

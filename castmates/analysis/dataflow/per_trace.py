@@ -1,0 +1,140 @@
+"""Calls and a graph -> the critical path of each trace's steps, and each operation's part in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from castmates.analysis.dataflow.bounds import Bounds, bounds
+from castmates.analysis.dataflow.join import FETCH, NODE, Nodes, Steps, joined, nodes_of
+from castmates.analysis.dataflow.path import NONE, Path, paths
+from castmates.analysis.operations.per_trace import TRACE
+
+MS = 1e6  # nanoseconds
+ENOUGH = 0.95  # of the operations' time must be of nodes of the graph: below it, the trace shows another graph
+PARTS = ("before_ms", "batch_ms", "compute_ms", "queued_ms", "idle_ms", "after_ms")  # add up to a step
+NUMBERS = ["step_ms", *PARTS, "nodes", "work_ms", "longest_ms", "per_thread_ms"]  # of a trace, that are averaged
+_POOL = r"/-?\d+$"  # the number that TensorFlow gives each thread of a pool
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PathTraces:
+    """The traces of a study."""
+
+    traces: pd.DataFrame  # a row per trace
+    operations: pd.DataFrame  # a row per trace and operation with a call
+
+    @classmethod
+    def together(cls, parts: "Sequence[PathTraces]") -> "PathTraces":
+        """Those of several launches together."""
+        return cls(
+            pd.concat([part.traces for part in parts], ignore_index=True),
+            pd.concat([part.operations for part in parts], ignore_index=True),
+        )
+
+
+def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, edges: pd.DataFrame) -> PathTraces:
+    """Reduce the rows of one launch."""
+    graph = nodes_of(nodes, edges)
+    traced = steps[steps["part"] == "traced"]
+    of_trace = dict(list(calls.groupby(TRACE, observed=True)))
+    rows, operations = [], []
+    for key, own in traced.groupby(TRACE, observed=True):
+        row: dict[str, Any] = dict(zip(TRACE, key, strict=True)) | {"threads": int(own["threads_inter"].iloc[0])}
+        found = joined(graph, of_trace.get(key, calls.iloc[:0]), own)
+        row |= {"steps": len(own), "step_ms": own["duration_ns"].mean() / MS, "joined": found.joined}
+        walked = [] if found.joined < ENOUGH else paths(
+            graph.graph, found.begin, found.end, found.step_begin, found.step_end
+        )  # fmt: skip
+        if not walked or any(path is None for path in walked):
+            rows.append(row | {"reason": _reason(found.joined)})
+            continue
+        whole = [path for path in walked if path is not None]
+        edge = _computing(graph, found)
+        added = _Added(graph, found, whole)
+        rows.append(row | {"reason": ""} | added.parts() | _bounds(edge, row["threads"]))
+        operations.append(added.operations(edge).assign(**{name: row[name] for name in TRACE}))
+    table = pd.concat(operations, ignore_index=True) if operations else pd.DataFrame(columns=[*TRACE, *NODE])
+    return PathTraces(pd.DataFrame(rows, columns=None if rows else [*TRACE, "reason"]), table)
+
+
+def _reason(share: float) -> str:
+    if share >= ENOUGH:
+        return "a step has no call of any node"
+    return f"nodes of the graph account for {100 * share:.0f} % of the operations' time, less than {100 * ENOUGH:.0f} %"
+
+
+def _computing(nodes: Nodes, found: Steps) -> Bounds:
+    """The bounds of what computes: the wait for the batch is none of the graph's work."""
+    waits = (nodes.table["type"] == FETCH).to_numpy()
+    return bounds(nodes.graph, np.where(waits[None, :], 0, found.duration))
+
+
+def _bounds(edge: Bounds, threads: int) -> dict[str, float]:
+    work = float(edge.work.mean()) / MS
+    return {"work_ms": work, "longest_ms": float(edge.longest.mean()) / MS, "per_thread_ms": work / max(threads, 1)}
+
+
+class _Added:
+    """The paths of a trace's steps, added up by node; milliseconds of a step."""
+
+    def __init__(self, nodes: Nodes, found: Steps, walked: Sequence[Path]) -> None:
+        self._nodes, self._found, self._paths = nodes, found, walked
+        count = nodes.graph.count
+        self.on, self.time, self.waiting, self.behind = np.zeros((4, count))
+        self.queued = 0.0
+        for step, path in enumerate(walked):
+            np.add.at(self.on, path.nodes, 1.0)
+            np.add.at(self.time, path.nodes, path.time)
+            np.add.at(self.waiting, path.nodes, path.waiting)
+            self._queue(step, path)
+
+    def _queue(self, step: int, path: Path) -> None:
+        """What of the waits other operations have the thread for."""
+        threads = self._found.thread[step, path.nodes]
+        for thread, ready, begin in zip(threads.tolist(), path.ready.tolist(), path.begin.tolist(), strict=True):
+            for node, time in self._found.calls.behind(thread, ready, begin):
+                self.queued += time
+                if node != NONE:
+                    self.behind[node] += time
+
+    def parts(self) -> dict[str, float]:
+        """Of a step: what the path consists of; adds up to it."""
+        batch = (self._nodes.table["type"] == FETCH).to_numpy()
+        steps = len(self._paths)
+        sums = {
+            "before_ms": float(sum(path.before for path in self._paths)),
+            "batch_ms": float(self.time[batch].sum()),
+            "compute_ms": float(self.time[~batch].sum()),
+            "queued_ms": self.queued,
+            "idle_ms": float(self.waiting.sum()) - self.queued,
+            "after_ms": float(sum(path.after for path in self._paths)),
+            "nodes": MS * float(self.on.sum()),
+        }
+        return {name: value / MS / steps for name, value in sums.items()}
+
+    def operations(self, edge: Bounds) -> pd.DataFrame:
+        """Of each node that has a call: a row."""
+        steps, found = len(self._paths), self._found
+        there = (found.begin >= 0).any(axis=0)
+        table = self._nodes.table[NODE].astype("str").assign(
+            on_path=self.on / steps,
+            path_ms=self.time / MS / steps,
+            ms=found.duration.sum(axis=0) / MS / steps,
+            waiting_ms=self.waiting / MS / steps,
+            behind_ms=self.behind / MS / steps,
+            slack_ms=edge.slack.mean(axis=0) / MS,
+            thread=self._pools(),
+        )  # fmt: skip
+        return pd.DataFrame(table[there])
+
+    def _pools(self) -> list[str]:
+        """By node: the pool of threads that it ran on, in the first step that has a call of it."""
+        thread = self._found.thread
+        first = thread[(thread >= 0).argmax(axis=0), np.arange(thread.shape[1])]
+        names = pd.Series(self._found.threads, dtype="str").str.replace(_POOL, "", regex=True).tolist()
+        return [names[place] if place >= 0 else "" for place in first.tolist()]

@@ -1,0 +1,179 @@
+"""The tables of a timeline -> what was recorded of each scene: the states, calls and events of each member."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.findings.rows import cpus_of
+from castmates.analysis.timeline.levels import Spans, merged
+from castmates.study import cpus
+from castmates.study.spec import UNMANAGED
+
+LEAD, ANTAGONIST = "lead", "antagonist"
+ALONE = ("solo", "solo-again", "placebo")  # kinds of scenes that run the lead and no other member
+NAN = float("nan")
+COLUMNS_OF_TRACKS = {"member": "member", "on": "kind", "thread": "name"}  # what rows are given of their track
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The tables of a timeline (`results.columns.trace`), and its record."""
+
+    tracks: pd.DataFrame
+    intervals: pd.DataFrame
+    instants: pd.DataFrame
+    samples: pd.DataFrame
+    about: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""  # of its folder
+
+    @cached_property
+    def members(self) -> list[str]:
+        """The lead first."""
+        lead = self.lead
+        named = [*self.about.get("members", {}), *self.tracks["member"].astype("str")]
+        return list(dict.fromkeys(filter(None, [lead, *named])))
+
+    @property
+    def lead(self) -> str:
+        """The member that was traced for its loss; "" where the record does not have it."""
+        return str(self.about.get("lead") or "")
+
+    @cached_property
+    def first_ns(self) -> int:
+        """When the first event of the trace was: what viewers count from."""
+        starts = (self.intervals["t0_ns"], *(table["t_ns"] for table in (self.instants, self.samples)))
+        return min((int(each.min()) for each in starts if len(each)), default=0)
+
+    def member_of(self, tracks: pd.Series) -> pd.Series:
+        """The member of each of these tracks; "" where it belongs to none."""
+        return tracks.map(self.of_track["member"].astype("str")).fillna("")
+
+    @cached_property
+    def of_track(self) -> pd.DataFrame:
+        """The tracks by their number."""
+        return self.tracks.set_index("track")
+
+    def cpus(self, member: str) -> list[int]:
+        """The CPUs that a member may use; empty where nothing shows them."""
+        written = dict(self.about.get("members", {}).get(member) or {}).get("cpus")
+        if isinstance(written, Sequence) and not isinstance(written, str):
+            return [int(cpu) for cpu in written]
+        if isinstance(written, str) and written:
+            return cpus.parse(written, member)
+        known = cpus_of(member)
+        where = member.rpartition("@")[2].partition("#")[0].replace(".", ",")
+        return cpus.parse(where, member) if known == known else []
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was recorded of one scene; times are clipped to the recordings."""
+
+    trace: Trace
+    scene: str
+    spans: Spans  # of the recordings
+    states: pd.DataFrame  # t0_ns, t1_ns, track, name, detail, cpu, member; whole (not cut), begins (in the recording)
+    calls: pd.DataFrame  # the same of system calls and interrupts, with their kind
+    instants: pd.DataFrame  # with their member
+
+    @property
+    def seconds(self) -> float:
+        """How long was recorded."""
+        begin, end = self.spans
+        return float((end - begin).sum()) / 1e9
+
+    @property
+    def members(self) -> list[str]:
+        """The members that the scene runs, and that were seen."""
+        there = set(self.states["member"]) | set(self.calls["member"]) | set(self.instants["member"])
+        running = [self.trace.lead] if self.kind in ALONE and self.trace.lead else self.trace.members
+        return [each for each in running if each in there]
+
+    @property
+    def kind(self) -> str:
+        """solo, corun …"""
+        return self.scene.partition(":")[0].partition("@")[0]
+
+    def names(self, member: str) -> dict[str, object]:
+        """The cells that show whom a row is about."""
+        about = self.trace.about
+        partition = str(about.get("partition") or "")
+        is_under = partition and self.scene.endswith(f"@{partition}")
+        return {
+            "study": str(about.get("study") or ""),
+            "trace": self.trace.name,
+            "scene": self.scene,
+            "kind": self.kind,
+            "mix": str(about.get("mix") or ""),
+            "partition": partition if is_under else UNMANAGED,
+            "member": member,
+            "role": LEAD if member == self.trace.lead else ANTAGONIST,
+            "platform": str(about.get("platform") or "measured"),
+        }
+
+
+def seen(trace: Trace) -> Iterator[Seen]:
+    """Each scene of which something was recorded, in the order in which they came."""
+    states = _of_kind(trace, "state")
+    calls = _of_kind(trace, "syscall", "irq", "softirq")
+    instants = _with_member(trace, trace.instants)
+    for scene, spans in _recordings(trace).items():
+        yield Seen(trace, scene, spans, _clipped(states, spans), _clipped(calls, spans), _inside(instants, spans))
+
+
+def _recordings(trace: Trace) -> dict[str, Spans]:
+    """When events were recorded, by scene: as the launch noted it, or else each scene, or else the whole trace."""
+    scenes = trace.intervals[trace.intervals["kind"] == "scene"]
+    recorded = trace.intervals[trace.intervals["kind"] == "recording"]
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for begin, end, name in (recorded if len(recorded) else scenes)[["t0_ns", "t1_ns", "name"]].itertuples(index=False):
+        around = scenes[(scenes["t0_ns"] <= (begin + end) // 2) & (scenes["t1_ns"] >= (begin + end) // 2)]
+        scene = str(around["name"].iloc[0]) if len(around) else str(name)
+        spans.setdefault(scene, []).append((int(begin), int(end)))
+    if not spans and len(trace.intervals):
+        spans[""] = [(int(trace.intervals["t0_ns"].min()), int(trace.intervals["t1_ns"].max()))]
+    return {scene: merged(*zip(*each, strict=True)) for scene, each in spans.items()}
+
+
+def _of_kind(trace: Trace, *kinds: str) -> pd.DataFrame:
+    return _with_member(trace, trace.intervals[trace.intervals["kind"].isin(kinds)])
+
+
+def _with_member(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the member, the kind and the name of their track."""
+    of_track = trace.of_track
+    where = of_track.index.get_indexer(pd.Index(rows["track"]))
+    cells = {name: pd.Categorical(of_track[column].astype("str")) for name, column in COLUMNS_OF_TRACKS.items()}
+    words = {name: each.take(where, allow_fill=True) for name, each in cells.items()}
+    return rows.assign(**words, cpu_of_track=of_track["cpu"].take(where).to_numpy(dtype=float, na_value=NAN))
+
+
+def _clipped(rows: pd.DataFrame, spans: Spans) -> pd.DataFrame:
+    """What of the intervals lies in the spans; `whole` are those that are not cut, `begins` those that begin inside."""
+    parts = [rows.iloc[:0].assign(whole=False, begins=False)]
+    t0, t1 = rows["t0_ns"].to_numpy(), rows["t1_ns"].to_numpy()
+    for begin, end in zip(*spans, strict=True):
+        inside = (t1 > begin) & (t0 < end)
+        begins = t0[inside] > begin
+        parts.append(
+            rows[inside].assign(
+                t0_ns=np.maximum(t0[inside], begin),
+                t1_ns=np.minimum(t1[inside], end),
+                whole=begins & (t1[inside] < end),
+                begins=begins,
+            )
+        )
+    return pd.concat(parts, ignore_index=True) if len(parts) > 2 else parts[-1].reset_index(drop=True)
+
+
+def _inside(rows: pd.DataFrame, spans: Spans) -> pd.DataFrame:
+    """The instants in the spans; the last moment of a span belongs to it."""
+    at = rows["t_ns"].to_numpy()
+    inside = np.zeros(len(rows), bool)
+    for begin, end in zip(*spans, strict=True):
+        inside |= (at >= begin) & (at <= end)
+    return rows[inside]

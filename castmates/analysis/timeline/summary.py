@@ -1,0 +1,162 @@
+"""A trace -> the rows of the study's tables of traces: `results.columns.trace_summary`."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from castmates.analysis.timeline.events import INTERRUPTS, MEMORY_CALLS, SYSCALL, calls_of, events
+from castmates.analysis.timeline.pools import input_only_share, pools
+from castmates.analysis.timeline.progress import longest, steps
+from castmates.analysis.timeline.seen import NAN, Seen, Trace, seen
+from castmates.analysis.timeline.waits import (
+    BLOCKED,
+    PREEMPTED,
+    RUNNABLE,
+    RUNNING,
+    behind,
+    latencies_us,
+    of_member,
+    running_within,
+    seconds_in,
+    waits,
+)
+
+Row = dict[str, object]
+REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
+
+
+def rows_of(trace: Trace) -> dict[str, list[Row]]:
+    """The rows of one trace, by table."""
+    made: dict[str, list[Row]] = {"trace_summary": [], "trace_waits": [], "trace_events": [], "trace_pools": []}
+    for each in seen(trace):
+        for member in each.members:
+            done = steps(each, member)
+            made["trace_summary"].append(_summary(each, member, done))
+            made["trace_waits"] += waits(each, member, done)
+            made["trace_events"] += events(each, member, done)
+            made["trace_pools"] += pools(each, member)
+    _compare_faults(made["trace_summary"])
+    return made
+
+
+def _summary(seen: Seen, member: str, done: float) -> Row:
+    own = of_member(seen.states, member)
+    time = seconds_in(own)
+    place = longest(seen, member)
+    return seen.names(member) | {
+        "seconds": seen.seconds,
+        "steps": done,
+        "threads": int(own["track"].nunique()),
+        "running": time[RUNNING] / seen.seconds,
+        "queued": (time[RUNNABLE] + time[PREEMPTED]) / seen.seconds,
+        "blocked": time[BLOCKED] / seen.seconds,
+        **_queued(seen, own, member, time),
+        **_switches(seen, own, member, time[RUNNING]),
+        **_latencies(own),
+        **_faults(seen, member, time[RUNNING], done),
+        **_memory_calls(seen, own, member, time[RUNNING], done),
+        **_interrupts(seen, member),
+        "input_only_share": input_only_share(seen, own),
+        "remote_share": _remote(seen, member),
+        "slower": _slower(seen, member),
+        "lost": sum(int(source.get("lost") or 0) for source in seen.trace.about.get("sources", ())),
+        "longest_step_at_s": place.at_s,
+        "longest_step_ms": place.ms,
+    }
+
+
+def _queued(seen: Seen, own: pd.DataFrame, member: str, time: Mapping[str, float]) -> Row:
+    """How much of the time in which threads could run they did not, and who ran instead."""
+    could_run = time[RUNNING] + time[RUNNABLE] + time[PREEMPTED]
+    by_whom = behind(own)
+    members = sum(each for who, each in by_whom.items() if who != member and who in seen.trace.members)
+    others = sum(each for who, each in by_whom.items() if who and who not in seen.trace.members)
+    parts = {
+        "queued_share": time[RUNNABLE] + time[PREEMPTED],
+        "queued_own": by_whom.get(member, 0.0),
+        "queued_members": members,
+        "queued_others": others,
+    }
+    outside = {who: each for who, each in by_whom.items() if who not in ("", member)}
+    shares = {name: part / could_run if could_run else NAN for name, part in parts.items()}
+    return shares | {"taken_by": max(outside, key=outside.__getitem__) if outside else ""}
+
+
+def _switches(seen: Seen, own: pd.DataFrame, member: str, running: float) -> Row:
+    begins = own[own["begins"]]["name"].value_counts()
+    instants = of_member(seen.instants, member)["kind"].value_counts()
+    moves = int(instants.get("migration", 0))
+    return {
+        "voluntary_per_s": int(begins.get(BLOCKED, 0)) / seen.seconds,
+        "involuntary_per_s": int(begins.get(PREEMPTED, 0)) / seen.seconds,
+        "migrations_per_s": moves / seen.seconds,
+        "migrations_per_cpu_s": _over(moves, running),
+        "wakeups_per_s": int(begins.get(RUNNABLE, 0)) / seen.seconds,
+    }
+
+
+def _latencies(own: pd.DataFrame) -> Row:
+    took = latencies_us(own)
+    names = {"queue_p50_us": 50, "queue_p95_us": 95, "queue_p99_us": 99, "queue_max_us": 100}
+    return {name: float(np.percentile(took, share)) if len(took) else NAN for name, share in names.items()}
+
+
+def _faults(seen: Seen, member: str, running: float, done: float) -> Row:
+    count = int((of_member(seen.instants, member)["kind"] == "fault").sum())
+    return {
+        "faults_per_s": count / seen.seconds,
+        "faults_per_cpu_s": _over(count, running),
+        "faults_per_step": _over(count, done),
+        "faults_ratio": NAN,
+    }
+
+
+def _memory_calls(seen: Seen, own: pd.DataFrame, member: str, running: float, done: float) -> Row:
+    calls = calls_of(seen, member)
+    calls = calls[(calls["kind"] == SYSCALL) & calls["name"].isin(MEMORY_CALLS)]
+    took = running_within(own, calls)
+    return {
+        "memory_calls_per_step": _over(int(calls["begins"].sum()), done),
+        "memory_calls_ms": _over(1e3 * took, done),
+        "memory_calls_share": _over(took, running),
+    }
+
+
+def _interrupts(seen: Seen, member: str) -> Row:
+    calls = calls_of(seen, member)
+    calls = calls[calls["kind"].isin(INTERRUPTS)]
+    took = float((calls["t1_ns"] - calls["t0_ns"]).sum()) / 1e9
+    return {
+        "interrupts_per_s": int(calls["begins"].sum()) / seen.seconds,
+        "interrupts_share": _over(took, seen.seconds * len(seen.trace.cpus(member))),
+    }
+
+
+def _remote(seen: Seen, member: str) -> float:
+    samples = seen.trace.samples
+    samples = samples[samples["name"] == REMOTE]
+    samples = samples[seen.trace.member_of(samples["track"]) == member]
+    at = samples["t_ns"].to_numpy()
+    inside = np.zeros(len(samples), bool)
+    for begin, end in zip(*seen.spans, strict=True):
+        inside |= (at >= begin) & (at <= end)
+    return float(samples["value"][inside].mean()) if inside.any() else NAN
+
+
+def _slower(seen: Seen, member: str) -> float:
+    """What recording costs the lead, by the record of the launch."""
+    known = [each.get("slower") for each in seen.trace.about.get("scenes", ()) if each.get("scene") == seen.scene]
+    known = [float(each) for each in known if each is not None]
+    return float(np.mean(known)) if known and member == seen.trace.lead else NAN
+
+
+def _compare_faults(rows: list[Row]) -> None:
+    """Faults of a step against those of the same member alone, where it was recorded alone too."""
+    alone = {row["member"]: float(str(row["faults_per_step"])) for row in rows if row["kind"] == "solo"}
+    for row in rows:
+        row["faults_ratio"] = _over(float(str(row["faults_per_step"])), alone.get(row["member"], NAN))
+
+
+def _over(number: float, by: float) -> float:
+    return number / by if by > 0 else NAN

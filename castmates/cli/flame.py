@@ -1,0 +1,161 @@
+"""The command `castmates flame`: where a member's CPU time goes, and where more of it goes beside others."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from castmates.cli.arguments import Studied
+from castmates.cli.screen import console, show
+from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from castmates.timeline.flames.tree import Flame, Frame
+    from castmates.timeline.model import Timeline
+
+SHOWN = 12  # functions in the terminal
+
+
+class Per(StrEnum):
+    """By what CPU time is divided."""
+
+    step = "step"
+    second = "second"
+
+
+def flame(
+    study: Studied,
+    mix: Annotated[str, typer.Argument(help="The mix that was traced; with a partition MIX@PARTITION.", metavar="MIX")],
+    member: Annotated[
+        str, typer.Option(help="The member whose stacks are drawn; the lead if left out.", show_default=False)
+    ] = "",
+    thread: Annotated[
+        str, typer.Option(help="One of its threads, by its number or its name; all if left out.", show_default=False)
+    ] = "",
+    scene: Annotated[
+        str,
+        typer.Option(help="One scene by itself: solo, corun, or a scene's whole name.", show_default=False),
+    ] = "",
+    difference: Annotated[
+        bool,
+        typer.Option("--difference", help="Beside others against alone; so it is for the lead if --scene is left out."),
+    ] = False,
+    per: Annotated[Per, typer.Option(help="Divide CPU time by the member's steps, or by seconds.")] = Per.step,
+    operations: Annotated[
+        bool,
+        typer.Option(
+            "--operations", help="Only traced steps; each stack begins with the operation that its thread was in."
+        ),
+    ] = False,
+    latencies: Annotated[
+        bool,
+        typer.Option(
+            "--latencies",
+            help="Instead, show where sampled loads were served from, and how slow they were (PEBS, IBS, SPE).",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file to write: .svg, .folded (FlameGraph), .speedscope.json; an SVG beside the trace by default.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Draw the sampled stacks of a trace as a flame graph: of one scene, or beside others against alone."""
+    from castmates.results.find import find
+    from castmates.timeline.flames import files
+    from castmates.timeline.flames.profile import CORUN, SOLO, profile
+    from castmates.timeline.flames.tree import Flame, fold
+    from castmates.timeline.flames.tree import difference as differs
+    from castmates.timeline.tables import read
+
+    if scene and difference:
+        raise CastmatesError("--scene shows one scene and --difference compares two; give one of them.")
+    folder, _ = find(study)
+    timeline = read(folder.trace(mix), "tracks", "intervals", "instants", "stacks")
+    lead = str(timeline.about.get("lead") or "")
+    who = member or lead
+    if latencies:
+        _show_latencies(timeline, who)
+        return
+    compared = difference or (not scene and who == lead)
+
+    def found() -> Flame:
+        if compared:
+            alone, beside = (profile(timeline, who, one, thread or None, operations) for one in (SOLO, CORUN))
+            return differs(alone, beside, per)
+        return fold(profile(timeline, who, scene or CORUN, thread or None, operations), per)
+
+    drawn = found()
+    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
+    files.write(drawn, file, files.title_of(drawn), files.source_of(timeline, folder.path.name, mix))
+    _report(drawn)
+    typer.echo(f"{file}")
+
+
+def _show_latencies(timeline: "Timeline", member: str) -> None:
+    """Sampled loads by level, alone and beside others."""
+    from rich import box
+    from rich.table import Table
+
+    from castmates.timeline.latencies.summary import latencies
+
+    found = latencies(timeline, member)
+    if found.empty:
+        raise CastmatesError(
+            f"the trace has no sampled loads of {member}; `castmates doctor` shows whether this machine samples them."
+        )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("scene", "served by", "loads", "share", "median", "90 %", "99 % of loads, cycles", "other node"):
+        table.add_column(name, justify="left" if name in ("scene", "served by") else "right")
+    for row in found.to_dict("records"):
+        cells = [f"{row[each]:.0f}" for each in ("cycles_median", "cycles_90", "cycles_99")]
+        table.add_row(
+            row["scene"], row["level"], str(row["loads"]), f"{row['share']:.1%}", *cells, f"{row['remote_share']:.1%}"
+        )
+    console().print(f"Loads of {member} (read from perf's records; not tried on real hardware)", highlight=False)
+    show(table)
+
+
+def _report(drawn: "Flame") -> None:
+    """The functions that differ, or take, most."""
+    from rich import box
+    from rich.table import Table
+
+    from castmates.timeline.flames import words
+    from castmates.timeline.flames.tree import functions
+
+    where, compared = console(), drawn.before is not None
+    before, after = drawn.values(drawn.root)
+    amounts = f"{words.number(before)} alone, {words.number(after)} beside others" if compared else words.number(after)
+    verdict = f": {words.change(before, after)}, {words.verdict(drawn.root)}" if compared else ""
+    where.print(
+        f"{drawn.after.member}: {amounts}, in {words.unit(drawn)}{verdict}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("in itself", *(("alone", "beside", "difference", "") if compared else (words.unit(drawn), ""))):
+        table.add_column(name, overflow="fold", justify="left" if name in ("in itself", "") else "right")
+    for one in functions(drawn)[:SHOWN]:
+        table.add_row(*_row(drawn, one, compared))
+    show(table)
+
+
+def _row(drawn: "Flame", one: "Frame", compared: bool) -> "tuple[Text, ...]":
+    from rich.text import Text
+
+    from castmates.timeline.flames import words
+
+    before, after = drawn.values(one)
+    cells = [words.short(one.name)]
+    if compared:
+        cells += [words.number(before), words.number(after), words.change(before, after), words.verdict(one)]
+    else:
+        cells += [words.number(after), words.samples(one.after.samples)]
+    return tuple(Text(cell) for cell in cells)

@@ -1,0 +1,193 @@
+"""The command `castmates query`: SQL over traces."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from castmates.cli.arguments import complete_study
+from castmates.cli.screen import console
+from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from castmates.timeline.queries.documents import Named
+
+Format = Literal["table", "csv", "json", "parquet"]
+FORMATS: tuple[Format, ...] = ("table", "csv", "json", "parquet")
+ROWS = 50  # of a table in the terminal
+
+
+def _names(incomplete: str) -> Iterator[str]:
+    from castmates.timeline.queries.documents import named
+
+    yield from (name for name in named() if name.startswith(incomplete))
+
+
+def query(
+    where: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[WHERE]",
+            help="The study file, the folder results/<study>, or the folder of a trace.",
+            show_default=False,
+            autocompletion=complete_study,
+        ),
+    ] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MIX] [SQL]",
+            help="One mix of the study, if not all; and one SELECT over the views, - for one from standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    named: Annotated[str, typer.Option(metavar="NAME", help="A named query in its place.", autocompletion=_names)] = "",
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the named query: member='dlrm*'; repeat it."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the views, their columns and the named queries.")] = False,
+    print_sql: Annotated[bool, typer.Option("--sql", help="Print the SQL of the named query; run nothing.")] = False,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}; table in a terminal.")
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write into this file; its ending is the format.")
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help=f"Rows at most; {ROWS} in a table, else all; 0 for all."),
+    ] = None,
+) -> None:
+    """Ask traces by SQL: what threads did, who ran instead, what operations waited for.
+
+    Without SQL it shows what there is. Nothing is changed; several traces are one table with the column trace.
+    """
+    from castmates.timeline.queries.asking import query_of, values_of
+
+    if show:
+        _list(where)
+        return
+    if print_sql:
+        typer.echo(query_of(named or _missing("--sql prints the SQL of a named query")).sql)
+        return
+    if where is None:
+        raise CastmatesError(
+            "give a study, or the folder of a trace; `castmates query --list` lists what can be asked."
+        )
+    mix, sql = _parted(words or [])
+    if named and sql:
+        raise CastmatesError("give SQL or --named, not both.")
+    if values and not named:
+        raise CastmatesError("--set is for a named query; give --named NAME.")
+    wanted = _format(form, output)
+    if named:
+        asked = query_of(named)
+        _answer(where, mix, asked.sql, values_of(asked, values or []), wanted, output, limit)
+    elif sql:
+        _answer(where, mix, sys.stdin.read() if sql == "-" else sql, {}, wanted, output, limit)
+    else:
+        _overview(where, mix)
+
+
+def _parted(words: list[str]) -> tuple[str, str]:
+    """The mix and the SQL: SQL has several words."""
+    is_sql = [word == "-" or len(word.split()) > 1 for word in words]
+    if is_sql in ([], [True]):
+        return "", "".join(words)
+    if is_sql in ([False], [False, True]):
+        return words[0], "".join(words[1:])
+    raise CastmatesError(f"after WHERE come '{' '.join(words)}', expected a mix, or SQL in quotation marks, or both.")
+
+
+def _missing(what: str) -> str:
+    raise CastmatesError(f"{what}: give --named NAME.")
+
+
+def _format(form: str, output: Path | None) -> Format:
+    given = form or (output.suffix.removeprefix(".").lower() if output else "") or _usual()
+    for known in FORMATS:
+        if given == known:
+            if known == "parquet" and output is None:
+                raise CastmatesError("--format parquet needs --output FILE.")
+            return known
+    what = f"--format is '{form}'" if form else f"--output {output} ends in '{output.suffix if output else ''}'"
+    raise CastmatesError(f"{what}, expected {', '.join(FORMATS)}.")
+
+
+def _usual() -> Format:
+    return "table" if console().is_terminal else "csv"
+
+
+def _answer(
+    where: Path, mix: str, sql: str, values: dict[str, str], form: Format, output: Path | None, limit: int | None
+) -> None:
+    from castmates.timeline.queries.answers import cut, write, write_table
+    from castmates.timeline.queries.asking import ask
+    from castmates.timeline.queries.database import database
+    from castmates.timeline.queries.found import has_tables, traces_of
+
+    traces = traces_of(where, mix)
+    for trace in [each for each in traces if not has_tables(each)]:
+        typer.echo(f"{trace.path} has no tables: its launch failed; it is left out.", err=True)
+    usual = ROWS if form == "table" and output is None else 0
+    most = limit if limit is not None else usual
+    with database([each for each in traces if has_tables(each)]) as connection:
+        answer = ask(connection, sql, values)
+        if form == "table" and output is None:
+            write_table(console(), answer, most)
+        else:
+            write(cut(answer, most), form, output)
+    if output is not None:
+        typer.echo(output, err=True)
+
+
+def _overview(where: Path, mix: str) -> None:
+    """What there is of traces, and how to ask."""
+    from castmates.timeline.queries.answers import write_table
+    from castmates.timeline.queries.asking import ask
+    from castmates.timeline.queries.database import database
+    from castmates.timeline.queries.documents import named
+    from castmates.timeline.queries.found import has_tables, traces_of
+
+    screen = console()
+    with database([each for each in traces_of(where, mix) if has_tables(each)]) as connection:
+        sql = (
+            "SELECT r.trace, r.scene, r.recordings, r.seconds, r.steps AS lead_steps, t.platform "
+            "FROM recorded r JOIN traces t USING (trace) ORDER BY r.trace, r.scene DESC"
+        )
+        write_table(screen, ask(connection, sql), 0)
+    screen.print("\nNamed queries", style="bold")
+    for each in named().values():
+        screen.print(f"  {each.name:<18}{each.title}", markup=False, highlight=False)
+    screen.print(f"\n  castmates query {where} --named time-on-cpu", markup=False, highlight=False, soft_wrap=True)
+    example = "SELECT scene, state, reason, sum(ms) FROM states GROUP BY ALL ORDER BY ALL"
+    screen.print(f'  castmates query {where} "{example}"', markup=False, highlight=False, soft_wrap=True)
+    screen.print("  castmates query --list     all views with their columns", markup=False, highlight=False)
+
+
+def _list(_where: Path | None) -> None:
+    from castmates.timeline.queries.documents import named, views
+
+    screen = console()
+    screen.print("Views", style="bold")
+    for view in sorted(views().values(), key=lambda view: view.name):
+        screen.print(f"\n{view.name}: {view.about}", markup=False, highlight=False)
+        for name, meaning in view.columns.items():
+            screen.print(f"  {name:<14}{meaning}", markup=False, highlight=False)
+    screen.print("\nNamed queries", style="bold")
+    for each in named().values():
+        _describe(each)
+
+
+def _describe(query: "Named") -> None:
+    screen = console()
+    screen.print(f"\n{query.name}: {query.title}. {query.about}", markup=False, highlight=False)
+    for parameter in query.parameters:
+        screen.print(
+            f"  --set {parameter.name}=…  {parameter.about} ({parameter.usual} if left out)",
+            markup=False,
+            highlight=False,
+        )

@@ -1,0 +1,45 @@
+"""From a plan to the files of one trace, ending in good order however it is ended."""
+
+from pathlib import Path
+
+from castmates.errors import CastmatesError
+from castmates.files import cache_folder
+from castmates.pipeline.estimate_traces import write_tables
+from castmates.pipeline.lock import hold_sweep_lock
+from castmates.pipeline.measure_block import measure
+from castmates.project import ENVIRONMENTS, Project
+from castmates.runner.tracing import record
+from castmates.study.plan_text import Launch, in_plan
+from castmates.study.spec import Block, Plan
+from castmates.study.trace_launches import trace_name
+from castmates.workloads import environments, inputs
+
+
+def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
+    """Record the scenes of a launch; the files are written into `folder`."""
+    measure(launch, folder, cache, owner, record.write)
+
+
+def planned(launch: Launch | None, name: str, study: str) -> Launch:
+    """The launch, where the plan of the study has it."""
+    if launch is None:
+        raise CastmatesError(
+            f"the plan of the study '{study}' has no trace launch '{name}'; if the study was edited while the sweep "
+            "was starting, run the same command again."
+        )
+    return launch
+
+
+def trace_now(project: Project, plan: Plan, block: Block) -> Path:
+    """Make one trace without a sweep: prepare what its members need, and record; return its folder."""
+    folder, cache = project.results.trace(trace_name(block)), cache_folder()
+    hold_sweep_lock(project.results)
+    members = block.company.members
+    for name in sorted({environments.NATIVE, *(each.environment for each in members if each.environment)}):
+        environments.build(name, ENVIRONMENTS, cache)
+    for name in sorted({each.inputs for each in members if each.inputs}):
+        inputs.build(name, ENVIRONMENTS, cache)
+    trace_launch(in_plan(block, plan), folder, cache)
+    if project.results.plan_file.is_file():  # findings know it at once
+        write_tables(project.results, project.results.tables)
+    return folder

@@ -1,0 +1,49 @@
+"""What a study or a command records in trace launches, in words."""
+
+from collections.abc import Iterable, Iterator
+
+from castmates.english import counted, duration, listed
+from castmates.results.folder import StudyFolder
+from castmates.results.traces import missing_traces
+from castmates.study.model import Study
+from castmates.study.spec import Block, Plan
+from castmates.study.trace_launches import profiled_steps, recorded_members, scenes_of_trace, trace_name
+
+LAUNCH, AROUND = 15.0, 8.0  # seconds of a launch's start, and of a recording beside what it records: guesses
+
+
+def trace_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
+    """A sentence; "" where no sweep makes traces."""
+    if study.trace is None or not plan.traces:
+        return ""
+    left = missing_traces(plan, folder)
+    time = f"about {duration(recording_seconds(left))}" if left else "all there"
+    many = counted(len(plan.traces), "launch")
+    names = listed([trace_name(launch) for launch in plan.traces])
+    return f"{many} apart from what is measured, in which everything that happens is recorded, {time}: {names}."
+
+
+def recording_seconds(launches: Iterable[Block]) -> float:
+    """How long these launches take: a guess until some were made."""
+    return sum(LAUNCH + _seconds(launch) for launch in launches)
+
+
+def trace_lines(launch: Block) -> Iterator[str]:
+    """What one launch records, in lines."""
+    tracing = launch.design.tracing
+    assert tracing is not None
+    scenes = [scene.name for scene in scenes_of_trace(launch.company)]
+    yield f"trace {trace_name(launch)}: {listed(scenes)}, {tracing.seconds:g} s of each" + (
+        f", {tracing.rounds} times" if tracing.rounds > 1 else ""
+    )
+    yield f"  perf: {', '.join(tracing.events)} of {listed(recorded_members(launch))}; of nobody else"
+    if steps := profiled_steps(launch):
+        yield f"  {launch.company.lead.workload}: {counted(steps, 'step')} of each recording profiled by its framework"
+    yield f"  about {duration(recording_seconds([launch]))}"
+
+
+def _seconds(launch: Block) -> float:
+    tracing = launch.design.tracing
+    if tracing is None:
+        return 0.0
+    return tracing.rounds * len(scenes_of_trace(launch.company)) * (tracing.seconds + AROUND)

@@ -1,0 +1,104 @@
+"""What an exported graph shows of a study: a lead's nodes and edges, with what they lose beside one mix."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from castmates.analysis.dataflow.summary import alone
+from castmates.errors import CastmatesError
+from castmates.report.results import Results
+from castmates.report.text.words import number, plain
+from castmates.study.spec import UNMANAGED
+
+TIME, LOSS, SLACK = "time", "loss", "slack"
+COLOURS = (TIME, LOSS, SLACK)
+KEY = ["operation", "type"]
+
+
+@dataclass(frozen=True)
+class GraphStudy:
+    """A lead's graph."""
+
+    study: str
+    member: str
+    beside: str  # the antagonists whose losses it shows; "" for none
+    platform: str
+    nodes: pd.DataFrame  # by node; of the table dataflow_nodes
+    edges: pd.DataFrame
+    path: dict[str, float]  # the lead alone, of the table critical_path; empty where there is no path
+
+    @property
+    def title(self) -> str:
+        """What it is a graph of."""
+        beside = f" beside {self.beside}" if self.beside else ""
+        return f"{plain(self.member)}{beside}: the graph of a step, study {self.study}"
+
+    @property
+    def path_words(self) -> str:
+        """What the path of a step alone consists of, in a sentence."""
+        if not self.path:
+            return "No critical path: no step of the lead alone fits the graph."
+        parts = {
+            "before it": "before_ms",
+            "batch": "batch_ms",
+            "operations": "compute_ms",
+            "queued for a thread": "queued_ms",
+            "between operations": "idle_ms",
+            "after it": "after_ms",
+        }
+        words = ", ".join(f"{name} {number(self.path[column], 2)}" for name, column in parts.items())
+        return (
+            f"Critical path of a step alone, {number(self.path['step_ms'], 2)} ms: {words}. Computed bounds: "
+            f"{number(self.path['longest_ms'], 2)} ms by the graph, {number(self.path['per_thread_ms'], 2)} ms by "
+            "the threads."
+        )
+
+
+def graph_study(results: Results, what: str) -> GraphStudy:
+    """The graph of a lead, or of the lead of a mix with what it loses there."""
+    table = results.dataflow_nodes
+    if table.empty:
+        raise CastmatesError(
+            f"the study {results.name} has no graph: give it 'profile: {{}}' and a lead that runs TensorFlow, and "
+            "sweep again; launches that were traced by an earlier version left none (docs/tracing-graph.md)."
+        )
+    member, mix = _chosen(results, what)
+    nodes = table[table["member"] == member].sort_values("node").reset_index(drop=True)
+    edges = results.dataflow_edges
+    edges = edges[edges["member"] == member].reset_index(drop=True)
+    mix = mix or str(nodes["beside"].iloc[0])
+    scenes = results.critical_path
+    own = scenes[(scenes["member"] == member) & alone(scenes) & (scenes["reason"] == "")].to_dict("records")
+    return GraphStudy(
+        study=results.name,
+        member=member,
+        beside=plain(mix.partition("+")[2]) if mix else "",
+        platform=", ".join(sorted(set(nodes["platform"].astype(str)))),
+        nodes=nodes.assign(lost_ms=_lost(results, nodes, member, mix)),
+        edges=edges,
+        path={str(name): value for name, value in own[0].items()} if own else {},
+    )
+
+
+def _chosen(results: Results, what: str) -> tuple[str, str]:
+    """The lead and the mix that a word names; "" for no mix."""
+    members = sorted(set(results.dataflow_nodes["member"].astype(str)))
+    effects = results.path_effects
+    mixes = dict(zip(effects["mix"].astype(str), effects["member"].astype(str), strict=True))
+    if what in mixes:
+        return mixes[what], what
+    named = [member for member in members if what in (member, member.partition("@")[0])]
+    if named or (not what and len(members) == 1):
+        return (named or members)[0], ""
+    there = ", ".join([*members, *sorted(mixes)])
+    raise CastmatesError(f"'{what}' is no lead or mix with a graph in the study {results.name}; there are: {there}.")
+
+
+def _lost(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> "pd.Series[float]":
+    """By node: how much longer it takes of a step beside the mix than alone; NaN where that was not traced."""
+    operations = results.path_operations
+    operations = operations[(operations["member"] == member) & (operations["partition"] == UNMANAGED)]
+    beside = operations[operations["mix"] == mix].set_index(KEY)["ms"]
+    lost = beside.sub(operations[operations["kind"] == "solo"].set_index(KEY)["ms"], fill_value=0.0)
+    found = nodes[KEY].astype("str").join(lost.rename("lost"), on=KEY)["lost"]
+    return found.where(~nodes.duplicated(KEY)) if mix else found * float("nan")

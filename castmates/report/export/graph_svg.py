@@ -1,0 +1,173 @@
+"""A lead's graph as one SVG: searchable, boxes coloured by time, loss or slack, those on the path with thick edges."""
+
+import math
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import pairwise
+from xml.sax.saxutils import escape, quoteattr
+
+import pandas as pd
+
+from castmates.analysis.dataflow.boxes import Box, boxes, columns
+from castmates.analysis.dataflow.graph import Graph
+from castmates.report.export.graph_study import LOSS, SLACK, TIME, GraphStudy
+from castmates.report.text.words import counted, number
+
+MOST = 400  # boxes
+WIDTH, HEIGHT, ACROSS, DOWN = 196, 34, 14, 34  # of a box, and between boxes
+TOP, SIDE = 150, 24
+LETTERS = 27
+ON_PATH = 0.5  # of steps, from which on a box is drawn as part of the path
+SCRIPT = files("castmates.report.export") / "graph_svg.js"
+COLOURS = {
+    TIME: "time of a step alone",
+    LOSS: "longer beside others (red), shorter (blue)",
+    SLACK: "slack, none is dark",
+}
+
+
+def svg(study: GraphStudy, colour: str, *, every: bool = False) -> str:
+    """The picture; `every` node in a box of its own, with those that traces have no call of."""
+    graph = Graph(len(study.nodes), *(study.edges[name].to_numpy("int64") for name in ("from", "to")))
+    called = (study.nodes["ms"] > 0).to_numpy() | every
+    found = boxes(study.nodes, graph, called, len(study.nodes) if every else MOST)
+    at = columns(found)
+    left = min(at, default=0.0)
+    places = [
+        (SIDE + (x - left) * (WIDTH + ACROSS), TOP + box.level * (HEIGHT + DOWN))
+        for x, box in zip(at, found, strict=True)
+    ]
+    values = [_value(study.nodes.iloc[box.nodes], colour) for box in found]
+    largest = max((abs(value) for value in values if not math.isnan(value)), default=0.0) or 1.0
+    width = max((x for x, _ in places), default=0) + WIDTH + SIDE
+    height = max((y for _, y in places), default=TOP) + HEIGHT + SIDE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, 900):.0f}" height="{height:.0f}" '
+        'font-family="sans-serif" font-size="11">',
+        f"<title>{escape(study.title)}</title>",
+        STYLE,
+        '<rect width="100%" height="100%" fill="white"/>',
+        *_head(study, found, colour, largest),
+        *_edges(found, places),
+        *(_box(study, box, place, value / largest, number_, colour)
+          for number_, (box, place, value) in enumerate(zip(found, places, values, strict=True))),
+        f"<script>//<![CDATA[\n{SCRIPT.read_text(encoding='utf-8')}//]]></script>",
+        "</svg>\n",
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+STYLE = (
+    "<style>.box rect{stroke:#777;stroke-width:.7}.path rect{stroke:#1a1a1a;stroke-width:2.4}"
+    ".edge{fill:none;stroke:#b5b5b5;stroke-width:.8}.edge.path{stroke:#1a1a1a;stroke-width:1.8}"
+    ".found rect{stroke:#d55e00;stroke-width:4}"
+    ".near rect{stroke:#0072b2;stroke-width:3}.small{font-size:9.5px;fill:#333}</style>"
+)
+
+
+def _head(study: GraphStudy, found: Sequence[Box], colour: str, largest: float) -> list[str]:
+    lines = [
+        study.title,
+        f"{counted(len(study.nodes), 'node')}, {counted(len(study.edges), 'edge')}; {counted(len(found), 'box')}; "
+        f"colour: {COLOURS[colour]}, at most {number(largest, 3)} ms; thick: on the critical path in half of the "
+        "steps",
+        study.path_words,
+        f"Times: {study.platform}, traced steps; slack and bounds are computed, operations and bytes estimated "
+        "(docs/tracing-graph.md).",
+    ]
+    texts = [
+        f'<text x="{SIDE}" y="{26 + 18 * place}" font-size="{15 if place == 0 else 11}">{escape(line)}</text>'
+        for place, line in enumerate(lines)
+    ]
+    search = (
+        f'<foreignObject x="{SIDE}" y="{100}" width="600" height="32"><div xmlns="http://www.w3.org/1999/xhtml">'
+        '<input id="search" type="search" placeholder="search a name or type; Enter goes on" size="40"/> '
+        '<span id="hits" style="font:11px sans-serif"></span></div></foreignObject>'
+    )
+    return [*texts, search]
+
+
+def _edges(found: Sequence[Box], places: Sequence[tuple[float, float]]) -> list[str]:
+    lines = []
+    for target, box in enumerate(found):
+        for source in sorted(box.needs):
+            (x0, y0), (x1, y1) = places[source], places[target]
+            x0, x1, y0 = x0 + WIDTH / 2, x1 + WIDTH / 2, y0 + HEIGHT
+            bend = max(16.0, (y1 - y0) / 2)
+            lines.append(
+                f'<path class="edge" data-from="{source}" data-to="{target}" '
+                f'd="M{x0:.0f} {y0:.0f}C{x0:.0f} {y0 + bend:.0f} {x1:.0f} {y1 - bend:.0f} {x1:.0f} {y1:.0f}"/>'
+            )
+    return lines
+
+
+def _box(study: GraphStudy, box: Box, place: tuple[float, float], value: float, number_: int, colour: str) -> str:
+    rows = study.nodes.iloc[box.nodes]
+    on_path = bool((rows["on_path"] >= ON_PATH).any())
+    x, y = place
+    one = len(rows) == 1
+    second = str(rows["type"].iloc[0]) if one else counted(len(rows), "node")
+    words = f"{second} · {number(float(rows['ms'].sum()), 3)} ms"
+    details = "\n".join(_details(study, box, rows))
+    return (
+        f'<g class="box{" path" if on_path else ""}" id="box-{number_}" data-search='
+        f"{quoteattr(' '.join([box.name, *rows['name'].astype(str), *rows['type'].astype(str)]).lower())}>"
+        f"<title>{escape(details)}</title>"
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{_fill(value, colour)}"/>'
+        f'<text x="{x + 6:.0f}" y="{y + 14:.0f}">{escape(_short(box.name))}</text>'
+        f'<text class="small" x="{x + 6:.0f}" y="{y + 27:.0f}">{escape(words)}</text></g>'
+    )
+
+
+def _details(study: GraphStudy, box: Box, rows: pd.DataFrame) -> list[str]:
+    lines = [box.name, f"{box.direction or 'no direction'}, {number(float(rows['ms'].sum()), 3)} ms of a step alone"]
+    lost = float(rows["lost_ms"].sum(min_count=1))
+    if not math.isnan(lost):
+        lines.append(f"{number(lost, 3)} ms longer beside {study.beside}")
+    if len(rows) > 1:
+        return [*lines, f"{counted(len(rows), 'node')}: {', '.join(sorted(set(rows['type'].astype(str))))}"]
+    (row,) = rows.to_dict("records")
+    work = f"{_large(row['flops'])} operations, {_large(row['bytes'])} bytes (estimated)"
+    return [
+        *lines,
+        f"{row['type']} on {row['device']}",
+        f"on the path in {number(100 * row['on_path'], 0)} % of steps",
+        f"slack {number(row['slack_ms'], 3)} ms (computed)",
+        f"takes {row['inputs'] or 'nothing'}",
+        f"gives {row['outputs'] or 'nothing'}",
+        work,
+    ]
+
+
+def _large(value: float) -> str:
+    return "unknown" if math.isnan(value) else f"{value:,.0f}".replace(",", "\N{THIN SPACE}")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LETTERS else f"…{name[1 - LETTERS :]}"
+
+
+def _value(rows: pd.DataFrame, colour: str) -> float:
+    """What a box is coloured by; the least slack of its nodes."""
+    column = {TIME: "ms", LOSS: "lost_ms", SLACK: "slack_ms"}[colour]
+    return float(rows[column].min()) if colour == SLACK else float(rows[column].sum(min_count=1))
+
+
+# From nothing to much: of one side, and of two.
+_RAMPS = {"up": ("#ffffff", "#fddbc7", "#ef8a62", "#e06b52"), "down": ("#ffffff", "#d1e5f0", "#67a9cf", "#5b9bd0")}
+
+
+def _fill(value: float, colour: str) -> str:
+    if math.isnan(value):
+        return "#f2f2f2"
+    if colour == SLACK:
+        return _between(_RAMPS["up"], 1 - value)
+    return _between(_RAMPS["up" if value >= 0 else "down"], math.sqrt(abs(value)))
+
+
+def _between(ramp: Sequence[str], share: float) -> str:
+    at = min(max(share, 0.0), 1.0) * (len(ramp) - 1)
+    low, high = list(pairwise(ramp))[min(int(at), len(ramp) - 2)]
+    rest = at - min(int(at), len(ramp) - 2)
+    mixed = (round(int(low[i : i + 2], 16) * (1 - rest) + int(high[i : i + 2], 16) * rest) for i in (1, 3, 5))
+    return "#" + "".join(f"{part:02x}" for part in mixed)

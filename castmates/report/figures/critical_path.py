@@ -1,0 +1,162 @@
+"""The figure `critical_path`: what a step consists of along its critical path, alone above and beside others below.
+
+The parts of a bar add up to the step. The marks are bounds that are computed from the same times, and not measured.
+"""
+
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+
+from castmates.analysis.dataflow.join import FETCH
+from castmates.analysis.dataflow.summary import alone
+from castmates.report.figures.neighbours import user_first
+from castmates.report.figures.panels import (
+    NOTE,
+    finish,
+    fitting,
+    legend,
+    lines_across,
+    small_print,
+    stacked,
+    without_axis,
+)
+from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.values import with_value
+from castmates.report.results import Results, records
+from castmates.report.text.stamps import caveat
+from castmates.report.text.words import counted, number, plain, units
+from castmates.study.spec import UNMANAGED
+
+BESIDE = 5  # neighbours of a lead
+LEFT, RIGHT, LINE, HEAD = 1.6, 0.55, 0.27, 0.36  # inches
+# Name, its words, its colour; from the step's begin to its end, but what computes and waits takes turns.
+PARTS = (
+    ("before", "before the first", "#d9d9d9"),
+    ("batch", "waits for the batch", "#e69f00"),
+    ("forward", "forward", "#0072b2"),
+    ("backward", "backward", "#56b4e9"),
+    ("optimizer", "optimizer", "#009e73"),
+    ("other", "other operations", "#7a4fb5"),
+    ("queued", "queued for a thread", "#d55e00"),
+    ("idle", "between operations", "#f3c9b0"),
+    ("after", "after the last", "#a6a6a6"),
+)
+BOUNDS = (
+    ("longest_ms", "bound by the graph (computed)", "D"),
+    ("per_thread_ms", "bound by its threads (computed)", "|"),
+)
+Row = dict[str, float]
+
+
+def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
+    """The figure and its source data."""
+    source = results.critical_path
+    with styled():
+        if reason := lacking(results):
+            return empty_figure(reason, caveat(results)), source
+        return _figure(results), source
+
+
+def lacking(results: Results) -> str:
+    """Why there is nothing to show."""
+    if len(_shown(results)):
+        return ""
+    return f"No program of the study {results.name} left the graph of its step (docs/tracing-graph.md)."
+
+
+def caption(results: Results) -> str:
+    """What stands below the figure."""
+    return (
+        "What a step consists of along its critical path, in ms: operations on it, and how long the next one waits "
+        "for a thread that works on another, or for nothing that is traced. Marks: what they would take at least, "
+        f"computed from the same times. Traced steps ({units(_shown(results)['launches'])}). "
+    )
+
+
+def alternative(results: Results) -> str:
+    """What is read aloud in the figure's place."""
+    parts = [
+        f"{plain(row['member'])} {_scene(row)}: {number(row['compute_ms'], 2)} of {number(row['step_ms'], 2)} ms in "
+        f"operations, {number(row['queued_ms'] + row['idle_ms'], 2)} ms waiting"
+        for row in records(_shown(results))
+    ]
+    return f"Steps along their critical path: {'; '.join(parts)}."
+
+
+def _shown(results: Results) -> pd.DataFrame:
+    table = results.critical_path
+    return table[(table["partition"] == UNMANAGED) & (table["reason"] == "") & table["kind"].isin(["solo", "corun"])]
+
+
+def _scene(row: dict[str, str]) -> str:
+    return "alone" if row["kind"] == "solo" else f"beside {plain(row['mix'].partition('+')[2])}"
+
+
+def _panels(results: Results) -> list[tuple[str, list[tuple[str, Row]]]]:
+    """Of each lead its scenes with their parts: alone first, then those whose steps are longest."""
+    table = _shown(results)
+    found = []
+    for member in user_first(results, table["member"]):
+        own = table[table["member"] == member]
+        beside = own[~alone(own)].sort_values("step_ms", ascending=False).head(BESIDE)
+        rows = [(_scene(row), _parts(results, row)) for row in records(pd.concat([own[alone(own)], beside]))]
+        found.append((member, rows))
+    return found
+
+
+def _parts(results: Results, row: dict[str, float]) -> Row:
+    """A scene's row with what computes divided by direction."""
+    operations = results.path_operations
+    own = operations[(operations["scene"] == row["scene"]) & (operations["member"] == row["member"])]
+    own = own[(own["partition"] == row["partition"]) & (own["type"] != FETCH)]
+    sums = own.groupby("direction")["path_ms"].sum()
+    by = {name: float(sums.get(name, 0.0)) for name in ("forward", "backward", "optimizer")}
+    named = {name: row[f"{name}_ms"] for name in ("before", "batch", "queued", "idle", "after")}
+    return {**row, **named, **by, "other": max(0.0, row["compute_ms"] - sum(by.values()))}
+
+
+def _figure(results: Results) -> Figure:
+    found = _panels(results)
+    heights = [LINE * len(rows) for _, rows in found]
+    count = fitting([HEAD + height for height in heights], around=1.4)
+    more = len(found) - count
+    key = "bars add up to the step, whose length stands behind them; times of operations are those of traced steps"
+    key += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
+    notes = small_print(PAGE, key, results)
+    foot = 0.95 + NOTE * len(notes)
+    figure, places = stacked(heights[:count], HEAD, LEFT, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
+    for axes, (member, rows) in zip(places, found[:count], strict=True):
+        _panel(axes, rows)
+        axes.set_title(f"{plain(member)}, traced", loc="left", pad=4, fontweight="bold")
+    places[-1].set_xlabel("ms of a step")
+    marks: list[Artist] = [Patch(facecolor=colour, label=words) for _, words, colour in PARTS]
+    marks += [
+        Line2D([], [], linestyle="", marker=marker, color=INK, markersize=5, label=words) for _, words, marker in BOUNDS
+    ]
+    height = figure.get_size_inches()[1]
+    legend(figure, marks, (foot - 0.34) / height, 4, handlelength=0.9)
+    return finish(figure, notes, results)
+
+
+def _panel(axes: Axes, rows: list[tuple[str, Row]]) -> None:
+    longest = max(row["step_ms"] for _, row in rows)
+    for y, (scene, row) in enumerate(rows):
+        at = 0.0
+        for name, words, colour in PARTS:
+            bar = Rectangle((at, y + 0.17), row[name], 0.66, facecolor=colour, linewidth=0, zorder=3)
+            axes.add_patch(with_value(bar, f"{scene}, {words}: {number(row[name], 3)} ms"))
+            at += row[name]
+        for column, words, marker in BOUNDS:
+            (mark,) = axes.plot([row[column]], [y + 0.5], marker=marker, color=INK, markersize=4, zorder=5)
+            with_value(mark, f"{scene}, {words}: {number(row[column], 3)} ms")
+        axes.text(
+            1.01, y + 0.5, number(row["step_ms"], 2), transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL
+        )
+    axes.set_xlim(0, 1.02 * longest)
+    axes.set_ylim(len(rows), 0)
+    axes.set_yticks([y + 0.5 for y in range(len(rows))], [squeezed(scene, 26, 1) for scene, _ in rows], fontsize=SMALL)
+    without_axis(axes)
+    lines_across(axes, "x")

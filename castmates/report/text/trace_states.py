@@ -1,0 +1,47 @@
+"""Where the time of members' threads went while a trace was recorded: alone beside others, by state."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from castmates.report.results import Results, records
+from castmates.report.text.words import plain
+from castmates.report.traces import Trace, traces
+
+WORDS = {
+    "running": "runs",
+    "runnable": "woken, waits for a CPU",
+    "preempted": "lost its CPU, waits for one",
+    "blocked": "waits",
+}
+REASONS = {
+    "futex": "for another thread (futex)",
+    "poll": "for a file or a socket",
+    "sleep": "asleep",
+    "io": "for input or output",
+    "fault": "for a page",
+    "unknown": "what for is not known",
+}
+
+
+def context(results: Results) -> dict[str, Any]:
+    """What the page shows; nothing where no trace has states."""
+    rows = [row for trace in traces(results) for row in _rows(trace)]
+    return {"rows": rows} if rows else {}
+
+
+def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:
+    for row in records(trace.named("members")):
+        yield {
+            **row,
+            "who": plain(row["member"]) or "others",
+            "scene": row["scene"] or "the whole trace",
+            "what": state_words(row["state"], row["reason"]),
+            "lead": row["member"] == trace.lead,
+        }
+
+
+def state_words(state: str, reason: str) -> str:
+    """A state as people read it."""
+    if state != "blocked" or not reason:
+        return WORDS.get(state, state)
+    return f"{WORDS[state]} {REASONS.get(reason, f'in {reason}')}" if reason != "sleep" else REASONS[reason]

@@ -1,0 +1,71 @@
+"""What the page reads of a study's traces: their records, and what is asked of their tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from castmates.errors import CastmatesError
+from castmates.report.once_per_results import once
+from castmates.report.results import Results
+from castmates.timeline.queries.asking import ask, query_of, values_of
+from castmates.timeline.queries.database import TraceFolder, database, read_about
+from castmates.timeline.queries.documents import Named
+from castmates.timeline.queries.found import readable
+
+PERFETTO, OPENED = "trace.pftrace", "open.html"  # beside the tables, where the trace was also written for Perfetto
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A trace of the study."""
+
+    folder: TraceFolder
+
+    @property
+    def name(self) -> str:
+        """The mix, and the partition after @."""
+        return self.folder.name
+
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        """Its record."""
+        return read_about(self.folder.path)
+
+    @property
+    def lead(self) -> str:
+        """The member whose loss is studied."""
+        return str(self.about.get("lead") or "")
+
+    def named(self, name: str, *values: str) -> pd.DataFrame:
+        """The answer of a named query."""
+        query: Named = query_of(name)
+        return self.ask(query.sql, values_of(query, values))
+
+    def ask(self, sql: str, values: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """The answer to SQL over this trace alone."""
+        with database([self.folder]) as connection:
+            answer: pd.DataFrame = ask(connection, sql, values).read_pandas()
+            return answer
+
+    def links(self) -> list[tuple[str, str]]:
+        """What of it can be opened, with the way there from the page."""
+        there = ((OPENED, "open in Perfetto"), (PERFETTO, PERFETTO))
+        return [
+            (f"../traces/{self.name}/{file}", words) for file, words in there if (self.folder.path / file).is_file()
+        ]
+
+
+@once
+def traces(results: Results) -> Sequence[Trace]:
+    """The traces of a study whose tables are there and can be read, by name."""
+    return [trace for trace in map(Trace, readable(results.folder)) if _is_whole(trace)]
+
+
+def _is_whole(trace: Trace) -> bool:
+    try:
+        return trace.about.get("status") in ("measured", "imported")
+    except CastmatesError:
+        return False

@@ -1,0 +1,53 @@
+"""Reads which traces a study has, and what they record of themselves."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from castmates.errors import CastmatesError
+from castmates.files import reason
+from castmates.results.columns.trace import TRACE_RECORD
+from castmates.results.folder import StudyFolder
+from castmates.results.links import refuse_links
+from castmates.results.records import read_json
+from castmates.study.spec import Block, Plan
+from castmates.study.trace_launches import identity_of, trace_name
+
+TRACES = "traces/"  # before the name of a trace, where paths of blocks stand too
+
+
+def read_record(folder: StudyFolder, name: str) -> dict[str, Any]:
+    """What a trace records of itself; nothing where it is not there."""
+    return read_json(folder.trace(name) / TRACE_RECORD)
+
+
+def is_made(launch: Block, folder: StudyFolder) -> bool:
+    """Whether the trace of a launch is there; one that was planned otherwise, or failed, counts for nothing."""
+    record = read_record(folder, trace_name(launch))
+    return record.get("identity") == identity_of(launch) and record.get("status") == "measured"
+
+
+def missing_traces(plan: Plan, folder: StudyFolder) -> list[Block]:
+    """The trace launches that are still to be made."""
+    return [launch for launch in plan.traces if not is_made(launch, folder)]
+
+
+def traces_there(folder: StudyFolder) -> list[str]:
+    """The names of all traces that are there."""
+    return sorted(file.parent.name for file in folder.traces.glob(f"*/{TRACE_RECORD}"))
+
+
+def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
+    """Discard traces whose launch failed: the next sweep makes them anew; yield why, and where."""
+    refuse_links(folder)
+    for file in sorted(folder.traces.glob(f"*/{TRACE_RECORD}")):
+        record = read_json(file)
+        if record.get("status") != "measured":
+            try:
+                file.unlink()
+            except OSError as problem:
+                raise CastmatesError(
+                    f"{file} cannot be removed ({reason(problem)}): give write access there, and run the same command "
+                    "again."
+                ) from None
+            yield str(record.get("reason") or "no record of a trace"), file.parent

@@ -1,0 +1,219 @@
+"""Writes what a trace launch leaves: the tables of one timeline, and its record last."""
+
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from castmates.english import listed
+from castmates.errors import CastmatesError
+from castmates.files import reason
+from castmates.linux.host import release
+from castmates.linux.owner import boot_id
+from castmates.linux.tracing_rights import FAMILIES, Rights, rights
+from castmates.protocols import Sample
+from castmates.results.columns.trace import TRACE_RECORD
+from castmates.runner.outcome import Outcome
+from castmates.runner.record import member_record, processor_of, versions
+from castmates.runner.tracing.assemble import Assembly, together
+from castmates.runner.tracing.numbers import NO_GHZ
+from castmates.runner.tracing.programs import PROFILE, Source
+from castmates.runner.tracing.rates import rates
+from castmates.runner.tracing.recorded import Recorded
+from castmates.runner.tracing.recorders import STACKS
+from castmates.runner.tracing.rounds import RAW, tracing_of
+from castmates.runner.tracing.stacks import remove_maps
+from castmates.study.profile_launches import WHO_CAN, traced_by
+from castmates.study.trace_launches import identity_of, partition_of, recorded_members
+from castmates.timeline import tables
+from castmates.timeline.export.index import write_all
+
+FORMAT = 1
+Facts = dict[str, Any]
+WORDS = {  # what a family shows, where it is missing
+    "scheduler": "what threads wait for, who ran instead and who woke them",
+    "syscalls": "system calls",
+    "faults": "page faults",
+    "interrupts": "interrupts",
+}
+
+
+def write(outcome: Outcome, folder: Path) -> None:
+    """Put the timeline together and write the launch's files into `folder`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / TRACE_RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
+        assembly = Assembly(outcome)
+        remove_maps(process.pid for process in outcome.cast)
+        _keep(folder / RAW, outcome)
+        assembly.making.about = _about(outcome, assembly, folder)
+        timeline = assembly.making.made()
+        write_all(timeline, folder)  # before the record, which shows that all is there
+        tables.write(timeline, folder)
+    except OSError as problem:
+        raise CastmatesError(
+            f"trace launch {folder.name} is over, but {folder} cannot be written ({reason(problem)}): make room or "
+            "give write access there, and run the same command again."
+        ) from None
+
+
+def _keep(raw: Path, outcome: Outcome) -> None:
+    """Keep raw files as long as they fit, those of the first rounds first, and remove all others."""
+    left = tracing_of(outcome.block).keep
+    kept = set()
+    for recorded in sorted(outcome.recorded, key=lambda each: each.round):
+        folder = raw / recorded.scene.name / str(recorded.round)
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        if size and size <= left:
+            left -= size
+            kept.add(folder)
+    for folder in [each for scene in raw.glob("*") for each in (scene.glob("*") if scene.is_dir() else ())]:
+        if folder not in kept:
+            shutil.rmtree(folder, ignore_errors=True)
+    for scene in raw.glob("*"):
+        if not any(folder.parent == scene for folder in kept):
+            shutil.rmtree(scene, ignore_errors=True)
+    if not kept:
+        shutil.rmtree(raw, ignore_errors=True)
+
+
+def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
+    block, tracing, can = outcome.block, tracing_of(outcome.block), rights()
+    mix, members = block.company.mixes[0], {member.name: member for member in block.company.members}
+    return {
+        "format": FORMAT,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "identity": identity_of(block),
+        "study": block.study,
+        "mix": mix.name,
+        "partition": partition_of(mix),
+        "company": block.company.id,
+        "lead": block.company.lead.name,
+        "members": {
+            process.name: {"workload": members[process.name].workload, "unit": members[process.name].unit}
+            | member_record(process)
+            for process in outcome.cast
+            if process.name in members
+        },
+        "platform": outcome.platform,
+        "started": outcome.started.isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "cpu_model": processor_of(outcome),
+        "boot_id": boot_id(),
+        "kernel": release(),
+        "scenes": [
+            _scene(outcome, recorded, sources, folder)
+            for recorded, sources in zip(outcome.recorded, assembly.by_scene, strict=True)
+        ],
+        "sources": together(assembly.by_scene, assembly.annotations),
+        "clocks": [
+            {
+                "scene": recorded.scene.name,
+                "round": recorded.round,
+                "at": at,
+                "steady_ns": steady,
+                "real_ns": real,
+                "bracket_ns": bracket,
+            }
+            for recorded in outcome.recorded
+            for at, (steady, real, bracket) in recorded.clocks
+        ],
+        "filters": {
+            "events": list(tracing.events),
+            "members": recorded_members(block),
+            "seconds": tracing.seconds,
+            "most": tracing.most,
+        },
+        "rights": {"level": can.level, "perf": can.perf, "reasons": list(can.reasons)},
+        "missing": missing(outcome, assembly.by_scene, can),
+        "seconds": {
+            "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
+            "warm_up": round(outcome.warm_up_seconds, 3),
+            "trace": round(outcome.measure_seconds, 3),
+            "total": round(outcome.total_seconds, 3),
+        },
+        "prepared": outcome.prepared,
+        "hardware": outcome.hardware,
+        "environments": outcome.environments,
+        "inputs": outcome.inputs,
+        "versions": versions(),
+        "frameworks": next((each.profile.versions for each in outcome.recorded if each.profile), {}),
+    }
+
+
+def _scene(outcome: Outcome, recorded: Recorded, sources: Sequence[Source], folder: Path) -> Facts:
+    """What the record has of one recording."""
+    profile = next((source for source in sources if source.name == PROFILE), None)
+    span = profile.more.get("span_ns") if profile else None
+    found = rates(recorded, (span[0], span[1]) if span else None)
+    lead = found.get(outcome.block.company.lead.name, {})
+    raw = folder / RAW / recorded.scene.name / str(recorded.round)
+    return {
+        "scene": recorded.scene.name,
+        "kind": recorded.scene.kind,
+        "partition": recorded.scene.partition,
+        "round": recorded.round,
+        "t0_ns": recorded.span[0],
+        "t1_ns": recorded.span[1],
+        "switch_ns": recorded.switch_ns,
+        "end_ns": recorded.end_ns,
+        "rate_on": lead.get("on"),
+        "rate_off": lead.get("off"),
+        "slower": lead.get("slower"),
+        "rates": found,
+        "reason": recorded.reason,
+        "sources": [source.about() for source in sources],
+        "readings": _readings(recorded.totals),
+        "counts": {f"{one.subject} {one.name}": one.value for one in recorded.counts if one.value is not None},
+        "kept": str(raw.relative_to(folder)) if raw.is_dir() else "",
+        "commands": {name: list(events.command) for name, events in recorded.events.items() if events.command},
+    }
+
+
+def _readings(totals: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
+    """What collectors read at both edges of a recording, by what it is of."""
+    found: dict[str, dict[str, float]] = {}
+    for sample in totals:
+        if sample.value is not None:
+            found.setdefault(sample.subject, {})[sample.metric] = sample.value
+    return found
+
+
+def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> list[str]:
+    """What the trace has not, each in a sentence with the reason, and what helps."""
+    block, wanted = outcome.block, set(tracing_of(outcome.block).events)
+    words = [f"{source.name}: {source.reason}." for scene in by_scene for source in scene if source.reason]
+    lacking = [family for family in FAMILIES if family in wanted and family not in can.families()]
+    if "scheduler" in wanted and not can.tracepoints and "scheduler" not in lacking:
+        lacking = ["scheduler", *lacking]
+    if lacking and can.switches:
+        words.append(f"This user may not record {listed([WORDS[family] for family in lacking])}.")
+    if lacking or (STACKS in wanted and not can.stacks):
+        words += [f"{reason[:1].upper()}{reason[1:]}." for reason in can.reasons]
+    if tracing_of(block).steps and traced_by(block.company) is None:
+        lead = block.company.lead.workload
+        words.append(f"Steps and operations of {lead}: it has no profiler that can be asked; {WHO_CAN}.")
+    unfound = [source.more.get("threads not found") for scene in by_scene for source in scene if source.name == PROFILE]
+    if any(unfound):
+        words.append(f"{max(filter(None, unfound))} threads of the profile could not be found among the system's.")
+    words += [str(one) for scene in by_scene for source in scene for one in source.more.get("missing", ())]
+    words += _of_hardware(outcome)
+    return list(dict.fromkeys(words))
+
+
+def _of_hardware(outcome: Outcome) -> list[str]:
+    """What the machine does not give."""
+    samples = [sample for recorded in outcome.recorded for sample in recorded.samples]
+    there = {sample.metric for sample in samples if sample.value is not None}
+    found = []
+    if outcome.recorded and not there & {"llc_occupancy", "mbm_total"}:
+        why = outcome.hardware.get("monitor", {})
+        reason = str(next(iter(why.values()), "not monitored")).rstrip(".")
+        found.append(f"Cache occupancy and memory bandwidth: {reason}.")
+    if outcome.recorded and not any(sample.source == "counters" for sample in samples):
+        found.append("Hardware counters: none was counted (`counters.events` of the study, or what this machine has).")
+    if outcome.recorded and "cpu_ghz" not in there:
+        found.append(f"{NO_GHZ[:1].upper()}{NO_GHZ[1:]}.")
+    return found

@@ -1,0 +1,207 @@
+"""What a trace launch does in the place of rounds: it records some seconds of each scene, with everybody in it.
+
+Recorders slow down what they record: usual steps right before and right after each recording show how much. What one
+recorder cannot give is noted, and the others go on.
+"""
+
+import random
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+from castmates.linux.thread_blocks import tids_of
+from castmates.protocols import Say
+from castmates.results.columns.trace import TRACE_RECORD
+from castmates.runner import progress
+from castmates.runner.outcome import Outcome
+from castmates.runner.profiles.asking import LOOK, NoAnswer, page_of, patience
+from castmates.runner.profiles.rounds import first_steps, understood
+from castmates.runner.profiles.taken import Taken
+from castmates.runner.rounds import eviction
+from castmates.runner.rounds.pace import Steps, first_settle
+from castmates.runner.rounds.stage import Stage
+from castmates.runner.rounds.warm_up import warm_up
+from castmates.runner.tracing import recorders
+from castmates.runner.tracing.numbers import Numbers
+from castmates.runner.tracing.recorded import Recorded, Span
+from castmates.study.profile_launches import traced_by
+from castmates.study.spec import Block, Scene
+from castmates.study.trace_launches import profiled_steps, scenes_of_trace
+from castmates.study.tracing_design import Tracing
+from castmates.traces.reading import FILES
+from castmates.traces.thread_hash import address_of, lines_of_host
+from castmates.workloads.jobs.clocks import clock_pair
+from castmates.workloads.tfmodels.profile_page import Page, PageError
+
+RAW = "raw"  # the folder of what recorders write
+USUAL, USUAL_STEPS, LONGEST_USUAL = 2.0, 8, 30.0  # seconds of usual steps, how many at least, and seconds at most
+IN_TURN = 0.2  # seconds between two looks at recorders
+
+
+def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
+    """Record every scene, as often as is wanted; what fails is noted."""
+    block, lead = outcome.block, outcome.block.company.lead.name
+    (raw.parent / TRACE_RECORD).unlink(missing_ok=True)  # an earlier trace loses its raw files: it is none any more
+    shutil.rmtree(raw, ignore_errors=True)  # of that, or of a launch that was killed
+    progress.rounds_begin(outcome)
+    begin = stage.now_ns()
+    say("warming up")
+    steps = warm_up(stage, block)
+    how = traced_by(block.company) if profiled_steps(block) else None
+    first_steps(stage, lead, how.steps_before if how else 0)
+    outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
+    with ExitStack() as exits:
+        page = exits.enter_context(page_of(stage, lead, say)) if how else None
+        for number, scene in order(block):
+            recorded = _Recording(outcome, stage, scene, number, raw / scene.name / str(number)).made(page, steps)
+            outcome.recorded.append(recorded)
+            say(f"{scene.name}, recording {number}: {recorded.reason or _words(recorded)}")
+    stage.switch([])
+    outcome.measure_seconds = (stage.now_ns() - begin) / 1e9 - outcome.warm_up_seconds
+
+
+def order(block: Block) -> list[tuple[int, Scene]]:
+    """The recordings of a launch: rounds of all scenes, each in random order."""
+    scenes, found = scenes_of_trace(block.company), []
+    for number in range(1, tracing_of(block).rounds + 1):
+        shuffled = list(scenes)
+        random.Random(f"{block.seed}/{number}").shuffle(shuffled)
+        found += [(number, scene) for scene in shuffled]
+    return found
+
+
+def tracing_of(block: Block) -> Tracing:
+    """What a trace launch records."""
+    assert block.design.tracing is not None
+    return block.design.tracing
+
+
+def _words(recorded: Recorded) -> str:
+    lacking = [f"without {name} ({events.reason})" for name, events in recorded.events.items() if events.reason]
+    return "; ".join([f"{(recorded.span[1] - recorded.span[0]) / 1e9:.1f} s recorded", *lacking])
+
+
+class _Recording:
+    """One recording of a scene, from its switch on."""
+
+    def __init__(self, outcome: Outcome, stage: Stage, scene: Scene, number: int, raw: Path) -> None:
+        self._outcome, self._stage, self._raw = outcome, stage, raw
+        self._block = outcome.block
+        self._lead = outcome.block.company.lead
+        self._out = Recorded(scene, number)
+        cpus = sorted({cpu for process in stage.cast.values() for cpu in process.start.cpus})
+        self._numbers = Numbers(cpus, self._pids_of)
+
+    def made(self, page: Page | None, steps: Steps) -> Recorded:
+        """Set the scene, watch usual steps, record, and watch usual ones again."""
+        stage, out = self._stage, self._out
+        self._set_scene()
+        settle = first_settle(self._block.design, steps, self._lead.name, self._lead.requests)
+        stage.sleep_until(stage.now_ns() + int(settle * 1e9))
+        stage.forget_beats()
+        step = steps.of_scene.get(out.scene.name) or steps.of_member.get(self._lead.name, 1.0)
+        usual = min(LONGEST_USUAL, max(USUAL, USUAL_STEPS * step))
+        out.before = self._usual(usual)
+        self._record(page, step)
+        out.after = self._usual(usual)
+        stage.read_beats()
+        out.end_ns = stage.now_ns()
+        for name in out.scene.active:
+            process = stage.cast[name]
+            out.beats[name], out.beats_lost[name] = list(process.records), process.lost
+        self._find_threads()
+        return out
+
+    def _set_scene(self) -> None:
+        stage, scene = self._stage, self._out.scene
+        emptied = eviction.change_shares(stage, scene.shares, anew=True)
+        self._outcome.emptied += [emptied] if emptied else []
+        allocator = stage.hardware.allocator
+        held = "; ".join(f"{name} {schemata}" for name, schemata in allocator.read_back().items())
+        self._out.masks.append((stage.now_ns(), scene.partition, held))
+        self._out.switch_ns = stage.now_ns()
+        stage.switch(list(scene.active))
+
+    def _usual(self, seconds: float) -> Span:
+        begin = self._stage.now_ns()
+        self._stage.sleep_until(begin + int(seconds * 1e9))
+        return begin, self._stage.now_ns()
+
+    def _record(self, page: Page | None, step: float) -> None:
+        """Record for the seconds that are wanted; whatever happens, recorders end."""
+        stage, out, block = self._stage, self._out, self._block
+        tracing, hardware = tracing_of(block), stage.hardware
+        self._note_pids()
+        chosen = recorders.begun(block, out, self._raw, self._leader_or_all)
+        try:
+            hardware.begin_series(out.scene.active, out.round)
+            self._numbers.start(out.scene.active)
+            hardware.open_window(out.scene.active)
+            out.clocks.append(("begin", clock_pair()))
+            begin = stage.now_ns()
+            for recorder in chosen.values():
+                recorder.switch_on()
+            asked = self._ask(page)
+            end = begin + int(tracing.seconds * 1e9)
+            while (now := stage.now_ns()) < end:
+                stage.sleep_until(min(end, now + int(IN_TURN * 1e9)))
+                if (perf := chosen.get(recorders.PERF)) is not None and perf.is_over:
+                    break  # its file is as large as it may be
+        finally:
+            for name, recorder in chosen.items():
+                out.events[name] = recorder.finish()
+            numbers = self._numbers.finish()
+        out.span = (begin, min([each.span[1] for each in out.events.values() if each.file], default=stage.now_ns()))
+        out.clocks.append(("end", clock_pair()))
+        readings = hardware.close_window()
+        out.counts = hardware.counts()
+        out.samples = [*numbers, *(each for each in readings if recorders.is_series(each))]
+        out.totals = [each for each in readings if not recorders.is_series(each)]
+        self._note_pids()
+        if page is not None and asked is not None:
+            out.profile = self._profiled(page, asked, step)
+
+    def _ask(self, page: Page | None) -> int | None:
+        """Ask the lead for a profile of its next steps."""
+        if page is None or not page.sound:
+            return None
+        return page.ask(profiled_steps(self._block))
+
+    def _profiled(self, page: Page, asked: int, step: float) -> Taken:
+        """What the lead answers, for which it is given time: it may be writing its trace."""
+        stage, taken = self._stage, Taken(self._out.scene, self._out.round)
+        deadline = stage.now_ns() + int(patience(profiled_steps(self._block), step) * 1e9)
+        try:
+            while (answer := page.answered(asked)) is None:
+                if stage.now_ns() > deadline:
+                    raise NoAnswer("no profile came in time")
+                stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
+            if "error" in answer:
+                raise NoAnswer(f"the profiler of {self._lead.name} failed: {answer['error']}")
+            return understood(taken, answer, self._raw.parent.parent, self._raw / "profile")
+        except (NoAnswer, PageError) as problem:
+            return Taken(self._out.scene, self._out.round, reason=str(problem))
+
+    def _find_threads(self) -> None:
+        """Which thread each line of the lead's profile is of, as long as these threads are there."""
+        taken = self._out.profile
+        if taken is None or taken.folder is None:
+            return
+        files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern))
+        lines = lines_of_host(files[-1]) if files and files[-1].suffix == ".pb" else []
+        addresses = {line: address for line in lines if (address := address_of(line)) is not None}
+        found: dict[int, int] = {}
+        for pid in self._pids_of(self._lead.name):
+            found |= tids_of(pid, addresses.values())
+        self._out.threads = {line: found[address] for line, address in addresses.items() if address in found}
+
+    def _note_pids(self) -> None:
+        for name in self._out.scene.active:
+            known = self._out.pids.setdefault(name, [])
+            known += [pid for pid in self._pids_of(name) if pid not in known]
+
+    def _leader_or_all(self, name: str, leader_alone: bool) -> list[int]:
+        return [self._stage.cast[name].pid] if leader_alone else self._pids_of(name)
+
+    def _pids_of(self, name: str) -> list[int]:
+        return self._stage.freezer.stragglers(name)

@@ -1,0 +1,90 @@
+"""How a trace launch samples its members' stacks: perf's command line, and what names code compiled at run time."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+HZ = 99  # not 100: no step with whatever happens a hundred times a second
+LARGEST = 500 << 20  # bytes of perf.data
+ROOM = "4M"  # of a CPU's buffer; of perf's own 0.5 MB stacks were lost, but only root may lock more
+# 16 KiB of each stack unwind TensorFlow's wheels, Python and our kernels; most of these keep no frame pointers.
+DWARF, FRAME_POINTERS = "dwarf,16384", "fp"
+SOFTWARE, HARDWARE = "cpu-clock", "cycles"
+PERF_MAPS = Path("/tmp")  # where perf looks for perf-<pid>.map, whatever TMPDIR is
+FIRST_PYTHON = (3, 12)  # that writes its functions into a perf map
+TIMEOUT = 10.0
+
+
+def arguments(
+    pids: Iterable[int],
+    output: Path,
+    hz: int = HZ,
+    event: str = SOFTWARE,
+    user_only: bool = False,
+    call_graph: str = DWARF,
+    largest: int = LARGEST,
+) -> list[str]:
+    """perf's command line, which samples until it gets SIGINT; threads and children that come later are included."""
+    room = ["--mmap-pages", ROOM] if os.geteuid() == 0 else []
+    return [
+        "perf", "record", "--quiet", "--clockid", "CLOCK_MONOTONIC", "--sample-cpu",
+        "--event", f"{event}:u" if user_only else event, "--freq", str(hz), "--call-graph", call_graph,
+        # Or perf copies every library that it met into ~/.debug: 700 MB of TensorFlow.
+        "--no-buildid-cache", "--max-size", f"{largest}B", *room,
+        "--pid", ",".join(map(str, pids)), "--output", str(output),
+    ]  # fmt: skip
+
+
+def event_of(hardware: str | None) -> tuple[str, bool]:
+    """What is sampled, and whether in user space alone, where perf answered so when it counted instructions."""
+    if hardware in ("counted", "user only"):
+        return HARDWARE, hardware == "user only"
+    return SOFTWARE, False
+
+
+def call_graph() -> str:
+    """How this perf can unwind stacks: by DWARF if it was built with an unwinder, else by frame pointers."""
+    perf = shutil.which("perf")
+    try:
+        done = subprocess.run(
+            [perf or "perf", "version", "--build-options"], capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return FRAME_POINTERS
+    unwinds = re.search(r"(libunwind|libdw-dwarf-unwind|libdw):\s*\[\s*on", done.stdout)
+    return DWARF if unwinds else FRAME_POINTERS
+
+
+def environment(python: tuple[int, int] | None) -> Mapping[str, str]:
+    """What a member gets that has this Python, so that perf can name code that is compiled while it runs.
+
+    oneDNN makes the map of its process anew when it compiles its first kernel, and so would lose Python's functions:
+    only one of the two writes it.
+    """
+    if python is not None and python >= FIRST_PYTHON:
+        return {"PYTHONPERFSUPPORT": "1", "ONEDNN_JIT_PROFILE": "0"}
+    return {"ONEDNN_JIT_PROFILE": "2"}
+
+
+def python_lacking(python: tuple[int, int] | None) -> str:
+    """Why a member's Python functions will have no names; empty where they will."""
+    if python is None:
+        return "it is no Python program"
+    if python < FIRST_PYTHON:
+        return f"its Python is {python[0]}.{python[1]}, and only 3.12 and later name their functions for perf"
+    return ""
+
+
+def remove_maps(pids: Iterable[int]) -> None:
+    """Remove the maps that members of these ids wrote, after their stacks were read; of others nothing is touched."""
+    for pid in pids:
+        file = PERF_MAPS / f"perf-{pid}.map"
+        with suppress(OSError):
+            found = file.lstat()
+            if stat.S_ISREG(found.st_mode) and (os.geteuid() in (0, found.st_uid)):
+                file.unlink()

@@ -1,0 +1,1 @@
+"""Sampled stacks: read from perf, folded, compared between scenes, and drawn as flame graphs."""

@@ -1,0 +1,101 @@
+"""Reads the stacks that perf sampled into a timeline; perf itself finds the names of their functions."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from castmates.timeline.flames.demangling import can_demangle, demangled
+from castmates.timeline.flames.lines import COMPILED, CUT, FIELDS, KERNEL, Sample, samples, stack
+from castmates.timeline.flames.printed import NO_PERF, SLOWEST, printed
+from castmates.timeline.model import Making
+from castmates.timeline.registry import Registry
+
+
+def add_stacks(
+    making: Making, registry: Registry, file: Path, members: Mapping[int, str], slowest: float = SLOWEST
+) -> dict[str, Any]:
+    """Add the stacks of a perf.data to the tracks of their threads; return what the record of the trace has of it."""
+    gathered = _Gathered(registry, members)
+    why = ""
+    try:
+        with printed(file, FIELDS, slowest, *(["--no-demangle"] if can_demangle() else [])) as (lines, end):
+            for each in samples(lines):
+                gathered.add(each)
+            why = end()
+    except FileNotFoundError:
+        why = NO_PERF
+    gathered.into(making)
+    return {
+        "name": "stacks",
+        "events": gathered.events,
+        "cut": gathered.cut,
+        "lost": gathered.lost,
+        "bytes": file.stat().st_size if file.is_file() else 0,
+        "alignment_ns": 0,  # perf's clock is that of the timeline
+        "reason": why,
+    }
+
+
+class _Gathered:
+    """Samples in columns; equal stacks are kept once."""
+
+    def __init__(self, registry: Registry, members: Mapping[int, str]) -> None:
+        self._registry, self._members = registry, members
+        self._stacks: dict[str, int] = {}
+        self._tracks: dict[int, int] = {}
+        self._rows: list[tuple[int, int, int, float, int]] = []
+        self._named: list[str] = []  # the event of each
+        self.lost, self.cut = 0, 0
+        self.events: dict[str, int] = {}
+
+    def add(self, each: Sample | int) -> None:
+        if isinstance(each, int):
+            self.lost += each
+            return
+        text = stack(each.frames)
+        self.cut += text.startswith(CUT)
+        self.events[each.event] = self.events.get(each.event, 0) + 1
+        code = self._stacks.setdefault(text, len(self._stacks))
+        self._rows.append((each.t_ns, self._track(each), each.cpu, each.weight, code))
+        self._named.append(each.event)
+
+    def _track(self, each: Sample) -> int:
+        track = self._tracks.get(each.tid)
+        if track is None:
+            member = self._members.get(each.pid, "")
+            track = self._tracks[each.tid] = self._registry.thread(each.tid, each.pid, each.comm, member)
+        return track
+
+    def into(self, making: Making) -> None:
+        """Add everything that was gathered."""
+        if not self._rows:
+            return
+        times, tracks, cpus, weights, codes = zip(*self._rows, strict=True)
+        found, codes_of = _readable(list(self._stacks))
+        making.stacks(
+            t_ns=np.array(times, np.int64),
+            track=np.array(tracks, np.int64),
+            cpu=np.array(cpus, np.int64),
+            event=self._named,
+            weight=np.array(weights),
+            stack=pd.Categorical.from_codes(codes_of[np.array(codes)], categories=pd.Index(found, dtype="str")),
+            source="perf",
+        )
+
+
+def _readable(stacks: list[str]) -> tuple[list[str], np.ndarray]:
+    """The stacks with readable names, each once, and which of them each stack has become."""
+    frames = [[_bare(name) for name in each.split(";")] for each in stacks]
+    names = demangled(name for each in frames for name, _ in each)
+    texts = [";".join(names.get(name, name) + ending for name, ending in each) for each in frames]
+    codes, found = pd.factorize(np.array(texts, object))
+    return list(found), codes
+
+
+def _bare(name: str) -> tuple[str, str]:
+    """A frame's name, and the mark of its kind at its end."""
+    ending = next((each for each in (KERNEL, COMPILED) if name.endswith(each)), "")
+    return name.removesuffix(ending), ending

@@ -1,0 +1,80 @@
+"""Asks traces: one statement of SQL that reads, or a named query with its parameters."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from castmates.errors import CastmatesError
+from castmates.timeline.queries.documents import Named, named, views
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+ROWS = 100_000  # of a part
+READS = {"SELECT", "MULTI"}  # PIVOT is of the second kind
+_WRITES = re.compile(r"\b(create|insert|update|delete|drop|alter|copy|attach|install|load|export|import|call)\b", re.I)
+
+
+def ask(
+    connection: "duckdb.DuckDBPyConnection", sql: str, values: Mapping[str, str] | None = None
+) -> "pa.RecordBatchReader":
+    """The answer, part by part; a mistake in the SQL is one sentence."""
+    import duckdb
+
+    try:
+        statements = connection.extract_statements(sql)
+        if len(statements) != 1:
+            raise CastmatesError(f"the SQL has {len(statements)} statements, expected one.")
+        kind = statements[0].type.name
+        if kind not in READS or (kind == "MULTI" and _WRITES.search(sql)):
+            raise CastmatesError(
+                f"the SQL begins with {first_word(sql)}, expected a query, which only reads: SELECT …."
+            )
+        return connection.sql(sql, params=dict(values) if values else None).to_arrow_reader(ROWS)
+    except duckdb.Error as problem:
+        raise CastmatesError(sentence(str(problem))) from None
+
+
+def first_word(sql: str) -> str:
+    """What a statement begins with."""
+    words = re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL).split()
+    return words[0].upper() if words else "nothing"
+
+
+def sentence(message: str) -> str:
+    """DuckDB's message with its hint as one sentence, without its drawing of the place, but with the place's words."""
+    told, _, place = message.partition("\n\nLINE ")
+    lines = [line.strip().rstrip(".!") for line in told.splitlines() if line.strip()]
+    words = re.sub(r"^\w+ Error: ", "", "; ".join(lines))
+    where = re.match(r"(\d+): (.*)\n( *)\^", place)
+    near = ""
+    if where:
+        at = max(0, len(where[3]) - len(f"LINE {where[1]}: "))
+        near = f" (line {where[1]}, at `{where[2][at : at + 30].strip()}`)"
+    known = ", ".join(views())
+    hint = f"; the views are {known}" if "Table with name" in words or "Catalog" in message[:8] else ""
+    return f"the SQL cannot be answered: {words[:1].lower()}{words[1:]}{near}{hint}."
+
+
+def query_of(name: str) -> Named:
+    """A named query."""
+    every = named()
+    if name not in every:
+        near = difflib.get_close_matches(name, every, 1)
+        hint = f"did you mean {near[0]}" if near else f"there are {', '.join(every)}"
+        raise CastmatesError(f"there is no named query '{name}'; {hint}.")
+    return every[name]
+
+
+def values_of(query: Named, given: Sequence[str]) -> dict[str, str]:
+    """The values of its parameters, from texts such as member=lead@0."""
+    values = {parameter.name: parameter.usual for parameter in query.parameters}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or name not in values:
+            has = f"takes {', '.join(values)}" if values else "takes no parameter"
+            raise CastmatesError(f"--set is '{each}', expected NAME=VALUE; the query {query.name} {has}.")
+        values[name] = value
+    return values

@@ -1,0 +1,153 @@
+"""Opens traces as a database: their Parquet files stay where they are, and a query reads what it needs of them."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from castmates.errors import CastmatesError
+from castmates.files import reason
+from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
+from castmates.timeline.queries.documents import views
+
+if TYPE_CHECKING:
+    import duckdb
+
+MEMORY = "2GB"  # beyond it, DuckDB goes on in temporary files
+# Nothing is fetched, and no variable of this program is taken for a table.
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": MEMORY,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
+HELD = ("recordings",)  # a few rows that nearly every view needs: found once
+TIMES = {"intervals": ("t0_ns", "t1_ns"), "instants": ("t_ns", "t_ns"), "samples": ("t_ns", "t_ns")}
+TRACES = {
+    "trace": "VARCHAR", "study": "VARCHAR", "mix": "VARCHAR", "partition": "VARCHAR", "lead": "VARCHAR",
+    "status": "VARCHAR", "platform": "VARCHAR", "host": "VARCHAR", "kernel": "VARCHAR", "cpu_model": "VARCHAR",
+    "started": "VARCHAR", "folder": "VARCHAR", "origin_ns": "BIGINT", "end_ns": "BIGINT",
+}  # fmt: skip
+SOURCES = {
+    "trace": "VARCHAR", "source": "VARCHAR", "events": "BIGINT", "lost": "BIGINT", "bytes": "BIGINT",
+    "alignment_ns": "DOUBLE", "reason": "VARCHAR",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TraceFolder:
+    """A trace: its name, and where its files are."""
+
+    name: str
+    path: Path
+
+
+@contextmanager
+def database(traces: Sequence[TraceFolder], memory: str = MEMORY) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """The views of these traces. Nothing is written but temporary files, which are removed at the end."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="castmates-query-") as folder:
+        settings = {**SETTINGS, "memory_limit": memory, "temp_directory": folder}
+        with duckdb.connect(config=settings) as connection:
+            connection.execute("CREATE SCHEMA files")
+            _about(connection, traces)
+            for name in TRACE_TABLES:
+                connection.execute(f"CREATE VIEW files.{name} AS {_of_files(name, traces)}")
+            for view in views().values():
+                kind = "TABLE" if view.name in HELD else "VIEW"
+                connection.execute(f"CREATE {kind} {view.name} AS {view.sql}")
+            yield connection
+
+
+def _of_files(name: str, traces: Sequence[TraceFolder]) -> str:
+    """One table of all traces; a filter by trace or by columns leaves the files of the others unread."""
+    row, numbered = (", file_row_number AS row", ", file_row_number=true") if name == "intervals" else ("", "")
+    columns = ", ".join(TRACE_TABLES[name])
+    return " UNION ALL ".join(
+        f"SELECT {_text(trace.name)} AS trace, {columns}{row} "
+        f"FROM read_parquet({_text(f'{trace.path / name}.parquet')}{numbered})"
+        for trace in traces
+    )
+
+
+def _about(connection: "duckdb.DuckDBPyConnection", traces: Sequence[TraceFolder]) -> None:
+    """The small tables: what the records of the traces hold, and where each trace begins and ends."""
+    rows, sources = [], []
+    for trace in traces:
+        record = read_about(trace.path)
+        begin, end = _extent(trace.path)
+        known = {name: str(record.get(name) or "") for name in TRACES}
+        numbers = {"origin_ns": begin, "end_ns": end}
+        rows.append(known | {"trace": trace.name, "folder": str(trace.path)} | numbers)
+        sources += [{"trace": trace.name} | _source(each) for each in record.get("sources") or ()]
+    for name, columns, content in (("traces", TRACES, rows), ("sources", SOURCES, sources)):
+        connection.execute(
+            f"CREATE TABLE files.{name} ({', '.join(f'{each} {kind}' for each, kind in columns.items())})"
+        )
+        if content:
+            marks = ", ".join("?" * len(columns))
+            connection.executemany(
+                f"INSERT INTO files.{name} VALUES ({marks})", [[row[each] for each in columns] for row in content]
+            )
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """The record of a trace."""
+    file = folder / TRACE_RECORD
+    try:
+        about = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        why = reason(problem) if isinstance(problem, OSError) else "it is cut or damaged"
+    else:
+        if isinstance(about, dict):
+            return about
+        why = "it is something else"
+    raise CastmatesError(f"{file}: this is no record of a trace ({why}); make one with `castmates trace STUDY MIX`.")
+
+
+def _source(source: Mapping[str, Any]) -> dict[str, Any]:
+    events = source.get("events")
+    count = sum(events.values()) if isinstance(events, Mapping) else events
+    return {
+        "source": str(source.get("name", "")),
+        "events": count,
+        "lost": source.get("lost"),
+        "bytes": source.get("bytes"),
+        "alignment_ns": source.get("alignment_ns"),
+        "reason": source.get("reason") or "",
+    }
+
+
+def _extent(folder: Path) -> tuple[int, int]:
+    """The first and the last moment of a trace, as the heads of its files have them."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    ends: list[int] = []
+    for name, columns in TRACE_TABLES.items():
+        file = folder / f"{name}.parquet"
+        try:
+            with ParquetFile(file) as table:
+                if lacking := [each for each in columns if each not in table.schema_arrow.names]:
+                    raise ValueError(f"it has no column {lacking[0]}")
+                about, places = table.metadata, {each: place for place, each in enumerate(table.schema_arrow.names)}
+        except (OSError, ValueError, ArrowException) as problem:
+            why = (
+                reason(problem) if isinstance(problem, FileNotFoundError) else str(problem).splitlines()[0].rstrip(".")
+            )
+            raise CastmatesError(
+                f"{file}: this is no table of a trace ({why}); remove {folder / TRACE_RECORD}, and trace again."
+            ) from None
+        for group in range(about.num_row_groups):
+            for column in TIMES.get(name, ()):
+                seen = about.row_group(group).column(places[column]).statistics
+                ends += [seen.min, seen.max] if seen is not None and seen.has_min_max else []
+    return min(ends, default=0), max(ends, default=0)
+
+
+def _text(words: str) -> str:
+    return "'" + words.replace("'", "''") + "'"

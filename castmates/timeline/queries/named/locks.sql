@@ -1,0 +1,30 @@
+-- Waits for locks
+-- How long threads were blocked in futex, in which operation, and who woke them, that is who released the lock.
+--
+-- member [*]: members to show, by a pattern
+-- thread [*]: threads that waited, by a pattern
+-- scene [*]: scenes, by a pattern
+WITH waits AS (
+    SELECT * FROM states WHERE state = 'blocked' AND reason = 'futex' AND member GLOB $member AND thread GLOB $thread
+        AND scene GLOB $scene
+), released AS (
+    SELECT w.*, i.woken_by, i.t_ns AS woken_ns
+    FROM waits w
+    ASOF LEFT JOIN (SELECT trace, track, t_ns, detail AS woken_by FROM files.instants WHERE kind = 'wakeup') i
+        ON i.trace = w.trace AND i.track = w.track AND i.t_ns <= w.t1_ns
+), inside AS (
+    SELECT trace, member, tid, state_t0_ns, arg_max(operation, depth) AS operation
+    FROM operation_pieces
+    WHERE state = 'blocked' AND reason = 'futex'
+    GROUP BY ALL
+)
+SELECT
+    w.trace, w.scene, w.member, w.thread, coalesce(o.operation, '') AS operation,
+    CASE WHEN w.woken_ns > w.t0_ns THEN w.woken_by ELSE 'not known' END AS released_by,
+    count(*) / any_value(r.seconds) AS waits_per_s, sum(w.ms) / any_value(r.seconds) AS ms_per_s,
+    sum(w.ms) / any_value(r.steps) AS ms_per_step, max(w.ms) AS longest_ms
+FROM released w
+JOIN recorded r ON r.trace = w.trace AND r.scene = w.scene
+LEFT JOIN inside o ON o.trace = w.trace AND o.tid = w.tid AND o.member = w.member AND o.state_t0_ns = w.t0_ns
+GROUP BY w.trace, w.scene, w.member, w.thread, operation, released_by
+ORDER BY w.trace, w.scene, ms_per_s DESC, w.member, w.thread, operation, released_by

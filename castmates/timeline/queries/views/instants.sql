@@ -1,0 +1,12 @@
+-- Every moment of every source: wake-ups, migrations, page faults, heartbeats, changes of masks, losses of events.
+--
+-- trace: the trace
+-- t_ns: when
+-- track: what it happened on
+-- kind: wakeup, migration, fault, heartbeat, mask, lost, annotation ...
+-- name: what happened
+-- cpu: where
+-- value: of a heartbeat its count, of a loss how many events
+-- detail: who woke it, from which CPU to which
+-- source: perf, heartbeat, runner, an importer
+SELECT trace, t_ns, track, kind, name, cpu, value, detail, source FROM files.instants

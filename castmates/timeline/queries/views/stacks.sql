@@ -1,0 +1,11 @@
+-- Sampled stacks of threads.
+--
+-- trace: the trace
+-- t_ns: when
+-- track: the thread's track
+-- cpu: where
+-- event: cpu-clock, cycles, or a source of memory latencies
+-- weight: how much of the event it stands for: nanoseconds of cpu-clock
+-- stack: from the outermost frame to the innermost, joined by ;
+-- source: who sampled it
+SELECT trace, t_ns, track, cpu, event, weight, stack, source FROM files.stacks

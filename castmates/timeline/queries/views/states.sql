@@ -1,0 +1,26 @@
+-- What each thread did at each moment that was recorded; cut at the edges of recordings.
+--
+-- trace: the trace
+-- t0_ns: begin
+-- t1_ns: end
+-- ms: how long it took
+-- track: the thread's track
+-- member: the member that the thread belongs to
+-- thread: its name
+-- tid: its number
+-- cpu: where it ran, or waited to run
+-- state: running, runnable (woken, not yet running), preempted (it lost its CPU), blocked
+-- reason: what a blocked thread waits in: futex, poll, sleep, io, fault, unknown ...; empty for other states
+-- instead: who ran on the CPU that it waited for: a member or a program; empty for other states
+-- scene: the scene that was recorded
+SELECT
+    i.trace, greatest(i.t0_ns, r.t0_ns) AS t0_ns, least(i.t1_ns, r.t1_ns) AS t1_ns,
+    (least(i.t1_ns, r.t1_ns) - greatest(i.t0_ns, r.t0_ns)) / 1e6 AS ms,
+    i.track, t.member, t.name AS thread, t.tid, i.cpu, i.name AS state,
+    CASE WHEN i.name = 'blocked' THEN i.detail ELSE '' END AS reason,
+    CASE WHEN i.name IN ('runnable', 'preempted') THEN i.detail ELSE '' END AS instead,
+    r.scene
+FROM files.intervals i
+JOIN files.tracks t ON t.trace = i.trace AND t.track = i.track
+JOIN recordings r ON r.trace = i.trace AND i.t0_ns < r.t1_ns AND i.t1_ns > r.t0_ns
+WHERE i.kind = 'state'

@@ -1,0 +1,16 @@
+-- Steps of members, recorded or not.
+--
+-- trace: the trace
+-- row: the interval's number in the trace
+-- t0_ns: begin
+-- t1_ns: end
+-- ms: how long it took
+-- member: the member
+-- step: its number
+-- source: who reported it
+-- scene: the scene in whose recording it lies whole; NULL for others
+SELECT i.trace, i.row, i.t0_ns, i.t1_ns, (i.t1_ns - i.t0_ns) / 1e6 AS ms, t.member, i.value AS step, i.source, r.scene
+FROM files.intervals i
+JOIN files.tracks t ON t.trace = i.trace AND t.track = i.track
+LEFT JOIN recordings r ON r.trace = i.trace AND i.t0_ns >= r.t0_ns AND i.t1_ns <= r.t1_ns
+WHERE i.kind = 'step'

@@ -1,0 +1,12 @@
+-- What something happens on: a row per launch, member, process, thread, CPU and device.
+--
+-- trace: the trace
+-- track: its number in this trace
+-- kind: run, member, process, thread, cpu, device
+-- name: of a thread its own, of a CPU cpu3
+-- parent: the track that it belongs to
+-- member: the member that it belongs to; empty for none
+-- pid: its process
+-- tid: its thread
+-- cpu: of a CPU its number
+SELECT trace, track, kind, name, parent, member, pid, tid, cpu FROM files.tracks

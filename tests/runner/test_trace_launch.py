@@ -1,0 +1,208 @@
+"""A trace launch of real processes: one timeline, true to what the members did, and nothing left running."""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from castmates.linux.processes import numbers
+from castmates.pipeline.trace_launch import trace_launch
+from castmates.results.columns.trace import TRACE_TABLES
+from castmates.runner.tracing import recorders, rounds
+from castmates.study.model import Workload
+from castmates.study.plan_text import in_plan
+from castmates.study.spec import Design
+from castmates.study.tracing_design import Tracing
+from castmates.timeline import tables
+from castmates.timeline.model import Timeline
+from castmates.workloads import environments, inputs
+from tests.needs import why_not
+from tests.runner.stage import PYTHON, counter, plan_of, python_job
+
+SECONDS = 0.6
+# Sleeps and wakes in a step, maps new memory, and counts its steps where a test can read them.
+JOB = """
+import mmap, os, sys, time
+from castmates.workloads.heartbeat import Writer
+from castmates.workloads.phases import phase
+beat = Writer.from_environment()
+beat.ready()
+step = 0
+with open(sys.argv[1], "w", buffering=1) as steps:
+    while True:
+        with phase("work", step=step):
+            memory = mmap.mmap(-1, 4096 * 20)
+            memory.write(bytes(4096 * 20))
+            memory.close()
+        with phase("rest"):
+            time.sleep(0.002)
+        beat.beat()
+        step += 1
+        print(time.monotonic_ns(), file=steps)
+"""
+needs_two = pytest.mark.needs("two-cpus")
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    monkeypatch.setattr(rounds, "USUAL", 0.3)
+
+
+def traced(folder: Path, cache: Path, job: Workload | None = None, **keys: object) -> Timeline:
+    job = job or python_job("", command=[PYTHON, "-c", JOB, str(folder / "steps")])
+    plan = plan_of({"lead": job, "beside": counter()}, ["beside"], cache)
+    block = plan.blocks[0]
+    mix, scenes = block.company.mixes[0], [each for each in block.company.scenes if each.kind in ("solo", "corun")]
+    company = block.company.model_copy(update={"mixes": (mix,), "scenes": tuple(scenes)})
+    events = ("scheduler", "syscalls", "faults", "interrupts")
+    tracing = Tracing(**{"seconds": SECONDS, "rounds": 1, "steps": 0, "events": events, "keep": 10**8} | keys)
+    changes = {"rounds": 0, "spare_rounds": 0, "monitor": 20.0, "tracing": tracing.model_dump()}
+    design = Design.model_validate(block.design.model_dump() | changes)
+    launch = in_plan(block.model_copy(update={"company": company, "design": design}), plan)
+    trace_launch(launch, folder / "trace", cache)
+    return tables.read(folder / "trace")
+
+
+@needs_two
+def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
+    before = set(numbers())
+    timeline = traced(tmp_path, cache)
+    about, run = timeline.about, timeline.tracks.loc[timeline.tracks["kind"] == "run", "track"].item()
+    assert (about["status"], about["reason"]) == ("measured", "")
+    assert [scene["scene"] for scene in sorted(about["scenes"], key=lambda one: one["kind"])] == [
+        "corun:lead+beside",
+        "solo",
+    ]
+    for name, contract in TRACE_TABLES.items():
+        assert list(timeline.table(name).columns) == list(contract)
+    members = {member["pid"] for member in about["members"].values()}
+    assert not any(pid in numbers() for pid in members)
+    assert not [pid for pid in set(numbers()) - before if _program(pid) == "perf"], "perf ends with its launch"
+
+    _heartbeats_are_the_members_own(timeline, tmp_path / "steps")
+    own = timeline.intervals[timeline.intervals["track"] == run]
+    for scene in about["scenes"]:
+        inside = own[(own["name"] == scene["scene"]) & (own["value"] == scene["round"])]
+        spans = {kind: list(zip(part["t0_ns"], part["t1_ns"], strict=True)) for kind, part in inside.groupby("kind")}
+        assert spans["recording"] == [(scene["t0_ns"], scene["t1_ns"])]
+        assert spans["usual"][0][1] <= scene["t0_ns"] < scene["t1_ns"] <= spans["usual"][1][0]
+        assert scene["t1_ns"] - scene["t0_ns"] >= SECONDS * 1e9
+        rates = scene["rates"]["lead@0"]
+        assert rates["on"] > 0
+        assert rates["off"] > 0
+        assert scene["slower"] == pytest.approx(rates["off"] / rates["on"])
+    phases = timeline.intervals[timeline.intervals["kind"] == "phase"]
+    assert set(phases["name"]) == {"work", "rest"}
+    names = set(timeline.samples["name"])
+    assert {"cpu_share", "memory_bytes"} <= names
+    assert list((tmp_path / "trace" / "raw").rglob("perf.data")) if _recorded(about) else True
+    clocks = about["clocks"]
+    assert {clock["at"] for clock in clocks} == {"begin", "end"}
+    if _recorded(about):
+        _perf_shows_the_lead(timeline)
+
+
+def _heartbeats_are_the_members_own(timeline: Timeline, steps: Path) -> None:
+    """Each step that the job wrote down while its scene ran is a heartbeat, no other is, and none is there twice."""
+    wrote = np.array([int(line) for line in steps.read_text().split()])
+    lead = timeline.tracks.loc[(timeline.tracks["kind"] == "member") & (timeline.tracks["name"] == "lead@0"), "track"]
+    beats = timeline.instants[(timeline.instants["kind"] == "heartbeat") & (timeline.instants["track"] == lead.item())]
+    assert beats["value"].is_unique
+    for scene in timeline.about["scenes"]:
+
+        def within(times: np.ndarray, scene: dict = scene) -> int:
+            return int(((times >= scene["t0_ns"]) & (times <= scene["t1_ns"])).sum())
+
+        count = within(beats["t_ns"].to_numpy())
+        assert count > 10
+        assert abs(count - within(wrote)) <= 1, "a step that ends at an edge is written down a moment later"
+
+
+def _perf_shows_the_lead(timeline: Timeline) -> None:
+    """It sleeps in nanosleep and faults pages in, on its own thread; states neither overlap nor are anybody else's."""
+    tracks, about = timeline.tracks, timeline.about
+    pid = about["members"]["lead@0"]["pid"]
+    main = tracks.loc[tracks["tid"] == pid, "track"].item()
+    states = timeline.intervals[(timeline.intervals["kind"] == "state") & (timeline.intervals["track"] == main)]
+    assert {"running", "blocked"} <= set(states["name"])
+    assert (states["t0_ns"].to_numpy()[1:] >= states["t1_ns"].to_numpy()[:-1]).all()
+    threads = tracks[tracks["kind"] == "thread"]
+    assert set(threads["member"]) <= {"lead@0", "beside@1"}
+    recorded = sum(
+        source["events"].get("page-faults", 0) + source["events"].get("page-faults:u", 0)
+        for scene in about["scenes"]
+        for source in scene["sources"]
+        if source["name"] == "perf"
+    )
+    faults = (timeline.instants["kind"] == "fault").sum()
+    assert recorded == 0 or faults > 0
+
+
+def _recorded(about: dict) -> bool:
+    return (
+        not why_not("perf")
+        and not any(source["reason"] for source in about["sources"] if source["name"] == "perf")
+        and os.geteuid() == 0
+    )
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+@needs_two
+@pytest.mark.needs("perf", "root")
+def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr(recorders.stacks, "arguments", lambda *_, **__: ["perf", "record", "--no-such-option"])
+    begin = time.monotonic()
+    timeline = traced(
+        tmp_path, cache, seconds=20.0, most=200_000, buffer=2**16, events=("scheduler", "syscalls", "faults", "stacks")
+    )
+    assert time.monotonic() - begin < 30, "both recordings end at their size"
+    for scene in timeline.about["scenes"]:
+        sources = {source["name"]: source for source in scene["sources"]}
+        assert "trace.most" in sources["perf"]["ended early"]
+        assert sources["perf"]["events"]
+        assert "no-such-option" in sources["stacks"]["reason"]
+    assert any("no-such-option" in words for words in timeline.about["missing"])
+    record = json.loads((tmp_path / "trace" / "trace.json").read_text())
+    assert record["status"] == "measured"
+
+
+@needs_two
+@pytest.mark.tensorflow
+@pytest.mark.needs("perf", "root")
+def test_operations_of_tensorflow_lie_on_the_threads_that_perf_saw_running(tmp_path, cache):
+    here = environments.environment_of(environments.build("tfmodels", Path("envs"), cache))
+    data = inputs.build("tfmodels-clicks-tiny", Path("envs"), cache)
+    python = shutil.which("python", path=here["PATH"])
+    words = ["--model", "dlrm", "--batch", "64", "--threads", "1", "--data", str(data / "*.tsv")]
+    job = counter(variables=here | {"TMPDIR": str(tmp_path)}, ready_within=120.0)
+    job = job.model_copy(update={"command": [python, "-m", "castmates.workloads.tfmodels", *words]})
+    timeline = traced(tmp_path, cache, job=job, seconds=2.0, steps=4, events=("scheduler", "syscalls"))
+    intervals = timeline.intervals
+    for scene in timeline.about["scenes"]:
+        profile = next(source for source in scene["sources"] if source["name"] == "profile")
+        assert profile["reason"] == ""
+        checked = profile["alignment checked"]
+        assert checked["steps"] == checked["with_heartbeat"] == checked["in_order"] == 4
+        assert profile["threads not found"] == 0
+        inside = (intervals["t0_ns"] >= scene["t0_ns"]) & (intervals["t1_ns"] <= scene["t1_ns"])
+        products = intervals[inside & (intervals["kind"] == "operation") & (intervals["detail"] == "MatMul")]
+        assert len(products) > 20
+        wants_to_run = intervals["name"].isin(["running", "runnable", "preempted"])
+        states = intervals[(intervals["kind"] == "state") & wants_to_run]
+        known, whole = 0, 0
+        for track, own in products.groupby("track"):
+            there = states[states["track"] == track]
+            for begin, end in zip(own["t0_ns"], own["t1_ns"], strict=True):
+                overlap = np.minimum(there["t1_ns"], end) - np.maximum(there["t0_ns"], begin)
+                known, whole = known + overlap.clip(lower=0).sum(), whole + end - begin
+        assert known > 0.8 * whole, "a product of matrices waits for nothing but a CPU: its thread is the right one"

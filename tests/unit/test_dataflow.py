@@ -1,0 +1,246 @@
+"""Critical paths, slack and bounds of generated graphs, against an executor that knows them and against networkx."""
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.analysis.dataflow.bounds import bounds
+from castmates.analysis.dataflow.effects import path_changes, path_effects
+from castmates.analysis.dataflow.graph import Graph, in_order
+from castmates.analysis.dataflow.path import paths
+from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, path_traces
+from castmates.analysis.dataflow.summary import critical_path, path_operations
+from castmates.errors import CastmatesError
+from castmates.report.export.graph_files import FORMATS, write_graph
+from castmates.report.export.graph_study import LOSS, graph_study
+from castmates.report.results import read_results
+from castmates.report.text.paths import context
+from tests.unit.dataflow_maker import Ran, called, executed, graph_tables, random_graph, results, study, tables
+from tests.unit.printed_intervals import assert_told
+from tests.unit.results_maker import make
+
+NOTHING = np.empty(0, np.int64)
+
+
+def _path_of(graph: Graph, run: Ran):
+    (found,) = paths(graph, run.begin[None], run.end[None], np.array([run.step_begin]), np.array([run.step_end]))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_path_is_the_one_that_the_executor_took_and_adds_up_exactly(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    count = int(dice.integers(1, 60))
+    graph = random_graph(dice, count, int(dice.integers(0, 150)))
+    run = executed(graph, dice.integers(100, 10_000, count), int(dice.integers(1, 5)), dice)
+    expected = [int(run.end.argmax())]
+    while run.enabled_by[expected[0]] >= 0:
+        expected.insert(0, run.enabled_by[expected[0]])
+    found = _path_of(graph, run)
+    assert found.nodes.tolist() == expected
+    assert found.time.tolist() == (run.end - run.begin)[expected].tolist()
+    waits = [run.begin[after] - run.end[before] for before, after in itertools.pairwise(expected)]
+    assert found.waiting.tolist() == [run.begin[expected[0]] - run.begin.min(), *waits]
+    assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_a_trace_left_out_passes_on_in_no_time(seed: int) -> None:
+    """Short nodes have no call; the path leads through them, and still adds up."""
+    dice = np.random.default_rng(seed)
+    graph = random_graph(dice, 40, 90)
+    run = executed(graph, dice.integers(100, 10_000, 40), 2, dice)
+    run.begin[dice.random(40) < 0.4] = -1
+    if (run.begin < 0).all():
+        return
+    found = _path_of(graph, run)
+    assert (run.begin[found.nodes] >= 0).all()
+    assert (found.waiting >= 0).all()
+    assert (found.time >= 0).all()
+    assert found.before >= 0
+    assert found.after >= 0
+    assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
+    reach = nx.DiGraph(list(zip(graph.source.tolist(), graph.target.tolist(), strict=True)))
+    for before, after in zip(found.nodes.tolist(), found.nodes.tolist()[1:], strict=False):
+        assert nx.has_path(reach, before, after)
+
+
+def test_clocks_that_disagree_are_counted_once() -> None:
+    graph = Graph(2, np.array([0]), np.array([1]))
+    run = Ran(np.array([10, 30]), np.array([40, 60]), np.array([0, 1]), [-1, 0], 0, 70)
+    found = _path_of(graph, run)
+    assert (found.time.tolist(), found.waiting.tolist(), found.before, found.after) == ([20, 30], [0, 0], 10, 10)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_and_slack_are_those_of_networkx(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    count = int(dice.integers(1, 50))
+    graph = random_graph(dice, count, 120)
+    duration = dice.integers(0, 1000, (3, count))
+    found = bounds(graph, duration)
+    for step in range(3):
+        weighted = nx.DiGraph()
+        weighted.add_nodes_from(range(count))
+        weighted.add_node("end")
+        for source, target in zip(graph.source.tolist(), graph.target.tolist(), strict=True):
+            weighted.add_edge(source, target, weight=int(duration[step, source]))
+        weighted.add_weighted_edges_from((node, "end", int(duration[step, node])) for node in range(count))
+        assert found.longest[step] == nx.dag_longest_path_length(weighted)
+        for node in range(0, count, 7):  # its slack: what it can take longer, and the longest path not grow
+            longer = duration[step].copy()
+            longer[node] += found.slack[step, node]
+            assert bounds(graph, longer[None]).longest[0] == found.longest[step]
+            longer[node] += 1
+            assert bounds(graph, longer[None]).longest[0] == found.longest[step] + 1
+
+
+def test_odd_graphs() -> None:
+    assert bounds(Graph(1, NOTHING, NOTHING), np.array([[5]])).longest.tolist() == [5]
+    assert bounds(Graph(0, NOTHING, NOTHING), np.empty((2, 0), np.int64)).longest.tolist() == [0, 0]
+    apart = bounds(Graph(2, NOTHING, NOTHING), np.array([[5, 3]]))  # two nodes that nothing connects
+    assert (apart.longest.tolist(), apart.work.tolist(), apart.slack.tolist()) == ([5], [8], [[0, 2]])
+    nobody = paths(Graph(1, NOTHING, NOTHING), np.array([[-1]]), np.array([[-1]]), np.array([0]), np.array([9]))
+    assert nobody == [None]
+    assert in_order(["a", "b", "c"], [(2, 0), (0, 1)]) == [2, 0, 1]
+    with pytest.raises(CastmatesError, match=r"circle.*'b'"):
+        in_order(["a", "b", "c"], [(0, 1), (1, 2), (2, 1)])
+    with pytest.raises(CastmatesError, match="edge to node 7"):
+        Graph(2, np.array([0]), np.array([7]))
+
+
+def test_a_study_adds_up_in_every_table() -> None:
+    paths_, _, _ = study(1.5)
+    scenes = critical_path(paths_)
+    assert scenes[list(PARTS)].sum(axis=1).to_numpy() == pytest.approx(scenes["step_ms"].to_numpy(), abs=1e-9)
+    assert set(scenes["reason"]) == {""}
+    assert set(scenes["launches"]) == {3}
+    assert set(scenes["steps"]) == {24}
+    assert (scenes["longest_ms"] <= scenes["work_ms"]).all()
+    assert (scenes["work_ms"] <= scenes["step_ms"]).all()
+    of_nodes = path_operations(paths_)
+    computing = of_nodes[of_nodes["type"] == "MatMul"].groupby("scene")["path_ms"].sum()
+    assert computing.to_numpy() == pytest.approx(
+        scenes.set_index("scene")["compute_ms"].loc[computing.index].to_numpy()
+    )
+    effects = path_effects(paths_).set_index("part")["difference_ms"]
+    assert effects.drop("step").sum() == pytest.approx(effects["step"], abs=1e-9)
+    assert effects["step"] == pytest.approx(scenes["step_ms"].iloc[0] - scenes["step_ms"].iloc[1], abs=1e-9)
+    changes = path_changes(paths_)
+    for part in ("slower", "path"):
+        assert changes[f"{part}_ms"].sum() == pytest.approx(effects[part], abs=1e-9)
+    assert changes["behind_ms"].sum() == pytest.approx(effects["queued"], abs=1e-9)
+
+
+def test_with_one_thread_all_time_is_work_or_dispatch() -> None:
+    """What the path waits for is the thread: the work is the step, but for the latencies of the executor."""
+    (solo,) = critical_path(study(1.0)[0])[lambda rows: rows["kind"] == "solo"].to_dict("records")
+    worked = solo["compute_ms"] + solo["queued_ms"]
+    assert worked == pytest.approx(solo["work_ms"], rel=0.05)  # the batch is no work, but a path can wait behind it
+    assert worked + solo["batch_ms"] == pytest.approx(solo["step_ms"], rel=0.01)
+    assert solo["idle_ms"] < 0.01 * solo["step_ms"]
+
+
+def test_a_path_that_changes_is_no_slower_node() -> None:
+    """Two branches: alone the left one decides, beside others the right one, which then takes longer."""
+    graph = Graph(4, np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]))
+    parts = []
+    for launch in (1, 2, 3):
+        rows = []
+        for scene, right in (("solo", 40_000), ("corun:lead+stream", 90_000)):
+            begin = np.array([0, 1000, 1000, max(61_000, 1000 + right)])
+            end = begin + np.array([1000, 60_000, right, 5000])
+            run = Ran(begin, end, np.array([0, 0, 1, 0]), [], 0, int(end[3]))
+            rows.append(tables(graph, [run], scene, launch, 1, 2))
+        calls, steps = (pd.concat([row[place] for row in rows]) for place in (0, 1))
+        parts.append(path_traces(calls, steps, *graph_tables(graph)))
+    paths_ = PathTraces.together(parts)
+    effects = path_effects(paths_).set_index("part")["difference_ms"]
+    assert effects["step"] == pytest.approx(0.03)
+    assert effects["path"] == pytest.approx(0.03)
+    assert effects.drop(["step", "path"]).abs().max() == 0
+    changes = path_changes(paths_).set_index("operation")
+    assert changes["change"].to_dict() == {"layer/op_1": "leaves", "layer/op_2": "enters"}
+    assert changes["path_ms"].to_dict() == pytest.approx({"layer/op_1": -0.06, "layer/op_2": 0.09})
+
+
+def test_a_trace_of_another_graph_has_a_reason_and_no_path() -> None:
+    dice = np.random.default_rng(1)
+    graph = random_graph(dice, 20, 40)
+    run = executed(graph, dice.integers(1000, 9000, 20), 1, dice)
+    nodes, edges = graph_tables(graph)
+    nodes.loc[nodes["node"] >= 10, "operation"] = "another"
+    scenes = critical_path(path_traces(*tables(graph, [run]), nodes, edges))
+    assert scenes["launches"].tolist() == [0]
+    assert "another graph" not in scenes["reason"].iloc[0]
+    assert scenes["reason"].iloc[0].startswith("nodes of the graph account for")
+
+
+def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces:
+    """So many studies, whose launches differ, of one operation that is on the path and makes others wait."""
+    number = np.arange(studies * launches)
+    parts = []
+    for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
+        common = {
+            "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
+            "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
+            "platform": "modelled", "repetition": 1,
+        }  # fmt: skip
+        compute, queued = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
+        traces = dict.fromkeys(["before_ms", "batch_ms", "idle_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}
+        traces |= {"compute_ms": compute, "queued_ms": queued, "step_ms": compute + queued + 0.4}
+        one = {"on_path": 1.0, "path_ms": compute, "behind_ms": queued} | called(1)
+        parts.append((pd.DataFrame(common | traces), pd.DataFrame(common | one)))
+    return PathTraces(*(pd.concat([part[place] for part in parts], ignore_index=True) for place in (0, 1)))
+
+
+@pytest.mark.simulation
+def test_intervals_between_launches_hold_the_truth() -> None:
+    found = path_effects(_drawn(np.random.default_rng(1), 1000, 4))
+    shares = []
+    for part, truth in (("slower", 0.4), ("queued", 0.6), ("step", 1.0)):
+        rows = found[found["part"] == part]
+        shares.append(float(((rows["difference_low"] < truth) & (truth < rows["difference_high"])).mean()))
+    assert_told("path_effects", "difference_low", *shares)
+
+
+def test_a_graph_is_exported_in_every_format(tmp_path: Path) -> None:
+    """The picture has names and details as text; the other formats have all nodes, edges and what is unknown."""
+    made = results(tmp_path / "study")
+    found = graph_study(made, "lead@0+stream@1")
+    assert found.beside == "stream"
+    for format_ in FORMATS:
+        write_graph(found, format_, LOSS, tmp_path / f"g.{format_}")
+    picture = ElementTree.parse(tmp_path / "g.svg").getroot()
+    texts = [each.text or "" for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert any("layer/op" in text for text in texts)
+    assert any("computed" in text and "estimated" in text for text in texts)
+    drawn = nx.read_graphml(tmp_path / "g.graphml")
+    assert (len(drawn), drawn.number_of_edges()) == (30, len(found.edges))
+    assert drawn.nodes["3"]["type"] == "MatMul"
+    written = json.loads((tmp_path / "g.json").read_text())
+    assert [node["bytes"] for node in written["nodes"]] == [None] * 30
+    assert written["about"]["flops"] == "estimated"
+    lost = {node["operation"]: node["lost_ms"] for node in written["nodes"]}
+    assert all(value > 0 for value in lost.values())
+    with pytest.raises(CastmatesError, match=r"'other' is no lead or mix .* there are: lead@0, lead@0\+stream@1"):
+        graph_study(made, "other")
+    with pytest.raises(CastmatesError, match="has no graph"):
+        graph_study(replace(made, dataflow_nodes=made.dataflow_nodes.iloc[:0]), "lead")
+
+
+def test_the_page_names_what_a_path_consists_of(tmp_path: Path) -> None:
+    found = context(results(tmp_path / "study"))
+    (graph,) = found["graphs"]
+    assert graph["file"] == "../graphs/lead%400.svg"
+    assert "(computed)" in found["sentences"][0]
+    assert found["changes"]
+    assert context(read_results(make(tmp_path / "none", blocks=3, rounds=1))) == {}

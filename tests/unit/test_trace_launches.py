@@ -1,0 +1,139 @@
+"""Launches in which everything is recorded: planned apart from blocks, found by name, refused in a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
+from castmates.results.traces import missing_traces
+from castmates.study.model import Study, Workload
+from castmates.study.plan_text import plan_of, text_of, trace_launch_of
+from castmates.study.reading import read
+from castmates.study.trace_launches import (
+    chosen_mix,
+    identity_of,
+    profiled_steps,
+    recorded_members,
+    refuse_unknown_mixes,
+    scenes_of_trace,
+    trace_name,
+)
+from tests.unit.makers import plan, study, workloads
+
+JOB = Workload(command="python -m castmates.workloads.tfmodels --model dlrm", progress="heartbeat", unit="step")
+PROGRAMS = workloads("plain", "stream", "stress", job=JOB)
+MIX = {"mixes": ["job+stream"]}
+
+
+def planned(**keys):
+    return plan(study(["job", "plain"], ["stream", "stress"], **keys), programs=PROGRAMS)
+
+
+def test_a_study_that_comes_to_record_keeps_all_its_blocks_and_its_plan():
+    before, after = planned(), planned(trace=MIX)
+    assert before.traces == ()
+    assert after.blocks == before.blocks
+    assert text_of(before) == text_of(after.model_copy(update={"traces": ()}))
+    assert "tracing" not in text_of(before)
+
+
+def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
+    launch = planned(
+        trace=MIX | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}
+    ).traces[0]
+    assert trace_name(launch) == "job+stream"
+    assert [scene.name for scene in scenes_of_trace(launch.company)] == ["solo", "corun:job+stream"]
+    assert [scene.name for scene in launch.company.scenes] == ["solo", "corun:job+stream"], "nobody else is started"
+    tracing = launch.design.tracing
+    assert (tracing.seconds, tracing.events, tracing.buffer) == (2.5, ("scheduler", "faults"), 2**20)
+    assert profiled_steps(launch) == 3
+    assert launch.design.rounds == 0
+    plain = planned(trace={"mixes": ["plain+stress"], "members": ["stress"]}).traces[0]
+    assert profiled_steps(plain) == 0, "nothing profiles it"
+    assert recorded_members(plain) == ["stress@1"]
+
+
+def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_more_blocks(tmp_path):
+    one, other = planned(trace=MIX), planned(trace=MIX | {"seconds": 3})
+    more = planned(trace=MIX, budget={"blocks": 9, "rounds": 7})
+    assert identity_of(one.traces[0]) == identity_of(more.traces[0])
+    assert identity_of(one.traces[0]) != identity_of(other.traces[0])
+    folder = StudyFolder(tmp_path)
+    place = folder.trace("job+stream")
+    place.mkdir(parents=True)
+
+    def left(status: str) -> int:
+        (place / "trace.json").write_text(f'{{"identity": "{identity_of(one.traces[0])}", "status": "{status}"}}')
+        return len(missing_traces(one, folder))
+
+    assert (left("measured"), left("failed")) == (0, 1)
+    assert len(missing_traces(other, folder)) == 1
+
+
+def test_a_plan_with_traces_is_written_and_read():
+    whole = planned(trace={"mixes": ["job+stream", "plain+stream"]})
+    assert plan_of(text_of(whole)) == whole
+    launch = trace_launch_of(text_of(whole), "plain+stream")
+    assert launch is not None
+    assert launch.block == whole.traces[1]
+    assert trace_launch_of(text_of(whole), "plain+stress") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("job+stream", "job+stream"),
+        ("corun:job+stream", "job+stream"),
+        ("job beside stress", "job+stress"),
+        ("plain str+", None),
+        ("stream", None),
+        ("job,stress", "job+stress"),
+        ("jo stre", None),
+        ("j stress", "job+stress"),
+        ("gone", None),
+    ],
+)
+def test_a_mix_is_found_by_words_that_only_it_has(given, found):
+    mixes = planned().mixes
+    if found is not None:
+        assert chosen_mix(given, mixes, "study.yaml") == found
+        return
+    with pytest.raises(CastmatesError, match=r"job\+stream|plain\+stream"):
+        chosen_mix(given, mixes, "study.yaml")
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"mixes": ["job+gone"]}, "'trace.mixes.1' is 'job+gone', which is no mix of this study; it has job+stream"),
+        (MIX | {"partitions": ["split-4"]}, "'trace.partitions.1' is 'split-4'"),
+        (MIX | {"members": ["stress"]}, "'trace.members.1' is 'stress', which is no member of a traced mix"),
+    ],
+)
+def test_what_the_study_has_not_is_refused_in_a_sentence(keys, sentence):
+    one = study(["job", "plain"], ["stream", "stress"], trace=keys)
+    with pytest.raises(CastmatesError, match=r"^study\.yaml: ") as caught:
+        refuse_unknown_mixes(one, planned().mixes, "study.yaml")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ("platform: modelled\ntrace: {}", "nothing runs that could be recorded"),
+        ("trace: {events: [keys]}", "trace.events"),
+        ("trace: {seconds: 61}", "trace.seconds"),
+        ("trace: {buffer: 1 KB}", "between 64 KiB and 512 MiB"),
+        ("trace: {most: much}", "an amount of memory with its unit"),
+    ],
+)
+def test_keys_that_cannot_be_are_refused_in_a_sentence(keys, sentence):
+    with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
+        read(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
+    assert sentence in str(caught.value)
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused():
+    with pytest.raises(CastmatesError, match="no name of a file"):
+        StudyFolder(Path("results/s")).trace("../x")

@@ -1,0 +1,104 @@
+"""The page's section on traces: the scheduler timeline, recordings, and where the time of threads went."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from castmates.report.figures import scheduler
+from castmates.report.figures.index import figure_names
+from castmates.report.figures.scheduler_rows import coloured, shown
+from castmates.report.page.page import environment
+from castmates.report.page.trace_parts import trace_parts
+from castmates.report.results import read_results
+from castmates.timeline.tables import write
+from tests.unit.results_maker import make
+from tests.unit.timeline_maker import SECOND, made
+
+SOURCE = {"name": "perf", "events": {"state": 600}, "lost": 3, "alignment_ns": 1500, "reason": ""}
+RECORDING = {
+    "kind": "solo",
+    "round": 1,
+    "t0_ns": 0,
+    "t1_ns": SECOND,
+    "rate_on": 40.0,
+    "rate_off": 50.0,
+    "sources": [SOURCE],
+}
+MIX = "lead+stream"
+
+
+def traced(folder, blocks=4, name=MIX):
+    """Results with a made trace beside them."""
+    timeline = made(2000)
+    scenes = [RECORDING | {"scene": scene} for scene in ("solo", "corun:lead+stream")]
+    about = {
+        "status": "measured",
+        "study": "synthetic",
+        "scenes": scenes,
+        "sources": [SOURCE],
+        "missing": ["No GHz here."],
+    }
+    timeline.about.update(about)
+    write(timeline, make(folder, blocks=blocks) / "traces" / name)
+    return read_results(folder)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return traced(tmp_path_factory.mktemp("results") / "study")
+
+
+def test_the_figure_shows_equally_long_windows_alone_and_beside_others(results):
+    alone, beside = shown(results)
+    assert (alone.scene, beside.scene) == ("solo", "corun:lead@0+stream@1")
+    assert alone.seconds == beside.seconds == pytest.approx(0.06)  # three steps of a fiftieth of a second
+    for each in (alone, beside):
+        times = (each.states["end_ms"] - each.states["begin_ms"]).groupby(each.states["tid"]).sum()
+        assert times.tolist() == pytest.approx([60.0] * 4)  # chains without gaps
+        assert each.steps_ms == pytest.approx([0, 20, 40, 60])
+    figure, source = scheduler.draw(results)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["lead alone, traced", "lead beside stream, traced"]
+    assert set(source["state"]) == {"running", "runnable", "preempted", "blocked"}
+    assert "lead beside stream: runs" in scheduler.alternative(results)
+
+
+def test_a_part_of_a_row_has_the_state_that_fills_most_of_it():
+    states = pd.DataFrame(
+        {"begin_ms": [0.0, 100.0, 100.4], "end_ms": [100.0, 100.4, 350.0], "state": ["running", "blocked", "running"]}
+    )
+    assert coloured(states, 700.0) == [(0.0, 350.0, "running")]
+    states = pd.DataFrame({"begin_ms": [0.0, 200.0], "end_ms": [100.0, 300.0], "state": ["running", "blocked"]})
+    assert coloured(states, 700.0) == [(0.0, 100.0, "running"), (200.0, 100.0, "blocked")]
+
+
+def text_of(results):
+    template = "{% for trace_part in parts %}{% include trace_part.template %}{% endfor %}"
+    html = environment().from_string(template).render(parts=trace_parts(results), first="")
+    return html, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def test_the_section_has_recordings_losses_and_states(results):
+    (results.folder.trace(MIX) / "open.html").touch()
+    html, text = text_of(results)
+    assert "lead+stream solo 1.0 40.00 50.00 25.0 600 3" in text
+    assert "agree to 1.5 µs or better" in text
+    assert "perf lost 3 events" in text
+    assert "No GHz here." in text
+    assert f'href="../traces/{MIX}/open.html"' in html
+    assert "waits for another thread (futex)" in text
+    assert 1950 < sum(map(float, re.findall(r"lead (?:runs|woken, waits for a CPU) ([\d.]+)", text))) < 2900
+
+
+def test_a_trace_that_failed_is_a_sentence_and_a_study_without_any_has_no_section(tmp_path):
+    folder = make(tmp_path / "study")
+    assert trace_parts(read_results(folder)) == []
+    assert "scheduler" not in figure_names(None, False)
+    assert "scheduler" in figure_names(None, False, recorded=True)
+    place = folder / "traces" / MIX
+    place.mkdir(parents=True)
+    (place / "trace.json").write_text(json.dumps({"status": "failed", "reason": "stream ended"}))
+    results = read_results(folder)
+    assert "The trace of lead+stream failed: stream ended." in text_of(results)[1]
+    assert scheduler.lacking(results)

@@ -1,0 +1,174 @@
+"""What traces come to, on timelines with known answers."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from castmates.analysis.timeline.levels import levels, merged, quantile_of_time
+from castmates.analysis.timeline.pools import pool_of
+from castmates.analysis.timeline.seen import Trace
+from castmates.analysis.timeline.summary import rows_of
+from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
+from tests.unit.timeline_maker import SCENES, SECOND, Thread, made, scripted
+
+LEAD, OTHER = "job@0-1", "stream@2"
+
+
+def rows(timeline, table="trace_summary"):
+    trace = Trace(
+        timeline.tracks, timeline.intervals, timeline.instants, timeline.samples, timeline.about, "job+stream"
+    )
+    return rows_of(trace)[table]
+
+
+def one(timeline, table="trace_summary", **cells):
+    (found,) = [row for row in rows(timeline, table) if cells.items() <= row.items()]
+    return found
+
+
+def turns(*states, **others):
+    """Four threads that take turns on a CPU: one runs, three wait behind it."""
+    return [Thread("job@0", f"worker/{number}", states, begins=float(number), **others) for number in range(4)]
+
+
+CROWD = turns(("running", 1, ""), ("preempted", 3, "job@0"))
+
+
+def test_every_table_has_the_columns_of_its_contract():
+    made_of = rows_of(
+        Trace(*(getattr(made(), name) for name in ("tracks", "intervals", "instants", "samples", "about")))
+    )
+    assert made_of.keys() == TRACE_SUMMARY_TABLES.keys()
+    for name, contract in TRACE_SUMMARY_TABLES.items():
+        assert made_of[name], name
+        assert {*made_of[name][0]} == {*contract}, name
+
+
+def test_threads_that_share_a_cpu_wait_behind_each_other():
+    row = one(scripted(CROWD), kind="solo")
+    assert (row["seconds"], row["threads"]) == (pytest.approx(0.8), 4)
+    assert (row["running"], row["queued"], row["blocked"]) == pytest.approx((1, 3, 0))
+    assert (row["queued_share"], row["queued_own"], row["queued_others"]) == pytest.approx((0.75, 0.75, 0))
+    assert row["taken_by"] == ""
+    assert row["involuntary_per_s"] == pytest.approx(4 * 250, rel=0.02)
+    assert row["steps"] == pytest.approx(80)
+    assert row["longest_step_ms"] == pytest.approx(10)
+    assert row["longest_step_at_s"] == pytest.approx(0.1)
+
+
+def test_who_ran_instead_is_a_member_a_program_or_not_known():
+    turn = [("running", 6, ""), ("preempted", 1, OTHER), ("runnable", 2, "kworker/0"), ("preempted", 1, "")]
+    row = one(scripted([Thread(LEAD, "main", turn), Thread(OTHER, "stream", [("running", 1, "")], cpu=2)]), kind="solo")
+    assert (row["queued_share"], row["queued_own"]) == pytest.approx((0.4, 0))
+    assert (row["queued_members"], row["queued_others"]) == pytest.approx((0.1, 0.2))
+    assert row["taken_by"] == "kworker/0"
+    assert (row["queue_p50_us"], row["queue_max_us"]) == pytest.approx((2000, 2000))
+
+
+def test_a_frozen_antagonist_has_no_row_in_the_scene_of_the_lead_alone():
+    threads = [Thread(LEAD, "main", [("running", 1, "")]), Thread(OTHER, "stream", [("blocked", 1, "stop")], cpu=2)]
+    assert [(row["kind"], row["member"], row["role"]) for row in rows(scripted(threads))] == [
+        ("solo", LEAD, "lead"), ("corun", LEAD, "lead"), ("corun", OTHER, "antagonist"),
+    ]  # fmt: skip
+
+
+def test_waits_add_up_to_the_time_of_all_threads():
+    turn = [("running", 2, ""), ("blocked", 1, "futex"), ("runnable", 1, OTHER)]
+    found = [row for row in rows(scripted([Thread(LEAD, "main", turn)]), "trace_waits") if row["kind"] == "solo"]
+    assert {(row["state"], row["reason"]): row["share"] for row in found} == pytest.approx(
+        {("running", ""): 0.5, ("blocked", "futex"): 0.25, ("runnable", OTHER): 0.25}
+    )
+    assert sum(row["thread_seconds"] for row in found) == pytest.approx(0.8)
+    assert sum(row["ms_per_step"] for row in found) == pytest.approx(10)
+
+
+def test_calls_and_faults_are_counted_by_step_and_outside_of_recordings_not_at_all():
+    thread = Thread(LEAD, "main", [("running", 10, "")], calls={"munmap": 2.0, "futex": 0.5}, faults=50, migrations=1)
+    timeline = scripted([thread])
+    row = one(timeline, kind="corun")
+    assert (row["faults_per_step"], row["faults_per_s"]) == pytest.approx((50, 5000), rel=0.02)
+    assert (row["memory_calls_per_step"], row["memory_calls_share"]) == pytest.approx((1, 0.2), rel=0.02)
+    assert row["memory_calls_ms"] == pytest.approx(2, rel=0.02)
+    assert row["migrations_per_cpu_s"] == pytest.approx(100, rel=0.02)
+    assert row["faults_ratio"] == pytest.approx(1)
+    waiting = Thread(LEAD, "main", [("running", 1, ""), ("preempted", 9, "other")], calls={"munmap": 2.0})
+    assert one(scripted([waiting]), kind="corun")["memory_calls_share"] == pytest.approx(1), "of the time on a CPU"
+    calls = one(timeline, "trace_events", kind="solo", event="syscall", name="munmap")
+    assert (calls["per_step"], calls["ms_per_step"], calls["longest_ms"]) == pytest.approx((1, 2, 2), rel=0.02)
+    assert math.isnan(one(timeline, "trace_events", kind="solo", event="fault")["ms_per_step"])
+
+
+def test_faults_are_compared_with_the_same_member_alone():
+    threads = [Thread(LEAD, "main", [("running", 10, "")], faults=each, scenes=[scene])
+               for each, scene in zip((10, 30), SCENES, strict=True)]  # fmt: skip
+    assert one(scripted(threads), kind="corun")["faults_ratio"] == pytest.approx(3, rel=0.02)
+
+
+def test_a_pool_that_is_all_busy_while_a_cpu_idles():
+    threads = [
+        Thread(LEAD, "tf_Compute/1", [("running", 6, ""), ("blocked", 4, "futex")]),
+        Thread(LEAD, "python", [("blocked", 8, "futex"), ("running", 2, "")], cpu=1),
+    ]
+    pool = one(scripted(threads), "trace_pools", kind="solo", pool="tf_Compute")
+    assert (pool["threads"], pool["running"], pool["busy"]) == pytest.approx((1, 0.6, 0.6))
+    assert (pool["all_busy_share"], pool["all_busy_idle_share"]) == pytest.approx((0.6, 0.6))
+    crowd = one(scripted(CROWD), "trace_pools", kind="solo")
+    assert (crowd["pool"], crowd["threads"], crowd["at_once_p99"], crowd["used_share"]) == ("worker", 4, 4, 1)
+    assert (crowd["all_busy_share"], crowd["all_busy_idle_share"]) == pytest.approx((1, 0))
+
+
+def test_an_input_that_works_alone_is_what_the_model_waits_for():
+    threads = [
+        Thread(LEAD, "python", [("running", 6, ""), ("blocked", 4, "futex")]),
+        Thread(LEAD, "tf_data_map", [("blocked", 5, "futex"), ("running", 3, ""), ("blocked", 2, "io")], cpu=1),
+    ]
+    row = one(scripted(threads), kind="solo")
+    assert row["input_only_share"] == pytest.approx(0.4)
+    assert math.isnan(one(scripted(threads[:1]), kind="solo")["input_only_share"])
+
+
+def test_interrupts_on_a_members_cpus_are_its_own():
+    timeline = scripted([Thread(LEAD, "main", [("running", 1, "")])])
+    cpu = int(timeline.tracks.loc[timeline.tracks["kind"] == "cpu", "track"].iloc[0])
+    begin = SECOND + SECOND // 2
+    tick = pd.DataFrame(
+        {"t0_ns": [begin], "t1_ns": begin + 8_000_000, "track": cpu, "kind": "softirq", "name": "NET_RX"}
+    )
+    intervals = pd.concat([timeline.intervals, tick.assign(depth=0)], ignore_index=True)
+    timeline = replace(timeline, intervals=intervals)
+    row = one(timeline, kind="solo")
+    assert row["interrupts_share"] == pytest.approx(0.01)
+    assert one(timeline, kind="corun")["interrupts_share"] == 0
+
+
+def test_without_recordings_a_scene_counts_and_without_scenes_everything():
+    timeline = made()
+    assert {row["scene"] for row in rows(timeline)} == {*SCENES}
+    without = replace(timeline, intervals=timeline.intervals[timeline.intervals["kind"] != "scene"])
+    (row,) = [row for row in rows(without) if row["member"] == "lead@0"]
+    assert row["scene"] == ""
+    assert row["seconds"] > 1.9
+
+
+def test_levels_are_those_of_counting_moment_by_moment():
+    dice = np.random.default_rng(3)
+    spans = [np.sort(dice.integers(0, 60, (8, 2)), axis=1) for _ in range(2)]
+    within = (np.array([5, 30]), np.array([20, 55]))
+    lasts, found = levels(within, *((each[:, 0], each[:, 1]) for each in spans))
+    moments = [moment for begin, end in zip(*within, strict=True) for moment in range(begin, end)]
+    slow = [tuple(int(((each[:, 0] <= moment) & (each[:, 1] > moment)).sum()) for each in spans) for moment in moments]
+    assert lasts.sum() == len(moments)
+    assert [tuple(column) for column, length in zip(found.T, lasts, strict=True) for _ in range(length)] == slow
+    assert quantile_of_time(lasts, found[0], 0.99) == np.sort([each[0] for each in slow])[int(0.99 * len(slow))]
+    assert [each.tolist() for each in merged([4, 0, 1], [6, 2, 3])] == [[0, 4], [3, 6]]
+
+
+@pytest.mark.parametrize(
+    ("thread", "pool"),
+    [("tf_Compute/12", "tf_Compute"), ("worker 3", "worker"), ("OMP-7", "OMP"), ("python", "python"), ("7", "7")],
+)
+def test_threads_of_a_pool_differ_in_their_number_alone(thread, pool):
+    assert pool_of(thread) == pool
