@@ -168,6 +168,9 @@ def main() -> None:
         with reading(file) as processor:
             table, wrong = compared(timeline, processor), unsound(processor)
     print(table.to_string(index=False))
+    for source in timeline.about.get("sources") or []:
+        counts = ", ".join(f"{name} {count}" for name, count in (source.get("events") or {}).items())
+        print(f"recorded by {source.get('name')}: {counts or source.get('reason')}; lost {source.get('lost')}")
     for what, count in wrong.items():
         print(f"{what}: {count}")
     if wrong or table["different"].any():

@@ -61,9 +61,7 @@ def _traced(folder: "StudyFolder", mix: str) -> Path:
         known = f"there are traces of {', '.join(sorted(there))}" if there else "there is none"
         raise CastmatesError(f"{folder}: there is no trace of {mix} ({known}); make one with `castmates trace`.")
     chosen = folder.trace(mix)
-    traced = (chosen / TRACE_RECORD).stat().st_mtime
-    files = [chosen / name for name in (PERFETTO_FILE, PAGE)]
-    if not all(file.is_file() and file.stat().st_mtime >= traced for file in files):  # or it is of an earlier trace
+    if not all((chosen / name).is_file() for name in (PERFETTO_FILE, PAGE)):  # a trace launch writes them itself
         typer.echo(f"Writing {chosen / PERFETTO_FILE} …")
         write_all(read(chosen), chosen)
     return chosen

@@ -22,15 +22,15 @@ def traced(tmp_path):
     return folder
 
 
-def test_the_files_are_written_where_they_are_missing_or_of_an_earlier_trace(traced):
+def test_the_files_are_written_where_they_are_missing_and_only_there(traced):
     folder = _traced(traced, "lead+stream")
     whole = (folder / PERFETTO_FILE).read_bytes()
     assert len(whole) > 1000
     (folder / "open.html").unlink()
     (folder / PERFETTO_FILE).write_bytes(b"")
-    _traced(traced, "lead+stream")
-    write(made(300), folder)
-    assert len((_traced(traced, "lead+stream") / PERFETTO_FILE).read_bytes()) > len(whole)
+    assert (_traced(traced, "lead+stream") / PERFETTO_FILE).read_bytes() == whole
+    (folder / PERFETTO_FILE).write_bytes(b"as it was")
+    assert (_traced(traced, "lead+stream") / PERFETTO_FILE).read_bytes() == b"as it was"
 
 
 def test_a_trace_that_is_not_there_is_a_sentence_with_those_that_are(traced):

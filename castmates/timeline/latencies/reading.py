@@ -90,5 +90,5 @@ def add_latencies(
         "lost": 0,
         "bytes": file.stat().st_size if file.is_file() else 0,
         "alignment_ns": 0,
-        "reason": why,
+        "reason": why or ("" if rows else "perf sampled no loads"),
     }
