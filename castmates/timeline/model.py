@@ -3,7 +3,7 @@
 Words are categories and times are whole nanoseconds, so that ten million rows fit into a gigabyte.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,7 @@ class Making:
     def __init__(self) -> None:
         self.about: dict[str, Any] = {}
         self._tracks: list[dict[str, Any]] = []
-        self._parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TRACE_TABLES if name != "tracks"}
+        self._parts: dict[str, list[dict[str, Any]]] = {name: [] for name in TRACE_TABLES if name != "tracks"}
 
     def track(self, kind: str, name: str, parent: int | None = None, **about: Cells) -> int:
         """Add a track with its `member`, `pid`, `tid` or `cpu`, and return its number."""
@@ -76,27 +76,19 @@ class Making:
 
     def made(self) -> Timeline:
         """The timeline, every table in order."""
-        found = {name: self._table(name) for name in self._parts}
+        found = {name: _together(name, parts) for name, parts in self._parts.items()}
         rows = {name: [track.get(name) for track in self._tracks] for name in TRACKS}
-        return Timeline(tracks=_part(rows, TRACKS, set(TRACKS)), **found, about=self.about)
-
-    def _table(self, name: str) -> pd.DataFrame:
-        """A whole table; its parts are given up for it, so that both are not in memory together."""
-        parts = [part.copy(deep=False) for part in self._parts[name]]
-        self._parts[name].clear()
-        table = _together(name, parts)
-        self._parts[name].append(table)
-        return table
+        return Timeline(tracks=pd.DataFrame(_part(rows, TRACKS, set(TRACKS))), **found, about=self.about)
 
 
-def _part(columns: Mapping[str, Any], contract: Columns, needed: set[str]) -> pd.DataFrame:
+def _part(columns: Mapping[str, Any], contract: Columns, needed: set[str]) -> dict[str, Any]:
     """The columns as the contract has them; those that are left out are empty."""
     if unknown := set(columns) - set(contract):
         raise TypeError(f"no column {min(unknown)}")
     if lacking := needed - set(columns):
         raise TypeError(f"no {min(lacking)}")
     rows = max((len(each) for each in columns.values() if not isinstance(each, str) and np.ndim(each)), default=1)
-    return pd.DataFrame({name: _column(columns.get(name), kind, rows) for name, kind in contract.items()})
+    return {name: _column(columns.get(name), kind, rows) for name, kind in contract.items()}
 
 
 def _column(values: Cells, kind: str, rows: int) -> Cells:
@@ -116,22 +108,32 @@ def _column(values: Cells, kind: str, rows: int) -> Cells:
     return pd.array(values, dtype="Int64") if kind == "Int64" else np.asarray(values, kind)
 
 
-def _together(name: str, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One table of all parts, whose categories may differ, in order."""
+def _together(name: str, parts: list[dict[str, Any]]) -> pd.DataFrame:
+    """One table of all parts, whose categories may differ, in order; column by column, since parts are large."""
     contract = TRACE_TABLES[name]
     if not parts:
-        return _part({each: [] for each in contract}, contract, set(contract))
-    keys = [pd.concat([part[key] for part in parts]).to_numpy() for key in ORDER[name]]
-    order = np.lexsort([key if up else -key for key, up in zip(keys, ORDER[name].values(), strict=True)][::-1])
+        return pd.DataFrame(_part({each: [] for each in contract}, contract, set(contract)))
     columns: dict[str, Any] = {}
     for each, kind in contract.items():
-        pieces = [part.pop(each) for part in parts]
-        whole = _united(pieces) if kind == "str" else pd.concat(pieces, ignore_index=True).array
-        columns[each] = whole.take(order)
-    return pd.DataFrame(columns)
+        pieces = [part.pop(each) for part in parts]  # let go of, or all would be in memory twice
+        columns[each] = pieces[0] if len(pieces) == 1 else _united(pieces, kind)
+    parts.clear()
+    keys = [columns[key] if up else -columns[key] for key, up in ORDER[name].items()]
+    order = np.lexsort(keys[::-1])
+    del keys
+    if (order[1:] < order[:-1]).any():
+        for each in contract:
+            columns[each] = columns[each].take(order)
+    parts.append(dict(columns))  # for more parts, and another call
+    return pd.DataFrame(columns, copy=False)
 
 
-def _united(pieces: Sequence[pd.Series]) -> pd.Categorical:
+def _united(pieces: list[Any], kind: str) -> Any:  # noqa: ANN401 (an array of the column's kind)
     from pandas.api.types import union_categoricals
 
-    return union_categoricals([piece.array for piece in pieces])
+    if kind == "str":
+        united: pd.Categorical = union_categoricals(pieces)
+        return united
+    if kind == "Int64":
+        return pd.concat([pd.Series(piece) for piece in pieces], ignore_index=True).array
+    return np.concatenate(pieces)

@@ -39,7 +39,7 @@ INTERVALS: Columns = {
 INSTANTS: Columns = {
     "t_ns": "int64",
     "track": "int64",
-    "kind": "str",  # wakeup, migration, fault, heartbeat, mask, lost, annotation …
+    "kind": "str",  # wakeup, migration, fault, heartbeat, mask, lost, annotation, signal, exit …
     "name": "str",  # what happened: page fault, step
     "cpu": "Int64",
     "value": "float64",  # a heartbeat's count, the number of lost events; NaN for none

@@ -22,6 +22,7 @@ from castmates.timeline.model import Making, Timeline
 from castmates.timeline.registry import Registry
 
 SOURCE = "strace"
+Rows = dict[str, Any]  # columns
 UNNAMED = "the traced program"  # lines of a program with one thread name none
 LINE = re.compile(
     rb"^(\[pid +\d+(<[^>]*>)?\] |\d{1,7}(<[^>]*>)? +)? *(\d[\d:.]* +)?(\(\+ *[\d.]+\) +)?"
@@ -67,56 +68,63 @@ def read(path: Path, progress: Progress) -> Timeline:
 
 
 def _fill(making: Making, registry: Registry, parsed: Parsed, account: Account) -> None:
-    """Add the calls, signals and ends, thread by thread."""
-    table = pd.DataFrame(dict(parsed.columns))
-    rows = table.take(np.argsort(table["tid"].to_numpy(), kind="stable")).reset_index(drop=True)  # lines stay in order
-    names = {tid: f"thread {tid}" if tid >= 0 else UNNAMED for tid in map(int, np.unique(rows["tid"]))}
-    tracks = {tid: registry.thread(tid, name=name) for tid, name in names.items()}
-    rows["track"] = rows["tid"].map(tracks)
-    rows["last"] = rows.groupby("tid")["t"].transform("max")
-    mark = rows["kind"] == MARK
-    _calls(making, rows[~mark].reset_index(drop=True), parsed, account)
-    _marks(making, rows[mark], parsed, account)
+    """Add the calls, signals and ends, in the order of the file, which is that of time."""
+    rows = parsed.columns
+    tids, who = np.unique(rows["tid"], return_inverse=True)
+    names = [f"thread {tid}" if tid >= 0 else UNNAMED for tid in tids.tolist()]
+    tracks = [registry.thread(tid, name=name) for tid, name in zip(tids.tolist(), names, strict=True)]
+    rows["track"] = np.array(tracks, np.int32)[who]
+    ends = np.zeros(len(tids), np.int64)
+    np.maximum.at(ends, who, rows["t"])
+    last = ends[who]
+    del who  # as large as the file's lines are many
+    _marks(making, rows, parsed, account)
+    _calls(making, rows, last, parsed, account)
 
 
-def _calls(making: Making, rows: pd.DataFrame, parsed: Parsed, account: Account) -> None:
+def _calls(making: Making, rows: Rows, last: Ints, parsed: Parsed, account: Account) -> None:
     """Intervals of the calls whose duration is known, and instants of the others."""
-    kind, t = rows["kind"].to_numpy(), rows["t"].to_numpy(np.int64)
-    resumed = _resumed(rows)
-    account.use("calls on one line", int((kind == WHOLE).sum()))
-    account.use("calls that are resumed", int((kind == BEGUN).sum()))
-    account.use("resumptions", int(resumed.sum()))
-    account.leave("resumptions without a beginning", int((kind == RESUMED).sum() - resumed.sum()))
-    chosen = np.flatnonzero(kind != RESUMED)
-    whole, back = kind[chosen] == WHOLE, resumed[chosen]
-    result = chosen + back  # the line with the result
-    following = _following(rows)[chosen]
-    end = np.where(whole, t[chosen] + rows["length"].to_numpy()[chosen], rows["last"].to_numpy()[chosen])
-    timed = rows["length"].to_numpy()[result]  # by strace itself, before it writes the line
-    resumed_at = np.where(timed >= 0, np.minimum(t[chosen] + timed, t[result]), t[result])
-    end = np.where(back, resumed_at, np.minimum(end, following))  # durations are rounded
-    known = ~whole | (rows["length"].to_numpy()[chosen] >= 0)
+    kind, t = rows["kind"], rows["t"]
+    result, following = _results(rows)
+    chosen = np.flatnonzero((kind == WHOLE) | (kind == BEGUN))
+    result, whole, back = result[chosen], kind[chosen] == WHOLE, result[chosen] != chosen
+    account.use("calls on one line", int(whole.sum()))
+    account.use("calls that are resumed", int((~whole).sum()))
+    account.use("resumptions", int(back.sum()))
+    account.leave("resumptions without a beginning", int((kind == RESUMED).sum() - back.sum()))
+    begin, took = t[chosen], rows["length"][result]  # as strace itself has measured it
+    end = np.where(whole, begin + took, last[chosen])
+    end = np.where(back, t[result], np.minimum(end, following[chosen]))  # durations are rounded
+    end = np.where(back & (took >= 0), np.minimum(begin + took, end), end)
+    known = ~whole | (took >= 0)
     columns: dict[str, Any] = {
-        "track": rows["track"].to_numpy(np.int64)[chosen],
-        "name": categories(rows["name"].to_numpy()[chosen], parsed.names),
-        "value": rows["value"].to_numpy()[result],
-        "detail": _details(rows["error"].to_numpy()[result], ~(whole | back), parsed.errors),
+        "track": rows["track"][chosen],
+        "name": categories(rows["name"][chosen], parsed.names),
+        "value": rows["value"][result],
+        "detail": _details(rows["error"][result], ~(whole | back), parsed.errors),
     }
-    spans, moments = ({name: column[some] for name, column in columns.items()} for some in (known, ~known))
-    begin = t[chosen][known]
-    depth, until, _ = fitted(spans["track"], begin, np.maximum(end[known], begin))  # where the time of day went back
-    making.intervals(t0_ns=begin, t1_ns=until, kind="syscall", depth=depth, source=SOURCE, **spans)
+    rows.clear()  # large
+    del result, following, took, last
     if not known.all():
-        making.instants(t_ns=t[chosen][~known], kind="syscall", source=SOURCE, **moments)
+        making.instants(t_ns=begin[~known], kind="syscall", source=SOURCE, **_some(columns, ~known))
+        begin, end, columns = begin[known], end[known], _some(columns, known)
+    # Where the time of day went back, calls could seem to overlap.
+    depth, end, _ = fitted(columns["track"], begin, np.maximum(end, begin))
+    making.intervals(t0_ns=begin, t1_ns=end, kind="syscall", depth=depth, source=SOURCE, **columns)
 
 
-def _marks(making: Making, rows: pd.DataFrame, parsed: Parsed, account: Account) -> None:
+def _some(columns: Mapping[str, Any], rows: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    return {name: column[rows] for name, column in columns.items()}
+
+
+def _marks(making: Making, rows: Rows, parsed: Parsed, account: Account) -> None:
     """Instants of signals, and of the ends of threads."""
-    names = rows["name"].to_numpy()
+    places = np.flatnonzero(rows["kind"] == MARK)
+    names = rows["name"][places]
     is_signal = np.array([name.startswith(("SIG", "stopped")) for name in parsed.names] or [False])[names]
     making.instants(
-        t_ns=rows["t"].to_numpy(),
-        track=rows["track"].to_numpy(),
+        t_ns=rows["t"][places],
+        track=rows["track"][places],
         kind=np.where(is_signal, "signal", "exit"),
         name=categories(names, parsed.names),
         source=SOURCE,
@@ -125,20 +133,21 @@ def _marks(making: Making, rows: pd.DataFrame, parsed: Parsed, account: Account)
     account.use("ends of threads", int((~is_signal).sum()))
 
 
-def _resumed(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which lines begin a call that the thread's next line resumes."""
-    kind, name, tid = (rows[column].to_numpy() for column in ("kind", "name", "tid"))
-    found = np.zeros(len(rows), bool)
-    found[:-1] = (kind[:-1] == BEGUN) & (kind[1:] == RESUMED) & (tid[1:] == tid[:-1]) & (name[1:] == name[:-1])
-    return found
-
-
-def _following(rows: pd.DataFrame) -> Ints:
-    """The time of the next call of the same thread."""
-    t, tid = rows["t"].to_numpy(np.int64), rows["tid"].to_numpy()
-    found = np.full(len(t), np.iinfo(np.int64).max)
-    found[:-1][tid[1:] == tid[:-1]] = t[1:][tid[1:] == tid[:-1]]
-    return np.asarray(np.maximum(found, t), np.int64)
+def _results(rows: Rows) -> tuple[Ints, Ints]:
+    """By line: where its call's result stands, on this line or a later one, and when its thread calls next."""
+    calls = np.flatnonzero(rows["kind"] != MARK)
+    order = calls[np.argsort(rows["tid"][calls], kind="stable")]
+    this, then = order[:-1], order[1:]
+    same = rows["tid"][this] == rows["tid"][then]
+    this, then = this[same], then[same]
+    following = np.full(len(rows["t"]), np.iinfo(np.int64).max)
+    following[this] = np.maximum(rows["t"][then], rows["t"][this])
+    resumed = (
+        (rows["kind"][this] == BEGUN) & (rows["kind"][then] == RESUMED) & (rows["name"][this] == rows["name"][then])
+    )
+    result = np.arange(len(rows["t"]))
+    result[this[resumed]] = then[resumed]
+    return result, following
 
 
 def _details(error: Ints, is_open: npt.NDArray[np.bool_], errors: list[str]) -> pd.Categorical:

@@ -33,7 +33,7 @@ _CUT = r"<unfinished \.\.\.>\)?(?: = \?)?$|<(?:unavailable|detached) \.\.\.>$"
 class Parsed:
     """All lines that mean something, column by column, in the order of the file."""
 
-    columns: Mapping[str, npt.NDArray[Any]]
+    columns: dict[str, npt.NDArray[Any]]  # emptied once they are in a timeline
     names: list[str]  # of calls and events
     errors: list[str]
     clock: str
