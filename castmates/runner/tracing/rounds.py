@@ -36,6 +36,7 @@ from castmates.workloads.tfmodels.profile_page import Page, PageError
 RAW = "raw"  # the folder of what recorders write
 USUAL, USUAL_STEPS, LONGEST_USUAL = 2.0, 8, 30.0  # seconds of usual steps, how many at least, and seconds at most
 IN_TURN = 0.2  # seconds between two looks at recorders
+LONGER = 30.0  # seconds that a recording may take beyond what is wanted, until the lead's profile is there
 
 
 def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
@@ -142,9 +143,9 @@ class _Recording:
             for recorder in chosen.values():
                 recorder.switch_on()
             asked = self._ask(page)
-            end = begin + int(tracing.seconds * 1e9)
-            while (now := stage.now_ns()) < end:
-                stage.sleep_until(min(end, now + int(IN_TURN * 1e9)))
+            end, look = begin + int(tracing.seconds * 1e9), int(IN_TURN * 1e9)
+            while (now := stage.now_ns()) < end or self._is_awaited(page, asked, now - end):
+                stage.sleep_until(min(end, now + look) if now < end else now + look)
                 if (perf := chosen.get(recorders.PERF)) is not None and perf.is_over:
                     break  # its file is as large as it may be
         finally:
@@ -160,6 +161,15 @@ class _Recording:
         self._note_pids()
         if page is not None and asked is not None:
             out.profile = self._profiled(page, asked, step)
+
+    def _is_awaited(self, page: Page | None, asked: int | None, over_ns: int) -> bool:
+        """Whether the steps that the lead's framework profiles are still to come: they are to lie in the recording."""
+        if page is None or asked is None or not page.sound or over_ns > LONGER * 1e9:
+            return False
+        try:
+            return page.answered(asked) is None
+        except PageError:
+            return False
 
     def _ask(self, page: Page | None) -> int | None:
         """Ask the lead for a profile of its next steps."""
