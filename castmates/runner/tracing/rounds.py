@@ -8,13 +8,14 @@ import random
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from castmates.linux.thread_blocks import tids_of
 from castmates.protocols import Say
 from castmates.results.columns.trace import TRACE_RECORD
 from castmates.runner import progress
 from castmates.runner.outcome import Outcome
-from castmates.runner.profiles.asking import LOOK, NoAnswer, page_of, patience
+from castmates.runner.profiles.asking import LOOK, SPOILT, NoAnswer, page_of, patience
 from castmates.runner.profiles.rounds import first_steps, understood
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.rounds import eviction
@@ -90,6 +91,7 @@ class _Recording:
         self._block = outcome.block
         self._lead = outcome.block.company.lead
         self._out = Recorded(scene, number)
+        self._answer: dict[str, Any] | None = None  # of the lead, on its profile
         cpus = sorted({cpu for process in stage.cast.values() for cpu in process.start.cpus})
         self._numbers = Numbers(cpus, self._pids_of)
 
@@ -164,12 +166,19 @@ class _Recording:
 
     def _is_awaited(self, page: Page | None, asked: int | None, over_ns: int) -> bool:
         """Whether the steps that the lead's framework profiles are still to come: they are to lie in the recording."""
-        if page is None or asked is None or not page.sound or over_ns > LONGER * 1e9:
+        if page is None or asked is None or over_ns > LONGER * 1e9:
             return False
         try:
-            return page.answered(asked) is None
-        except PageError:
-            return False
+            return self._answer_to(page, asked) is None
+        except (NoAnswer, PageError):
+            return False  # whoever reads the answer will report why
+
+    def _answer_to(self, page: Page, asked: int) -> dict[str, Any] | None:
+        """What the lead has answered by now, which can be read once."""
+        if not page.sound:
+            raise NoAnswer(SPOILT)
+        self._answer = self._answer or page.answered(asked)
+        return self._answer
 
     def _ask(self, page: Page | None) -> int | None:
         """Ask the lead for a profile of its next steps."""
@@ -182,7 +191,7 @@ class _Recording:
         stage, taken = self._stage, Taken(self._out.scene, self._out.round)
         deadline = stage.now_ns() + int(patience(profiled_steps(self._block), step) * 1e9)
         try:
-            while (answer := page.answered(asked)) is None:
+            while (answer := self._answer_to(page, asked)) is None:
                 if stage.now_ns() > deadline:
                     raise NoAnswer("no profile came in time")
                 stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
