@@ -8,13 +8,14 @@ import random
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from castmates.linux.thread_blocks import tids_of
 from castmates.protocols import Say
 from castmates.results.columns.trace import TRACE_RECORD
 from castmates.runner import progress
 from castmates.runner.outcome import Outcome
-from castmates.runner.profiles.asking import LOOK, NoAnswer, page_of, patience
+from castmates.runner.profiles.asking import LOOK, SPOILT, NoAnswer, page_of, patience
 from castmates.runner.profiles.rounds import first_steps, understood
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.rounds import eviction
@@ -36,6 +37,7 @@ from castmates.workloads.tfmodels.profile_page import Page, PageError
 RAW = "raw"  # the folder of what recorders write
 USUAL, USUAL_STEPS, LONGEST_USUAL = 2.0, 8, 30.0  # seconds of usual steps, how many at least, and seconds at most
 IN_TURN = 0.2  # seconds between two looks at recorders
+LONGER = 30.0  # seconds that a recording may take beyond what is wanted, until the lead's profile is there
 
 
 def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
@@ -89,6 +91,7 @@ class _Recording:
         self._block = outcome.block
         self._lead = outcome.block.company.lead
         self._out = Recorded(scene, number)
+        self._answer: dict[str, Any] | None = None  # of the lead, on its profile
         cpus = sorted({cpu for process in stage.cast.values() for cpu in process.start.cpus})
         self._numbers = Numbers(cpus, self._pids_of)
 
@@ -142,9 +145,9 @@ class _Recording:
             for recorder in chosen.values():
                 recorder.switch_on()
             asked = self._ask(page)
-            end = begin + int(tracing.seconds * 1e9)
-            while (now := stage.now_ns()) < end:
-                stage.sleep_until(min(end, now + int(IN_TURN * 1e9)))
+            end, look = begin + int(tracing.seconds * 1e9), int(IN_TURN * 1e9)
+            while (now := stage.now_ns()) < end or self._is_awaited(page, asked, now - end):
+                stage.sleep_until(min(end, now + look) if now < end else now + look)
                 if (perf := chosen.get(recorders.PERF)) is not None and perf.is_over:
                     break  # its file is as large as it may be
         finally:
@@ -161,6 +164,22 @@ class _Recording:
         if page is not None and asked is not None:
             out.profile = self._profiled(page, asked, step)
 
+    def _is_awaited(self, page: Page | None, asked: int | None, over_ns: int) -> bool:
+        """Whether the steps that the lead's framework profiles are still to come: they are to lie in the recording."""
+        if page is None or asked is None or over_ns > LONGER * 1e9:
+            return False
+        try:
+            return self._answer_to(page, asked) is None
+        except (NoAnswer, PageError):
+            return False  # whoever reads the answer will report why
+
+    def _answer_to(self, page: Page, asked: int) -> dict[str, Any] | None:
+        """What the lead has answered by now, which can be read once."""
+        if not page.sound:
+            raise NoAnswer(SPOILT)
+        self._answer = self._answer or page.answered(asked)
+        return self._answer
+
     def _ask(self, page: Page | None) -> int | None:
         """Ask the lead for a profile of its next steps."""
         if page is None or not page.sound:
@@ -172,7 +191,7 @@ class _Recording:
         stage, taken = self._stage, Taken(self._out.scene, self._out.round)
         deadline = stage.now_ns() + int(patience(profiled_steps(self._block), step) * 1e9)
         try:
-            while (answer := page.answered(asked)) is None:
+            while (answer := self._answer_to(page, asked)) is None:
                 if stage.now_ns() > deadline:
                     raise NoAnswer("no profile came in time")
                 stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
