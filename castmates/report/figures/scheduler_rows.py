@@ -10,7 +10,7 @@ import pandas as pd
 
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
-from castmates.report.traces import Trace, traces
+from castmates.report.traces import Ask, Trace, traces
 
 STEPS, LONGEST, USUAL = (
     3,
@@ -72,17 +72,17 @@ def _length(beats: pd.DataFrame, recordings: pd.DataFrame) -> int:
     return max(1, min(wanted, shortest))
 
 
-def _window(trace: Trace, row: object, beats: pd.DataFrame, length: int) -> Shown:
+def _window(trace: Trace, ask: Ask, row: object, beats: pd.DataFrame, length: int) -> Shown:
     begin, end, scene = int(row.t0_ns), int(row.t1_ns), str(row.scene)  # type: ignore[attr-defined]
     middle = min((begin + end) // 2, end - length)
     own = beats[(beats["scene"] == scene) & (beats["t_ns"] >= middle) & (beats["t_ns"] <= end - length)]["t_ns"]
     at = int(own.iloc[0]) if len(own) else middle
-    states = trace.ask(_STATES, {"scene": scene, "begin": str(at), "end": str(at + length)})
+    states = ask(_STATES, {"scene": scene, "begin": str(at), "end": str(at + length)})
     states["begin_ms"] = (states["t0_ns"].clip(lower=at) - at) / 1e6
     states["end_ms"] = (states["t1_ns"].clip(upper=at + length) - at) / 1e6
     states["trace"], states["scene"] = trace.name, scene
     inside = beats[(beats["t_ns"] >= at) & (beats["t_ns"] <= at + length)]["t_ns"]
-    first = int(trace.ask("SELECT origin_ns FROM traces")["origin_ns"].iloc[0])
+    first = int(ask("SELECT origin_ns FROM traces")["origin_ns"].iloc[0])
     return Shown(trace, scene, length / 1e9, (at - first) / 1e9, states[SHOWN], [(t - at) / 1e6 for t in inside])
 
 
