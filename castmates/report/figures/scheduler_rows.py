@@ -48,13 +48,12 @@ def shown(results: Results) -> list[Shown]:
 
 def windows(trace: Trace) -> list[Shown]:
     """The windows of a trace: equally long in every scene."""
-    recordings = trace.ask("SELECT scene, t0_ns, t1_ns FROM recordings ORDER BY scene <> 'solo', recording")
-    firsts = recordings.drop_duplicates("scene").head(SCENES)
-    beats = trace.ask(
-        "SELECT scene, t_ns FROM heartbeats h JOIN traces t USING (trace) WHERE h.member = t.lead ORDER BY t_ns"
-    )
-    length = _length(beats, firsts)
-    found = [_window(trace, row, beats, length) for row in firsts.itertuples()]
+    with trace.opened() as ask:
+        recordings = ask("SELECT scene, t0_ns, t1_ns FROM recordings ORDER BY scene <> 'solo', recording")
+        firsts = recordings.drop_duplicates("scene").head(SCENES)
+        beats = ask(_BEATS)
+        length = _length(beats, firsts)
+        found = [_window(trace, ask, row, beats, length) for row in firsts.itertuples()]
     busiest = _busiest([each.states for each in found], trace.lead)
     return [
         Shown(each.trace, each.scene, each.seconds, each.at_s, _chosen(each.states, busiest), each.steps_ms)
