@@ -22,6 +22,7 @@ SCENES = 2  # of a trace: alone, and beside others
 PARTS = 700  # of a window; each has the colour of the state that fills most of it
 STATES = ("running", "runnable", "preempted", "blocked")
 SHOWN = ["trace", "scene", "member", "thread", "tid", "begin_ms", "end_ms", "state", "reason", "instead"]
+_BEATS = "SELECT scene, t_ns FROM heartbeats h JOIN traces t USING (trace) WHERE h.member = t.lead ORDER BY t_ns"
 _STATES = """
 SELECT member, thread, tid, t0_ns, t1_ns, state, reason, instead FROM states
 WHERE scene = $scene AND t0_ns < $end::BIGINT AND t1_ns > $begin::BIGINT
