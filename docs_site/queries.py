@@ -3,7 +3,6 @@
 `python -m docs_site.queries` writes them anew from the comments of the .sql files.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,8 @@ def renewed(page: str) -> str:
     """The page with lists that are true."""
     for (begin, end), lines in ((NAMED, _named()), (VIEWS, _views())):
         text = "\n".join([begin, "", *lines, end])
-        page = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _, text=text: text, page, flags=re.DOTALL)
+        before, _, rest = page.partition(begin)
+        page = before + text + rest.partition(end)[2]
     return page
 
 

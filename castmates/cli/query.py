@@ -29,7 +29,7 @@ def query(
     where: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[WHERE]",
+            metavar="WHERE",
             help="The study file, the folder results/<study>, or the folder of a trace.",
             show_default=False,
             autocompletion=complete_study,
@@ -38,8 +38,8 @@ def query(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MIX] [SQL]",
-            help="One mix of the study, if not all; and one SELECT over the views, - for one from standard input.",
+            metavar="MIX SQL",
+            help="A mix, if not all of the study; one SELECT over the views, or - for one from standard input.",
             show_default=False,
         ),
     ] = None,

@@ -1,9 +1,10 @@
 """What the page reads of a study's traces: their records, and what is asked of their tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -16,6 +17,13 @@ from castmates.timeline.queries.documents import Named
 from castmates.timeline.queries.found import readable
 
 PERFETTO, OPENED = "trace.pftrace", "open.html"  # beside the tables, where the trace was also written for Perfetto
+
+
+class Ask(Protocol):
+    """Answers a question to one trace."""
+
+    def __call__(self, sql: str, values: Mapping[str, str] | None = None, /) -> pd.DataFrame:
+        """The answer to SQL."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +54,19 @@ class Trace:
 
     def ask(self, sql: str, values: Mapping[str, str] | None = None) -> pd.DataFrame:
         """The answer to SQL over this trace alone."""
+        with self.opened() as asked:
+            return asked(sql, values)
+
+    @contextmanager
+    def opened(self) -> Iterator["Ask"]:
+        """What answers several questions to this trace, which is opened once."""
         with database([self.folder]) as connection:
-            answer: pd.DataFrame = ask(connection, sql, values).read_pandas()
-            return answer
+
+            def asked(sql: str, values: Mapping[str, str] | None = None) -> pd.DataFrame:
+                answer: pd.DataFrame = ask(connection, sql, values).read_pandas()
+                return answer
+
+            yield asked
 
     def links(self) -> list[tuple[str, str]]:
         """What of it can be opened, with the way there from the page."""

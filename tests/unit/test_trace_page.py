@@ -14,7 +14,7 @@ from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import read_results
 from castmates.timeline.tables import write
 from tests.unit.results_maker import make
-from tests.unit.timeline_maker import SECOND, made
+from tests.unit.timeline_maker import SCENES, SECOND, made
 
 SOURCE = {"name": "perf", "events": {"state": 600}, "lost": 3, "alignment_ns": 1500, "reason": ""}
 RECORDING = {
@@ -27,12 +27,15 @@ RECORDING = {
     "sources": [SOURCE],
 }
 MIX = "lead+stream"
+BESIDE = f"corun:{MIX}"
 
 
 def traced(folder, blocks=4, name=MIX):
     """Results with a made trace beside them."""
     timeline = made(2000)
-    scenes = [RECORDING | {"scene": scene} for scene in ("solo", "corun:lead+stream")]
+    scenes = [RECORDING | {"scene": scene} for scene in ("solo", BESIDE)]
+    names = timeline.intervals["name"]
+    timeline.intervals["name"] = names.cat.rename_categories({SCENES[1]: BESIDE})
     about = {
         "status": "measured",
         "study": "synthetic",
@@ -52,7 +55,7 @@ def results(tmp_path_factory):
 
 def test_the_figure_shows_equally_long_windows_alone_and_beside_others(results):
     alone, beside = shown(results)
-    assert (alone.scene, beside.scene) == ("solo", "corun:lead@0+stream@1")
+    assert (alone.scene, beside.scene) == ("solo", BESIDE)
     assert alone.seconds == beside.seconds == pytest.approx(0.06)  # three steps of a fiftieth of a second
     for each in (alone, beside):
         times = (each.states["end_ms"] - each.states["begin_ms"]).groupby(each.states["tid"]).sum()

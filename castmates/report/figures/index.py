@@ -111,10 +111,10 @@ FIGURES = {
         Figure("topdown_phases", "Top-Down by phase", "why", needs="topdown of phases"),
         Figure("layers", "Layers, profiled", "why", needs="profile"),
         Figure("evolution", "Step by step", "why", needs="programs"),
+        Figure("scheduler", "What threads did", "traces", needs="recorded"),
         Figure("health", "Health", "health"),
         Figure("control", "Controls", "health"),
         Figure("windows", "The study over time", "health"),
-        Figure("scheduler", "What threads did", "traces", needs="recorded"),
     )
 }
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
-from castmates.report.traces import Trace, traces
+from castmates.report.traces import Ask, Trace, traces
 
 STEPS, LONGEST, USUAL = (
     3,
@@ -22,6 +22,7 @@ SCENES = 2  # of a trace: alone, and beside others
 PARTS = 700  # of a window; each has the colour of the state that fills most of it
 STATES = ("running", "runnable", "preempted", "blocked")
 SHOWN = ["trace", "scene", "member", "thread", "tid", "begin_ms", "end_ms", "state", "reason", "instead"]
+_BEATS = "SELECT scene, t_ns FROM heartbeats h JOIN traces t USING (trace) WHERE h.member = t.lead ORDER BY t_ns"
 _STATES = """
 SELECT member, thread, tid, t0_ns, t1_ns, state, reason, instead FROM states
 WHERE scene = $scene AND t0_ns < $end::BIGINT AND t1_ns > $begin::BIGINT
@@ -48,13 +49,12 @@ def shown(results: Results) -> list[Shown]:
 
 def windows(trace: Trace) -> list[Shown]:
     """The windows of a trace: equally long in every scene."""
-    recordings = trace.ask("SELECT scene, t0_ns, t1_ns FROM recordings ORDER BY scene <> 'solo', recording")
-    firsts = recordings.drop_duplicates("scene").head(SCENES)
-    beats = trace.ask(
-        "SELECT scene, t_ns FROM heartbeats h JOIN traces t USING (trace) WHERE h.member = t.lead ORDER BY t_ns"
-    )
-    length = _length(beats, firsts)
-    found = [_window(trace, row, beats, length) for row in firsts.itertuples()]
+    with trace.opened() as ask:
+        recordings = ask("SELECT scene, t0_ns, t1_ns FROM recordings ORDER BY scene <> 'solo', recording")
+        firsts = recordings.drop_duplicates("scene").head(SCENES)
+        beats = ask(_BEATS)
+        length = _length(beats, firsts)
+        found = [_window(trace, ask, row, beats, length) for row in firsts.itertuples()]
     busiest = _busiest([each.states for each in found], trace.lead)
     return [
         Shown(each.trace, each.scene, each.seconds, each.at_s, _chosen(each.states, busiest), each.steps_ms)
@@ -72,17 +72,17 @@ def _length(beats: pd.DataFrame, recordings: pd.DataFrame) -> int:
     return max(1, min(wanted, shortest))
 
 
-def _window(trace: Trace, row: object, beats: pd.DataFrame, length: int) -> Shown:
+def _window(trace: Trace, ask: Ask, row: object, beats: pd.DataFrame, length: int) -> Shown:
     begin, end, scene = int(row.t0_ns), int(row.t1_ns), str(row.scene)  # type: ignore[attr-defined]
     middle = min((begin + end) // 2, end - length)
     own = beats[(beats["scene"] == scene) & (beats["t_ns"] >= middle) & (beats["t_ns"] <= end - length)]["t_ns"]
     at = int(own.iloc[0]) if len(own) else middle
-    states = trace.ask(_STATES, {"scene": scene, "begin": str(at), "end": str(at + length)})
+    states = ask(_STATES, {"scene": scene, "begin": str(at), "end": str(at + length)})
     states["begin_ms"] = (states["t0_ns"].clip(lower=at) - at) / 1e6
     states["end_ms"] = (states["t1_ns"].clip(upper=at + length) - at) / 1e6
     states["trace"], states["scene"] = trace.name, scene
     inside = beats[(beats["t_ns"] >= at) & (beats["t_ns"] <= at + length)]["t_ns"]
-    first = int(trace.ask("SELECT origin_ns FROM traces")["origin_ns"].iloc[0])
+    first = int(ask("SELECT origin_ns FROM traces")["origin_ns"].iloc[0])
     return Shown(trace, scene, length / 1e9, (at - first) / 1e9, states[SHOWN], [(t - at) / 1e6 for t in inside])
 
 
