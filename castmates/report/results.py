@@ -21,7 +21,6 @@ from castmates.report.block_record import BlockRecord
 from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
-from castmates.report.path_tables import PathTables
 from castmates.report.study_table import StudyTable
 from castmates.report.study_table import records as records
 from castmates.report.study_text import text_of_study
@@ -31,7 +30,7 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
-from castmates.results.columns import operations, primitives, variants
+from castmates.results.columns import dataflow, operations, primitives, variants
 from castmates.results.columns import study as of_study
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.meanings import meanings
@@ -62,7 +61,7 @@ NO_FACTS, NO_FOLDER = MachineFacts(), StudyFolder(Path())
 
 
 @dataclass(frozen=True, repr=False)
-class Results(PathTables):
+class Results:
     """Everything that a study left; figures and the page are made of it, and `castmates.load` returns it.
 
     Tables are pandas DataFrames, each read when it is asked for first; `columns("effects")` explains their columns.
@@ -150,6 +149,13 @@ class Results(PathTables):
     """What oneDNN executes in a step; below the instructions that are used, and what operations reach of the roofs."""
     isa_use: StudyTable = StudyTable("isa_use", primitives.ISA_USE, later=True)
     roofline: StudyTable = StudyTable("roofline", primitives.ROOFLINE, later=True)
+    dataflow_nodes: StudyTable = StudyTable("dataflow_nodes", dataflow.DATAFLOW_NODES, later=True)
+    """The graph of each lead's step; below, the critical path of steps, and what changes in it beside others."""
+    dataflow_edges: StudyTable = StudyTable("dataflow_edges", dataflow.DATAFLOW_EDGES, later=True)
+    critical_path: StudyTable = StudyTable("critical_path", dataflow.CRITICAL_PATH, later=True)
+    path_operations: StudyTable = StudyTable("path_operations", dataflow.PATH_OPERATIONS, later=True)
+    path_effects: StudyTable = StudyTable("path_effects", dataflow.PATH_EFFECTS, later=True)
+    path_changes: StudyTable = StudyTable("path_changes", dataflow.PATH_CHANGES, later=True)
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
 
