@@ -6,9 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from castmates.analysis.dataflow.per_trace import path_traces
+from castmates.analysis.dataflow.summary import critical_path
 from castmates.pipeline.profile_launch import profile_launch
 from castmates.results.columns.operations import OPERATIONS, PROFILED_STEPS
 from castmates.results.columns.primitives import PRIMITIVES
+from castmates.results.profiles import read_graph
 from castmates.study.model import Workload
 from castmates.study.plan_text import launch_of, text_of
 from castmates.study.spec import Design, Profiling
@@ -20,12 +23,17 @@ JOB = """
 import json, os, sys, time
 from pathlib import Path
 from castmates.workloads.heartbeat import Writer
-from castmates.workloads.tfmodels.profile_page import FOLDER, Page
+from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, Page
 from castmates.workloads.tfmodels.profiling import clock_pair
+from castmates.workloads.tfmodels.step_graph import packed
 from tests.unit.trace_maker import write_trace
 from castmates.workloads.tfmodels.primitive_log import SETTINGS, PrimitiveLog
 beat, page, log = Writer.from_environment(), Page.from_environment(), PrimitiveLog.wanted()
 page.offer()
+TENSOR = ["float32", [256, 256]]
+NODES = [{"name": "x", "type": "_Arg", "device": "", "inputs": [], "outputs": [TENSOR]},
+         {"name": "model/dense/MatMul", "type": "MatMul", "device": "", "inputs": ["x", "x"], "outputs": [TENSOR]}]
+page.leave(GRAPH, packed({"nodes": NODES, "other_graphs": 2, "other_nodes": 5}) if sys.argv[1] == "well" else b"cut")
 PRIMITIVE = ("primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32::blocked:ab::f0 "
              "dst:f32::blocked:ab::f0,,,256x384:384x512,0.25")
 def execute(real_ns):
@@ -126,6 +134,14 @@ def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_pat
     assert shares == pytest.approx(steps.loc[steps["part"] == "traced", "duration_ns"].sum(), rel=1e-3)
     assert all(0 <= trace["alignment_us"] < 1000 for trace in record["traces"])
     kept = [tmp_path / trace["kept"] for trace in record["traces"]]
+    assert record["graph"] == {"reason": "", "nodes": 2, "edges": 2, "other_graphs": 2, "other_nodes": 5}
+    graph = read_graph(tmp_path)
+    assert graph is not None
+    assert graph.nodes["flops"].tolist() == [0.0, 2.0 * 256**3]
+    paths = critical_path(path_traces(calls, steps, graph.nodes, graph.edges))
+    assert paths["joined"].tolist() == [1.0, 1.0]
+    parts = ["before_ms", "batch_ms", "compute_ms", "queued_ms", "idle_ms", "after_ms"]
+    assert paths[parts].sum(axis=1).tolist() == pytest.approx(paths["step_ms"].tolist())
     assert len(kept) == 4
     assert all(list(folder.rglob("*.xplane.pb")) for folder in kept)
 
@@ -172,6 +188,8 @@ def test_a_trace_that_fails_has_a_reason(tmp_path, cache, how, reason):
     record = launched(how, tmp_path, cache)
     assert record["status"] == "measured"
     assert all(trace["reason"].endswith(reason) for trace in record["traces"])
+    assert record["graph"] == {"reason": "the graph of its step cannot be read: it is cut or damaged"}
+    assert read_graph(tmp_path) is None
     assert all(table.empty for table in tables(tmp_path))
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from castmates.analysis.dataflow.graph import Graph
 
+WIDEST = 14  # boxes of a row
 NUMBERS = re.compile(r"_?\d+")
 Key = tuple[str, str, str]  # name, direction, and what keeps boxes of one name apart
 GRADIENTS = ("gradient_tape/", "gradients/")
@@ -70,12 +71,23 @@ def _boxes(graph: Graph, keys: dict[int, Key], levels: list[int], names: Sequenc
         box.level = int(np.median([levels[node] for node in box.nodes]))
         if len(box.nodes) == 1:
             box.name = names[box.nodes[0]]
-    rank = {level: row for row, level in enumerate(sorted({box.level for box in found}))}
-    for box in found:
-        box.level = rank[box.level]
+    _into_rows(found)
     for node, sources in _needs(graph, box_of):
         found[node].needs |= sources - {node}
     return found
+
+
+def _into_rows(found: Sequence[Box]) -> None:
+    """Number the rows without gaps; what is too wide for one goes on in the next."""
+    rows: dict[int, list[Box]] = {}
+    for box in found:
+        rows.setdefault(box.level, []).append(box)
+    row = 0
+    for level in sorted(rows):
+        for first in range(0, len(rows[level]), WIDEST):
+            for box in rows[level][first : first + WIDEST]:
+                box.level = row
+            row += 1
 
 
 def _needs(graph: Graph, box_of: dict[int, int]) -> list[tuple[int, set[int]]]:

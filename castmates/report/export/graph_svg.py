@@ -13,7 +13,7 @@ from castmates.analysis.dataflow.graph import Graph
 from castmates.report.export.graph_study import LOSS, SLACK, TIME, GraphStudy
 from castmates.report.text.words import counted, number
 
-MOST = 400  # boxes
+MOST = 200  # boxes
 WIDTH, HEIGHT, ACROSS, DOWN = 196, 34, 14, 34  # of a box, and between boxes
 TOP, SIDE = 150, 24
 LETTERS = 27
