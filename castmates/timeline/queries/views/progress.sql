@@ -1,5 +1,5 @@
 -- How fast members were while they were recorded: units of progress between the first and the last heartbeat of each
--- recording, over the time between them. Members without heartbeats: the steps that lie in recordings, likewise.
+-- recording, over the time between them. Of members without heartbeats the begins of steps count in their place.
 --
 -- trace: the trace
 -- scene: the scene
