@@ -59,7 +59,7 @@ class Writer:
         self._ids: dict[Hashable, int] = self._known()
         self._lock = threading.Lock()
         self._threads = threading.local()
-        self._first_thread: int | None = None
+        self._written_to = False  # by any thread; its number would not do: one that ended leaves it to the next
         self._complained: set[str] = set()
         wanted = [self._text(COUNTER_TABLE + COUNTER_SLOT * one, COUNTER_BYTES) for one in range(self._counters)]
         self._read = self._counting(wanted) if wanted else None
@@ -159,9 +159,8 @@ class Writer:
             return self._threads.stack  # type: ignore[no-any-return]
         except AttributeError:
             with self._lock:
-                if self._first_thread is None:
-                    self._first_thread = threading.get_ident()
-            self._threads.outer = AT_TOP if self._first_thread == threading.get_ident() else IN_OTHERS
+                self._threads.outer = IN_OTHERS if self._written_to else AT_TOP
+                self._written_to = True
             stack: list[Frame] = []
             self._threads.stack = stack
             return stack
