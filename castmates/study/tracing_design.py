@@ -2,6 +2,9 @@
 
 from castmates.study.frozen import Frozen
 
+STACKS = "stacks"  # the family that a recorder by itself samples
+MOST_STACKS = 500 << 20  # bytes of its file
+
 
 class Tracing(Frozen):
     """What is recorded in a trace launch."""

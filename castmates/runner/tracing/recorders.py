@@ -14,9 +14,9 @@ from castmates.runner.tracing.perf_recorder import PerfRecorder
 from castmates.runner.tracing.recorded import Events, Recorded
 from castmates.study.spec import Block
 from castmates.study.trace_launches import recorded_members
-from castmates.study.tracing_design import Tracing
+from castmates.study.tracing_design import STACKS, Tracing
 
-PERF, STACKS = "perf", "stacks"
+PERF = "perf"
 SERIES = ("resctrl", "pqos", "counters", "gpus", "topdown")  # sources that are read between the edges of a window
 PAGES = 4096
 TRIES = 4  # of perf's start
