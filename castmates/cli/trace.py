@@ -32,7 +32,9 @@ def trace(
     events: Annotated[
         str,
         typer.Option(
-            metavar="NAMES", help="What perf records: scheduler,syscalls,faults,interrupts,stacks; all if left out."
+            metavar="NAMES",
+            help="What perf records: scheduler,syscalls,faults,interrupts,stacks if left out; also latencies, of "
+            "loads that PEBS, IBS or SPE sample (not tried on real hardware).",
         ),
     ] = "",
     members: Annotated[

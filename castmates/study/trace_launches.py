@@ -12,7 +12,7 @@ from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
 from castmates.study.spec import UNMANAGED, Block, Company, Counting, Design, Mix, Scene
 from castmates.study.trace_keys import TraceKeys
-from castmates.study.tracing_design import MOST_STACKS, STACKS, Tracing
+from castmates.study.tracing_design import MOST_SAMPLED, SAMPLED, Tracing
 from castmates.study.written import bytes_of
 
 NUMBER = 1  # a mix has one trace launch; tracing again replaces it
@@ -145,9 +145,9 @@ def most_bytes(launch: Block) -> int:
     tracing = launch.design.tracing
     if tracing is None:
         return 0
-    events = tracing.most if set(tracing.events) - {STACKS} else 0
-    stacks = min(tracing.most, MOST_STACKS) if STACKS in tracing.events else 0
-    return (events + stacks) * tracing.rounds * len(scenes_of_trace(launch.company))
+    events = tracing.most if set(tracing.events) - set(SAMPLED) else 0
+    sampled = min(tracing.most, MOST_SAMPLED) * len(set(tracing.events) & set(SAMPLED))
+    return (events + sampled) * tracing.rounds * len(scenes_of_trace(launch.company))
 
 
 def workload_of(member: str) -> str:

@@ -2,8 +2,8 @@
 
 from castmates.study.frozen import Frozen
 
-STACKS = "stacks"  # the family that a recorder by itself samples
-MOST_STACKS = 500 << 20  # bytes of its file
+STACKS, LATENCIES = SAMPLED = ("stacks", "latencies")  # families, each with a recorder that samples it
+MOST_SAMPLED = 500 << 20  # bytes of the file of each
 
 
 class Tracing(Frozen):

@@ -11,6 +11,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux.processes import numbers
+from castmates.machine.latency_sources import latency_source
 from castmates.pipeline.trace_launch import trace_launch
 from castmates.results.columns.trace import TRACE_TABLES
 from castmates.runner.tracing import record, recorders, rounds
@@ -195,7 +196,12 @@ def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp
     monkeypatch.setattr(record, "write_all", broken)
     begin = time.monotonic()
     timeline = traced(
-        tmp_path, cache, seconds=20.0, most=200_000, buffer=2**16, events=("scheduler", "syscalls", "faults", "stacks")
+        tmp_path,
+        cache,
+        seconds=20.0,
+        most=200_000,
+        buffer=2**16,
+        events=("scheduler", "syscalls", "faults", "stacks", "latencies"),
     )
     assert time.monotonic() - begin < 30, "both recordings end at their size"
     for scene in timeline.about["scenes"]:
@@ -203,6 +209,7 @@ def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp
         assert "trace.most" in sources["perf"]["ended early"]
         assert sources["perf"]["events"]
         assert "no-such-option" in sources["stacks"]["reason"]
+        assert latency_source(Path("/")) or "samples no loads" in sources["latencies"]["reason"]
     assert any("no-such-option" in words for words in timeline.about["missing"])
     written = json.loads((tmp_path / "trace" / "trace.json").read_text())
     assert written["status"] == "measured"

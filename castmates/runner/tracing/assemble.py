@@ -15,7 +15,9 @@ from castmates.runner.tracing.programs import (
 from castmates.runner.tracing.readings import series
 from castmates.runner.tracing.recorded import Events, Recorded, Span
 from castmates.runner.tracing.recorders import PERF
+from castmates.study.tracing_design import LATENCIES
 from castmates.timeline.flames.reading import add_stacks
+from castmates.timeline.latencies.reading import add_latencies
 from castmates.timeline.model import Making
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.registry import Registry
@@ -120,6 +122,8 @@ class Assembly:
             if name == PERF:
                 early = bool(events.ended_early)
                 found: Facts = dict(add_perf(self.making, self._registry, events.file, owners, span, early))
+            elif name == LATENCIES:
+                found = dict(add_latencies(self.making, self._registry, events.file, owners, span=span))
             else:
                 found = dict(add_stacks(self.making, self._registry, events.file, owners, span=span))
         except CastmatesError as problem:

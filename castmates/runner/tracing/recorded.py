@@ -35,7 +35,7 @@ class Recorded:
     before: Span = NOTHING  # usual steps, with nothing recorded but heartbeats
     span: Span = NOTHING  # the recording
     after: Span = NOTHING  # usual steps again
-    events: dict[str, Events] = field(default_factory=dict)  # by recorder: perf, stacks
+    events: dict[str, Events] = field(default_factory=dict)  # by recorder: perf, stacks, latencies
     profile: Taken | None = None  # of the lead's framework; None where it was not asked
     threads: Mapping[int, int] = field(default_factory=dict)  # a line of that profile -> the system's thread
     pids: dict[str, list[int]] = field(default_factory=dict)  # by member, at the begin and the end of the recording
