@@ -31,7 +31,7 @@ class PerfRecorder:
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: IO[bytes] | None = None
         self._answers: IO[bytes] | None = None
-        self._has_failed = False  # while it recorded
+        self._is_cut = False  # whether it ended by itself, sooner than it was to
 
     def start(self) -> bool:
         """Let perf open its events, switched off; whether it did."""
@@ -72,14 +72,14 @@ class PerfRecorder:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has ended because its file has reached its size."""
-        return self.is_over and SIZE_REACHED in self._words()
+        """Whether it has switched itself off because its file has reached its size; it may still be writing."""
+        return bool(self.events.span[0]) and SIZE_REACHED in self._words()
 
     def switch_off(self) -> None:
         """Let it record no more, and write the rest of its file; safe where it never began."""
         begun, now = self.events.span[0], time.monotonic_ns()
         self.events.span = (begun, now if begun else 0)  # before the order: until now everything was on
-        self._has_failed = self.is_over and not self.is_full
+        self._is_cut = self.is_full or self.is_over
         if begun and not self.is_over:
             self._order("disable", fails=False)
         if self._process is not None and self._process.poll() is None:
@@ -99,9 +99,9 @@ class PerfRecorder:
         finally:
             self.kill()
         words = self._words()
-        if SIZE_REACHED in words:
+        if self._is_cut and SIZE_REACHED in words:
             events.ended_early = f"its file reached {self._file.stat().st_size / 1e6:,.0f} MB ('trace.most')"
-        elif self._has_failed:
+        elif self._is_cut:
             events.ended_early = _reason(words)
         if not events.reason and not events.span[0]:
             events.reason = _reason(words)
