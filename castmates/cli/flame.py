@@ -54,7 +54,8 @@ def flame(
         bool,
         typer.Option(
             "--latencies",
-            help="Instead, show where sampled loads were served from, and how slow they were (PEBS, IBS, SPE).",
+            help="Instead, show where sampled loads were served from, and how slow they were (PEBS, IBS, SPE), in a "
+            "trace with `--events latencies`.",
         ),
     ] = False,
     output: Annotated[
@@ -107,7 +108,8 @@ def _show_latencies(timeline: "Timeline", member: str) -> None:
     found = latencies(timeline, member)
     if found.empty:
         raise CastmatesError(
-            f"the trace has no sampled loads of {member}; `castmates doctor` shows whether this machine samples them."
+            f"the trace has no sampled loads of {member}: a trace has them with `latencies` among its events, on a "
+            "processor that samples them (`castmates doctor`)."
         )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("scene", "served by", "loads", "share", "median", "90 %", "99 % of loads, cycles", "other node"):

@@ -32,7 +32,9 @@ def trace(
     events: Annotated[
         str,
         typer.Option(
-            metavar="NAMES", help="What perf records: scheduler,syscalls,faults,interrupts,stacks; all if left out."
+            metavar="NAMES",
+            help="What perf records: scheduler,syscalls,faults,interrupts,stacks if left out; also latencies, of "
+            "loads that PEBS, IBS or SPE sample (not tried on real hardware).",
         ),
     ] = "",
     members: Annotated[
@@ -57,7 +59,7 @@ def trace(
 
     What the study has under `trace` holds where an option is left out. A trace that is there is not made again.
     """
-    from castmates.preview.traces import trace_lines
+    from castmates.preview.traces import room_line, trace_lines
     from castmates.project import load
     from castmates.report.text.traces import trace_report
     from castmates.results.traces import is_made, read_record
@@ -74,9 +76,10 @@ def trace(
         raise CastmatesError(f"{study}: the mix '{mix}' has no launch here; `castmates plan {study}` shows why.")
     for line in trace_lines(launch):
         typer.echo(line, err=True)
+    folder = project.results
+    typer.echo(room_line(launch, folder), err=True)
     if only_plan:
         return
-    folder = project.results
     if not again and is_made(launch, folder):
         typer.echo("This trace is there already; --again makes it anew.", err=True)
     else:

@@ -71,7 +71,7 @@ def measure(
         sys.exit(130)
     progress.ended(outcome)
     if outcome.status == "failed":
-        say(f"failed: {outcome.reason} (below {logs})")
+        say(f"failed: {outcome.reason}" + ("" if traces else f" (below {logs})"))
     elif profiles:
         say(f"took {sum(not taken.reason for taken in outcome.taken)} traces in {outcome.total_seconds:.0f} s")
     elif traces:

@@ -7,6 +7,7 @@ from castmates.files import cache_folder
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.pipeline.measure_block import measure
+from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk
 from castmates.project import ENVIRONMENTS, Project
 from castmates.runner.tracing import record
 from castmates.study.plan_text import Launch, in_plan
@@ -16,8 +17,18 @@ from castmates.workloads import environments, inputs
 
 
 def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = None) -> None:
-    """Record the scenes of a launch; the files are written into `folder`."""
-    measure(launch, folder, cache, owner, record.write)
+    """Record the scenes of a launch; the files are written into `folder`.
+
+    A trace that lies there stays until the new one is whole, and where the launch fails or is killed.
+    """
+    refuse_full_disk(launch.block, folder)
+    new = begin(folder)
+    try:
+        measure(launch, new, cache, owner, record.write)
+    except BaseException:
+        give_up(new)
+        raise
+    finish(new, folder)
 
 
 def planned(launch: Launch | None, name: str, study: str) -> Launch:

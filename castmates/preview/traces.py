@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from castmates.english import counted, duration, listed
 from castmates.results.folder import StudyFolder
-from castmates.results.traces import missing_traces
+from castmates.results.traces import missing_traces, room_for
 from castmates.study.model import Study
 from castmates.study.spec import Block, Plan
-from castmates.study.trace_launches import profiled_steps, recorded_members, scenes_of_trace, trace_name
+from castmates.study.trace_launches import most_bytes, profiled_steps, recorded_members, scenes_of_trace, trace_name
 
 LAUNCH, AROUND = 15.0, 8.0  # seconds of a launch's start, and of a recording beside what it records: guesses
 
@@ -40,6 +40,12 @@ def trace_lines(launch: Block) -> Iterator[str]:
     if steps := profiled_steps(launch):
         yield f"  {launch.company.lead.workload}: {counted(steps, 'step')} of each recording profiled by its framework"
     yield f"  about {duration(recording_seconds([launch]))}"
+
+
+def room_line(launch: Block, folder: StudyFolder) -> str:
+    """How much disk its recordings may take until they are read, and how much there is."""
+    most, free = most_bytes(launch), room_for(folder.trace(trace_name(launch)))
+    return f"  up to {most / 1e9:.1f} GB of recordings on disk until they are read; {free / 1e9:.1f} GB are free"
 
 
 def _seconds(launch: Block) -> float:

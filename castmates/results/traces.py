@@ -1,5 +1,6 @@
 """Reads which traces a study has, and what they record of themselves."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,11 @@ def missing_traces(plan: Plan, folder: StudyFolder) -> list[Block]:
 def traces_there(folder: StudyFolder) -> list[str]:
     """The names of all traces that are there."""
     return sorted(file.parent.name for file in folder.traces.glob(f"*/{TRACE_RECORD}"))
+
+
+def room_for(folder: Path) -> int:
+    """How many bytes are free on the disk of a folder that may not be there yet."""
+    return shutil.disk_usage(next(each for each in (folder, *folder.absolute().parents) if each.is_dir())).free
 
 
 def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:

@@ -38,6 +38,7 @@ from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.rounds import RAW, trace_rounds
+from castmates.runner.tracing.stacks import remove_maps
 from castmates.study.counter_keys import MOST_RANGES
 from castmates.study.cpus import format_cpu_list
 from castmates.study.profile_launches import is_logged
@@ -72,6 +73,10 @@ def run_block(
             _run(outcome, logs, cache, say, check)
         except (WorkloadFailed, HeartbeatError) as failure:
             outcome.fail(str(failure))
+        except BaseException:
+            if block.design.tracing:  # nobody will read their stacks
+                remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})
+            raise
         outcome.total_seconds = time.monotonic() - begin
         return outcome
 

@@ -50,6 +50,7 @@ class Outcome:
     layers: list[dict[str, Any]] = field(default_factory=list)  # rows of tables.LAYERS
     taken: list[Taken] = field(default_factory=list)  # the traces of a profile launch
     recorded: list[Recorded] = field(default_factory=list)  # by a trace launch
+    pids: set[int] = field(default_factory=set)  # every process of a member that a trace launch has seen
     graph: bytes | None = None  # that the lead of a profile launch left of its step
     roofs: dict[str, Any] = field(default_factory=dict)  # of the lead's CPUs, in one under oneDNN's log
     costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of each collector, to the lead

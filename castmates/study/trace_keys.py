@@ -7,8 +7,9 @@ from pydantic import Field, field_validator
 
 from castmates.study.written import Amount, Written, bytes_of
 
-Family = Literal["scheduler", "syscalls", "faults", "interrupts", "stacks"]
-FAMILIES: tuple[Family, ...] = ("scheduler", "syscalls", "faults", "interrupts", "stacks")
+Family = Literal["scheduler", "syscalls", "faults", "interrupts", "stacks", "latencies"]
+USUAL: tuple[Family, ...] = ("scheduler", "syscalls", "faults", "interrupts", "stacks")
+FAMILIES: tuple[Family, ...] = (*USUAL, "latencies")
 LONGEST = 60  # seconds of a recording
 LEAST_BUFFER, MOST_BUFFER = 64 * 1024, 512 * 1024**2  # bytes
 
@@ -30,8 +31,9 @@ class TraceKeys(Written):
         description="steps of the lead that its framework profiles within each recording, where it can; 0 for none",
     )
     events: Annotated[list[Family], Field(min_length=1)] = Field(
-        default=list(FAMILIES),
-        description="families of events that perf records of the members, and of nobody else",
+        default=list(USUAL),
+        description="families of events that perf records of the members, and of nobody else; `latencies` only where "
+        "it is asked for: sampled loads, on processors with PEBS, IBS or SPE (not tried on real hardware)",
     )
     members: list[str] = Field(
         default=[], description="workloads whose processes perf records; all of the mix if left out"

@@ -12,7 +12,7 @@ from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
 from castmates.study.spec import UNMANAGED, Block, Company, Counting, Design, Mix, Scene
 from castmates.study.trace_keys import TraceKeys
-from castmates.study.tracing_design import Tracing
+from castmates.study.tracing_design import MOST_SAMPLED, SAMPLED, Tracing
 from castmates.study.written import bytes_of
 
 NUMBER = 1  # a mix has one trace launch; tracing again replaces it
@@ -138,6 +138,16 @@ def recorded_members(launch: Block) -> list[str]:
     tracing = launch.design.tracing
     wanted = tracing.members if tracing else ()
     return [each.name for each in launch.company.members if not wanted or each.workload in wanted]
+
+
+def most_bytes(launch: Block) -> int:
+    """How much the raw files of a launch may take on disk before they are read: every recording at its largest."""
+    tracing = launch.design.tracing
+    if tracing is None:
+        return 0
+    events = tracing.most if set(tracing.events) - set(SAMPLED) else 0
+    sampled = min(tracing.most, MOST_SAMPLED) * len(set(tracing.events) & set(SAMPLED))
+    return (events + sampled) * tracing.rounds * len(scenes_of_trace(launch.company))
 
 
 def workload_of(member: str) -> str:

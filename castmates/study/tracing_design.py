@@ -2,6 +2,9 @@
 
 from castmates.study.frozen import Frozen
 
+STACKS, LATENCIES = SAMPLED = ("stacks", "latencies")  # families, each with a recorder that samples it
+MOST_SAMPLED = 500 << 20  # bytes of the file of each
+
 
 class Tracing(Frozen):
     """What is recorded in a trace launch."""

@@ -13,6 +13,7 @@ class Registry:
     def __init__(self, making: Making) -> None:
         self._making = making
         self._numbers: dict[tuple[str, object], int] = {}
+        self._guessed: set[int] = set()  # tracks of threads whose process is a guess
 
     def run(self, name: str = "") -> int:
         """The track of the launch itself: its scenes, slices and masks."""
@@ -27,10 +28,20 @@ class Registry:
         parent = self.member(member) if member else None
         return self._track(PROCESS, pid, name, parent, pid=pid, member=member)
 
-    def thread(self, tid: int, pid: int | None = None, name: str = "", member: str = "") -> int:
-        """The track of a thread: its states, system calls and operations."""
+    def thread(self, tid: int, pid: int | None = None, name: str = "", member: str = "", guessed: bool = False) -> int:
+        """The track of a thread: its states, system calls and operations.
+
+        Where the process is `guessed`, it stands until another source knows it.
+        """
         parent = None if pid is None else self.process(pid, member=member)
-        return self._track(THREAD, tid, name, parent, pid=pid, tid=tid, member=member)
+        is_new = (THREAD, tid) not in self._numbers
+        number = self._track(THREAD, tid, name, parent, pid=pid, tid=tid, member=member)
+        if guessed and is_new:
+            self._guessed.add(number)
+        elif not guessed and pid is not None and number in self._guessed:
+            self._guessed.remove(number)
+            self._making.tracks()[number] |= {"pid": pid, "parent": parent}
+        return number
 
     def cpu(self, number: int) -> int:
         """The track of a CPU."""

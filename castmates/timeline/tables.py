@@ -1,6 +1,8 @@
 """Writes and reads the tables of a timeline: a Parquet file each, and the record last."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -24,13 +26,30 @@ TYPES = {
 
 def write(timeline: Timeline, folder: Path) -> None:
     """Write a timeline into a folder, its record last."""
-    try:
+    write_tables(timeline, folder)
+    write_record(timeline, folder)
+
+
+def write_tables(timeline: Timeline, folder: Path) -> None:
+    """Write all but the record, without which they are no trace."""
+    with _refused(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / TRACE_RECORD).unlink(missing_ok=True)  # a record never stands beside another trace's tables
         for name, contract in TRACE_TABLES.items():
             table = _arrow(timeline.table(name), contract)
             replace(folder / f"{name}.parquet", partial(write_table, table, compression="zstd"))
+
+
+def write_record(timeline: Timeline, folder: Path) -> None:
+    """Write the record, which makes the folder a trace."""
+    with _refused(folder):
         replace_text(folder / TRACE_RECORD, json.dumps(timeline.about, indent=1, sort_keys=True) + "\n")
+
+
+@contextmanager
+def _refused(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as problem:
         raise CastmatesError(
             f"the trace cannot be written into {folder} ({reason(problem)}): make room or give write access there, "

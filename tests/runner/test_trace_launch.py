@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from castmates.errors import CastmatesError
 from castmates.linux.processes import numbers
+from castmates.machine.latency_sources import latency_source
 from castmates.pipeline.trace_launch import trace_launch
 from castmates.results.columns.trace import TRACE_TABLES
-from castmates.runner.tracing import recorders, rounds
+from castmates.runner.tracing import record, recorders, rounds
 from castmates.study.model import Workload
 from castmates.study.plan_text import in_plan
 from castmates.study.spec import Design
@@ -26,9 +28,12 @@ from tests.runner.stage import PYTHON, counter, plan_of, python_job
 SECONDS = 0.6
 # Sleeps and wakes in a step, maps new memory, and counts its steps where a test can read them.
 JOB = """
-import mmap, os, sys, time
+import mmap, os, subprocess, sys, time
 from castmates.workloads.heartbeat import Writer
 from castmates.workloads.phases import phase
+write = "import os, time; open(f'/tmp/perf-{os.getpid()}.map', 'w').close(); time.sleep(999)"
+child = subprocess.Popen([sys.executable, "-c", write])  # names the code that it compiles
+open(os.path.dirname(sys.argv[1]) + "/child", "w").write(str(child.pid))
 beat = Writer.from_environment()
 beat.ready()
 step = 0
@@ -52,7 +57,9 @@ def _soon(monkeypatch):
     monkeypatch.setattr(rounds, "USUAL", 0.3)
 
 
-def traced(folder: Path, cache: Path, job: Workload | None = None, **keys: object) -> Timeline:
+def traced(
+    folder: Path, cache: Path, job: Workload | None = None, owner: int | None = None, **keys: object
+) -> Timeline:
     job = job or python_job("", command=[PYTHON, "-c", JOB, str(folder / "steps")])
     plan = plan_of({"lead": job, "beside": counter()}, ["beside"], cache)
     block = plan.blocks[0]
@@ -63,7 +70,7 @@ def traced(folder: Path, cache: Path, job: Workload | None = None, **keys: objec
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 20.0, "tracing": tracing.model_dump()}
     design = Design.model_validate(block.design.model_dump() | changes)
     launch = in_plan(block.model_copy(update={"company": company, "design": design}), plan)
-    trace_launch(launch, folder / "trace", cache)
+    trace_launch(launch, folder / "trace", cache, owner)
     return tables.read(folder / "trace")
 
 
@@ -97,6 +104,8 @@ def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
         assert scene["slower"] == pytest.approx(rates["off"] / rates["on"])
     phases = timeline.intervals[timeline.intervals["kind"] == "phase"]
     assert set(phases["name"]) == {"work", "rest"}
+    _all_that_is_counted_lies_in_the_recordings(timeline)
+    assert not list(Path("/tmp").glob(f"perf-{(tmp_path / 'child').read_text()}.map")), "of a worker too"
     names = set(timeline.samples["name"])
     assert {"cpu_share", "memory_bytes"} <= names
     assert list((tmp_path / "trace" / "raw").rglob("perf.data")) if _recorded(about) else True
@@ -104,6 +113,26 @@ def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
     assert {clock["at"] for clock in clocks} == {"begin", "end"}
     if _recorded(about):
         _perf_shows_the_lead(timeline)
+
+
+def _all_that_is_counted_lies_in_the_recordings(timeline: Timeline) -> None:
+    """Perf is on all the time, rates are of the recording alone, and a counter is no sum that grows."""
+    scenes = [(scene["t0_ns"], scene["t1_ns"]) for scene in timeline.about["scenes"]]
+    samples = timeline.samples
+    at = samples["t_ns"].to_numpy()
+    slack = 50e6  # a look that was begun is ended
+    assert np.any([(at >= begin - slack) & (at <= end + slack) for begin, end in scenes], axis=0).all()
+    clock = samples[samples["name"] == "task-clock"]
+    assert set(clock["unit"]) <= {"CPUs"}
+    assert (clock["value"] < 1.5).all(), "each member has one CPU"
+    if not _recorded(timeline.about):
+        return
+    whole = timeline.intervals[timeline.intervals["kind"] == "whole"]
+    if not any(source["lost"] for source in timeline.about["sources"] if source["name"] == "perf"):
+        assert sorted(zip(whole["t0_ns"], whole["t1_ns"], strict=True)) == sorted(scenes)
+    states = timeline.intervals[timeline.intervals["kind"] == "state"]
+    for begin, end in zip(states["t0_ns"], states["t1_ns"], strict=True):
+        assert any(first <= begin and end <= last for first, last in scenes)
 
 
 def _heartbeats_are_the_members_own(timeline: Timeline, steps: Path) -> None:
@@ -160,10 +189,19 @@ def _program(pid: int) -> str:
 @needs_two
 @pytest.mark.needs("perf", "root")
 def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp_path, cache, monkeypatch):
+    def broken(*_: object) -> None:
+        raise ValueError("no such format")
+
     monkeypatch.setattr(recorders.stacks, "arguments", lambda *_, **__: ["perf", "record", "--no-such-option"])
+    monkeypatch.setattr(record, "write_all", broken)
     begin = time.monotonic()
     timeline = traced(
-        tmp_path, cache, seconds=20.0, most=200_000, buffer=2**16, events=("scheduler", "syscalls", "faults", "stacks")
+        tmp_path,
+        cache,
+        seconds=20.0,
+        most=200_000,
+        buffer=2**16,
+        events=("scheduler", "syscalls", "faults", "stacks", "latencies"),
     )
     assert time.monotonic() - begin < 30, "both recordings end at their size"
     for scene in timeline.about["scenes"]:
@@ -171,9 +209,37 @@ def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp
         assert "trace.most" in sources["perf"]["ended early"]
         assert sources["perf"]["events"]
         assert "no-such-option" in sources["stacks"]["reason"]
+        assert latency_source(Path("/")) or "samples no loads" in sources["latencies"]["reason"]
     assert any("no-such-option" in words for words in timeline.about["missing"])
-    record = json.loads((tmp_path / "trace" / "trace.json").read_text())
-    assert record["status"] == "measured"
+    written = json.loads((tmp_path / "trace" / "trace.json").read_text())
+    assert written["status"] == "measured"
+    assert any("no such format" in words for words in written["missing"]), "an exporter's fault loses no launch"
+    whole = timeline.intervals[timeline.intervals["kind"] == "whole"]
+    states = timeline.intervals[timeline.intervals["kind"] == "state"]
+    for scene in timeline.about["scenes"]:
+        perf = next(source for source in scene["sources"] if source["name"] == "perf")
+        mine = whole[(whole["t0_ns"] >= scene["t0_ns"]) & (whole["t1_ns"] <= scene["t1_ns"])]
+        assert 0 < mine["t1_ns"].max() <= perf["last_ns"], "no state is claimed behind what perf recorded"
+        inside = states[(states["t1_ns"] > scene["t0_ns"]) & (states["t0_ns"] < scene["t1_ns"])]
+        assert inside["t1_ns"].max() <= mine["t1_ns"].max()
+
+
+@needs_two
+def test_a_launch_that_fails_or_is_ended_leaves_the_trace_that_is_there(tmp_path, cache):
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    good = '{"status": "measured"}'
+    (folder / "trace.json").write_text(good)
+    fails = python_job("import sys; sys.exit('it never gets ready')")
+    with pytest.raises(CastmatesError, match=r"the launch failed \(.*is kept"):
+        traced(tmp_path, cache, job=fails)
+    with pytest.raises(SystemExit) as ended:
+        traced(tmp_path, cache, owner=2**22 + 1)
+    assert ended.value.code == 130
+    assert (folder / "trace.json").read_text() == good
+    assert not list((tmp_path / ".new").rglob("trace.json"))
+    with pytest.raises(CastmatesError, match=r"may take 4000000\.0 GB on disk, and .* are free"):
+        traced(tmp_path, cache, most=2 * 10**15, events=("scheduler",))
 
 
 @needs_two

@@ -99,6 +99,10 @@ class PerfData:
         """Records that a CPU's buffer had no room for."""
         self._record(2, 0, struct.pack("<QQ", 1000, count) + self._trailer(time, 0, cpu, 0), 32)
 
+    def emptied(self) -> None:
+        """A mark of perf: it has read the buffers of all CPUs."""
+        self._record(68, 0, b"")
+
     def write(self, file: Path, repeats: int = 1, period: int = 0) -> int:
         """Write the file, its records again and again, a period later each time; their number."""
         attrs, ids = b"", b""

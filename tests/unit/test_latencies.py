@@ -129,6 +129,8 @@ def test_what_the_processor_has(tmp_path, files, source, events):
     words = arguments(found, [1, 2], Path("x"))
     assert words[words.index("--event") + 1] == events
     assert ("--count" in words) == (source == "SPE")
+    words = arguments(found, [1, 2], Path("x"), user_only=True)
+    assert words[words.index("--event") + 1] == f"{events}u"
     row = memory_latencies({"latency_source": found})
     assert row.state == "yes"
     assert "not tried on real hardware" in row.finding

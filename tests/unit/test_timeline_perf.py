@@ -23,12 +23,12 @@ FUTEX, READ, SLEEP, EXIT = 202, 0, 230, 60
 S, D, R, DEAD = 1, 2, 0, 0x10
 
 
-def loaded(made, tmp_path, span=None, members=None):
+def loaded(made, tmp_path, span=None, members=None, ended_early=False):
     file = tmp_path / "perf.data"
     made.write(file)
     making = Making()
     times = None if span is None else tuple(START + each for each in span)
-    found = add_perf(making, Registry(making), file, members or {MEMBER: "lead@0"}, times)
+    found = add_perf(making, Registry(making), file, members or {MEMBER: "lead@0"}, times, ended_early)
     return found, making.made()
 
 
@@ -227,6 +227,53 @@ def test_silence_means_something_where_all_events_were_on(tmp_path):
     ]
     calls = [row for kind, row in intervals_of(timeline, "thread", B) if kind == "syscall"]
     assert calls == [(0, 45, "futex", 0, "began before")]
+
+
+def whole_of(timeline):
+    rows = timeline.intervals[timeline.intervals["kind"] == "whole"]
+    assert set(rows["name"]) | set(rows["source"]) <= {"perf"}
+    assert set(rows["track"]) <= set(timeline.tracks.loc[timeline.tracks["kind"] == "run", "track"])
+    return [(begin - START, end - START) for begin, end in zip(rows["t0_ns"], rows["t1_ns"], strict=True)]
+
+
+def test_stretches_are_whole_where_all_events_were_on_and_none_was_lost(tmp_path):
+    made = PerfData()
+    made.switch(10, A, 0, out=False)
+    made.lost(60, 0, 17)
+    made.switch(80, A, 0, out=True)
+    _, timeline = loaded(made, tmp_path, span=(0, 100))
+    assert whole_of(timeline) == [(0, 10), (60, 100)]
+    _, timeline = loaded(made, tmp_path)
+    assert whole_of(timeline) == [], "when events were switched on is not known"
+
+
+def test_where_perf_ended_by_itself_no_state_is_claimed_behind_what_it_has_read(tmp_path):
+    made = PerfData()
+    made.switch(10, A, 0, out=False)
+    made.switch(12, B, 1, out=False)
+    made.emptied()
+    made.leave(20, A, 0, S, 0)
+    made.emptied()
+    made.switch(30, A, 0, out=False)  # on CPU 1 something earlier may have been in the buffer, and is gone
+    made.switch(35, A, 0, out=True)
+    made.emptied()
+    made.switch(50, A, 0, out=False)
+    _, timeline = loaded(made, tmp_path, span=(0, 1000), ended_early=True)
+    assert whole_of(timeline) == [(0, 21)]
+    assert max(row[1] for tid in (A, B) for row in states_of(timeline, tid)) == 21
+    _, timeline = loaded(made, tmp_path, span=(0, 1000))
+    assert max(row[1] for row in states_of(timeline, A)) == 1000
+
+
+def test_without_marks_of_perf_the_cpu_that_is_read_least_far_is_the_end(tmp_path):
+    made = PerfData()
+    made.switch(10, A, 0, out=False)
+    made.switch(15, B, 1, out=False)
+    made.switch(30, A, 0, out=True)
+    _, timeline = loaded(made, tmp_path, span=(5, 1000), ended_early=True)
+    assert whole_of(timeline) == [(5, 15)]
+    _, timeline = loaded(made, tmp_path, span=(20, 1000), ended_early=True)
+    assert timeline.intervals.empty, "nothing is sure of the recording"
 
 
 def test_every_switch_leads_to_one_state_and_a_long_recording_keeps_its_chains(tmp_path):

@@ -13,6 +13,7 @@ from castmates.study.reading import read
 from castmates.study.trace_launches import (
     chosen_mix,
     identity_of,
+    most_bytes,
     profiled_steps,
     recorded_members,
     refuse_unknown_mixes,
@@ -48,8 +49,11 @@ def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
     tracing = launch.design.tracing
     assert (tracing.seconds, tracing.events, tracing.buffer) == (2.5, ("scheduler", "faults"), 2**20)
     assert profiled_steps(launch) == 3
+    assert most_bytes(launch) == 2 * 2 * 10**9, "two scenes, and no stacks"
     assert launch.design.rounds == 0
-    plain = planned(trace={"mixes": ["plain+stress"], "members": ["stress"]}).traces[0]
+    plain = planned(trace={"mixes": ["plain+stress"], "members": ["stress"], "rounds": 3, "most": "1 GB"}).traces[0]
+    assert "latencies" not in plain.design.tracing.events, "only if it is asked for"
+    assert most_bytes(plain) == 3 * 2 * (10**9 + 500 * 2**20)
     assert profiled_steps(plain) == 0, "nothing profiles it"
     assert recorded_members(plain) == ["stress@1"]
 

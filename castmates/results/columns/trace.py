@@ -26,7 +26,7 @@ INTERVALS: Columns = {
     "t0_ns": "int64",  # CLOCK_MONOTONIC of the machine that recorded it
     "t1_ns": "int64",
     "track": "int64",
-    "kind": "str",  # state, syscall, irq, on_cpu, scene, slice, step, phase, operation, primitive, kernel, copy …
+    "kind": "str",  # state, syscall, irq, on_cpu, scene, whole, step, phase, operation, primitive, kernel, copy …
     "name": "str",  # of a state: running, runnable, preempted, blocked
     "depth": "int64",  # how many intervals of its track and kind it lies in
     "cpu": "Int64",  # where it ran, or waited to run; NA for what has none

@@ -1,34 +1,36 @@
 """Puts everything that a trace launch recorded onto one timeline, one source after the other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.protocols import Sample
 from castmates.runner.outcome import Outcome
-from castmates.runner.tracing.numbers import UNITS
 from castmates.runner.tracing.programs import (
     Source,
     add_annotations,
     add_beats,
     add_profile,
 )
-from castmates.runner.tracing.recorded import Events, Recorded
+from castmates.runner.tracing.readings import series
+from castmates.runner.tracing.recorded import Events, Recorded, Span
 from castmates.runner.tracing.recorders import PERF
+from castmates.study.tracing_design import LATENCIES
 from castmates.timeline.flames.reading import add_stacks
+from castmates.timeline.latencies.reading import add_latencies
 from castmates.timeline.model import Making
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.registry import Registry
 
 RUNNER, NUMBERS = "runner", "numbers"
-BYTES = {"llc_occupancy": ("llc_occupancy_bytes", "B"), "mbm_total": ("memory_bytes_per_s", "B/s")}
 Facts = dict[str, Any]
 
 
 class Assembly:
     """A timeline in the making, and what each scene's sources gave to it."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: Outcome, done: Callable[[Recorded], None]) -> None:
+        """`done` is called with each recording once its files are read, before those of the next."""
         self.making = Making()
         self.by_scene: list[list[Source]] = []
         self.annotations: list[Source] = []
@@ -40,10 +42,12 @@ class Assembly:
                 self._registry.process(process.pid, process.start.command[0].rpartition("/")[2], process.name)
         for recorded in outcome.recorded:
             self.by_scene.append(list(self._scene(recorded)))
+            done(recorded)
         spans = [(recorded.switch_ns, recorded.end_ns) for recorded in outcome.recorded]
         for process in outcome.cast:
             if process.name in self._members and process.phases is not None:
-                self.annotations.append(add_annotations(self.making, self._registry, process, spans))
+                owners = {tid: pid for recorded in outcome.recorded for tid, pid in recorded.processes.items()}
+                self.annotations.append(add_annotations(self.making, self._registry, process, spans, owners))
 
     @property
     def _members(self) -> Sequence[str]:
@@ -57,7 +61,7 @@ class Assembly:
         yield self._add_samples(recorded.samples)
         owners = {pid: name for name, pids in recorded.pids.items() for pid in pids}
         for name, events in recorded.events.items():
-            yield self._add_events(name, events, owners)
+            yield self._add_events(name, events, owners, recorded.span)
 
     def _add_run(self, recorded: Recorded) -> None:
         """What the runner did: on the launch's own track."""
@@ -85,21 +89,17 @@ class Assembly:
 
     def _add_samples(self, samples: Sequence[Sample]) -> Source:
         source = Source(NUMBERS)
-        by_series: dict[tuple[str, str, str], list[Sample]] = {}
-        for sample in samples:
-            if sample.value is not None:
-                by_series.setdefault((sample.subject, sample.metric, sample.source), []).append(sample)
-        for (subject, metric, read_by), ones in by_series.items():
-            name, unit = BYTES.get(metric, (metric, UNITS.get(metric, "")))
-            self.making.samples(
-                t_ns=[one.t_ns for one in ones],
-                track=self._track_of(subject),
-                name=name,
-                value=[one.value for one in ones],
-                unit=unit,
-                source=read_by,
-            )
-            source.events[name] = source.events.get(name, 0) + len(ones)
+        for one in series(samples):
+            if one.readings:
+                self.making.samples(
+                    t_ns=[t_ns for t_ns, _ in one.readings],
+                    track=self._track_of(one.subject),
+                    name=one.name,
+                    value=[value for _, value in one.readings],
+                    unit=one.unit,
+                    source=one.source,
+                )
+            source.events[one.name] = source.events.get(one.name, 0) + len(one.readings)
         return source
 
     def _track_of(self, subject: str) -> int:
@@ -109,7 +109,9 @@ class Assembly:
             return self._registry.cpu(int(subject[3:]))
         return self._registry.run() if subject in ("host", "runner") else self._registry.device(subject)
 
-    def _add_events(self, name: str, events: Events, owners: Mapping[int, str]) -> Source:
+    def _add_events(self, name: str, events: Events, owners: Mapping[int, str], recorded: Span) -> Source:
+        """What a recorder has of the recording: it was on a little earlier, and until a little later."""
+        span = max(events.span[0], recorded[0]), min(events.span[1], recorded[1])
         source = Source(name, reason=events.reason)
         if events.file is None:
             return source
@@ -118,9 +120,12 @@ class Assembly:
             source.more["ended early"] = events.ended_early
         try:
             if name == PERF:
-                found: Facts = dict(add_perf(self.making, self._registry, events.file, owners, events.span))
+                early = bool(events.ended_early)
+                found: Facts = dict(add_perf(self.making, self._registry, events.file, owners, span, early))
+            elif name == LATENCIES:
+                found = dict(add_latencies(self.making, self._registry, events.file, owners, span=span))
             else:
-                found = dict(add_stacks(self.making, self._registry, events.file, owners))
+                found = dict(add_stacks(self.making, self._registry, events.file, owners, span=span))
         except CastmatesError as problem:
             source.reason = str(problem)
             return source

@@ -31,6 +31,7 @@ class PerfRecorder:
         self._process: subprocess.Popen[bytes] | None = None
         self._orders: IO[bytes] | None = None
         self._answers: IO[bytes] | None = None
+        self._is_cut = False  # whether it ended by itself, sooner than it was to
 
     def start(self) -> bool:
         """Let perf open its events, switched off; whether it did."""
@@ -69,27 +70,40 @@ class PerfRecorder:
         """Whether it has ended by itself: its file has reached its size, or it failed."""
         return bool(self.events.span[0]) and self._process is not None and self._process.poll() is not None
 
-    def finish(self) -> Events:
-        """Switch it off, let it write its file, and report what there is; safe where it never began."""
+    @property
+    def is_full(self) -> bool:
+        """Whether it has switched itself off because its file has reached its size; it may still be writing."""
+        return bool(self.events.span[0]) and SIZE_REACHED in self._words()
+
+    def switch_off(self) -> None:
+        """Let it record no more, and write the rest of its file; safe where it never began."""
+        begun, now = self.events.span[0], time.monotonic_ns()
+        self.events.span = (begun, now if begun else 0)  # before the order: until now everything was on
+        self._is_cut = self.is_full or self.is_over
+        if begun and not self.is_over:
+            self._order("disable", fails=False)
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+
+    def finish(self, rest: Callable[[], None]) -> Events:
+        """Report what there is, once its file is written; `rest` is called again and again until then."""
         events, process = self.events, self._process
         if process is None:
             return events
-        begun = events.span[0]
+        deadline = time.monotonic() + WRITE
         try:
-            if begun and not self.is_over:
-                self._order("disable", fails=False)
-            events.span = (begun, time.monotonic_ns())
-            if not self.is_over:
-                process.send_signal(signal.SIGINT)
-            process.wait(WRITE)
-        except subprocess.TimeoutExpired:
-            events.reason = events.reason or f"perf did not end within {WRITE:.0f} s"
+            while process.poll() is None and time.monotonic() < deadline:
+                rest()
+            if process.poll() is None:
+                events.reason = events.reason or f"perf did not end within {WRITE:.0f} s"
         finally:
             self.kill()
         words = self._words()
-        if SIZE_REACHED in words:
+        if self._is_cut and SIZE_REACHED in words:
             events.ended_early = f"its file reached {self._file.stat().st_size / 1e6:,.0f} MB ('trace.most')"
-        if not events.reason and not begun:
+        elif self._is_cut:
+            events.ended_early = _reason(words)
+        if not events.reason and not events.span[0]:
             events.reason = _reason(words)
         if not events.reason:
             events.file = self._file if self._file.is_file() and self._file.stat().st_size else None

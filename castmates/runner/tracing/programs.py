@@ -1,8 +1,9 @@
 """What programs report of themselves, as tracks of a timeline: heartbeats, annotations, their framework's profile."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from castmates.workloads.range_file import Range
 
 HEARTBEAT, PROFILE, ANNOTATIONS = "heartbeat", "profile", "annotations"
 INSTANT = "instant"
+NOBODY: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass
@@ -64,8 +66,17 @@ def add_beats(making: Making, registry: Registry, recorded: Recorded, members: S
     return source
 
 
-def add_annotations(making: Making, registry: Registry, process: Running, spans: Sequence[tuple[int, int]]) -> Source:
-    """What a member annotated while its scenes ran: on its track what the thread of its steps did, else on threads."""
+def add_annotations(
+    making: Making,
+    registry: Registry,
+    process: Running,
+    spans: Sequence[tuple[int, int]],
+    owners: Mapping[int, int] = NOBODY,
+) -> Source:
+    """What a member annotated while its scenes ran: on its track what the thread of its steps did, else on threads.
+
+    `owners` has the processes of threads, as far as they are known.
+    """
     source = Source(f"{ANNOTATIONS} of {process.name}")
     if not isinstance(process.phases, RangeLog):
         return source
@@ -76,7 +87,11 @@ def add_annotations(making: Making, registry: Registry, process: Running, spans:
     by_track: dict[tuple[int, str], list[Range]] = {}
     for one in found:
         own = one.thread is None or (bool(main) and one.thread == main[0][0])
-        track = registry.member(process.name) if own else _thread(registry, one.thread or 0, process)
+        track = (
+            registry.member(process.name)
+            if own
+            else _thread(registry, one.thread or 0, process.pid, owners, member=process.name)
+        )
         by_track.setdefault((track, one.type), []).append(one)
     for (track, kind), ones in by_track.items():
         source.events[kind] = len(ones)
@@ -84,8 +99,11 @@ def add_annotations(making: Making, registry: Registry, process: Running, spans:
     return source
 
 
-def _thread(registry: Registry, tid: int, process: Running) -> int:
-    return registry.thread(tid, process.pid, member=process.name)
+def _thread(
+    registry: Registry, tid: int, leader: int | None, owners: Mapping[int, int], name: str = "", member: str = ""
+) -> int:
+    """The track of a thread; where its process is not known, the member's first one until a source knows better."""
+    return registry.thread(tid, owners.get(tid, leader), name, member, guessed=tid not in owners)
 
 
 def _add_ranges(making: Making, track: int, kind: str, ones: Sequence[Range]) -> None:
@@ -193,7 +211,7 @@ def _tracks_of(
         line = trace.tids[place] if place < len(trace.tids) else 0
         tid = recorded.threads.get(line) or (line if 0 < line <= LARGEST_TID else 0)
         name = name.partition("/")[0]  # what follows is a number that no other source knows
-        track = registry.thread(tid, pid, name, lead) if tid else None
+        track = _thread(registry, tid, pid, recorded.processes, name, lead) if tid else None
         if track is None or track in tracks:  # two lines of one thread might cross
             unknown += track is None
             track = making.track("thread", name, registry.member(lead), member=lead)

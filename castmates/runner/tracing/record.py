@@ -3,6 +3,7 @@
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from castmates.linux.host import release
 from castmates.linux.owner import boot_id
 from castmates.linux.tracing_rights import FAMILIES, Rights, rights
 from castmates.protocols import Sample
-from castmates.results.columns.trace import TRACE_RECORD
 from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.runner.tracing.assemble import Assembly, together
@@ -21,13 +21,14 @@ from castmates.runner.tracing.numbers import NO_GHZ
 from castmates.runner.tracing.programs import PROFILE, Source
 from castmates.runner.tracing.rates import rates
 from castmates.runner.tracing.recorded import Recorded
-from castmates.runner.tracing.recorders import STACKS
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members
+from castmates.study.tracing_design import STACKS
 from castmates.timeline import tables
 from castmates.timeline.export.index import write_all
+from castmates.timeline.model import Timeline
 
 FORMAT = 1
 Facts = dict[str, Any]
@@ -43,39 +44,57 @@ def write(outcome: Outcome, folder: Path) -> None:
     """Put the timeline together and write the launch's files into `folder`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / TRACE_RECORD).unlink(missing_ok=True)  # a record never stands beside another launch's tables
-        assembly = Assembly(outcome)
-        remove_maps(process.pid for process in outcome.cast)
-        _keep(folder / RAW, outcome)
+        kept = _Kept(folder / RAW, tracing_of(outcome.block).keep)
+        assembly = Assembly(outcome, kept.consider)
+        kept.end()
         assembly.making.about = _about(outcome, assembly, folder)
         timeline = assembly.making.made()
-        write_all(timeline, folder)  # before the record, which shows that all is there
-        tables.write(timeline, folder)
+        tables.write_tables(timeline, folder)
+        timeline.about["missing"] += _export(timeline, folder)
+        tables.write_record(timeline, folder)  # last: it shows that all is there
     except OSError as problem:
         raise CastmatesError(
             f"trace launch {folder.name} is over, but {folder} cannot be written ({reason(problem)}): make room or "
             "give write access there, and run the same command again."
         ) from None
+    finally:
+        remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})
 
 
-def _keep(raw: Path, outcome: Outcome) -> None:
-    """Keep raw files as long as they fit, those of the first rounds first, and remove all others."""
-    left = tracing_of(outcome.block).keep
-    kept = set()
-    for recorded in sorted(outcome.recorded, key=lambda each: each.round):
-        folder = raw / recorded.scene.name / str(recorded.round)
+def _export(timeline: Timeline, folder: Path) -> list[str]:
+    """Write the files by which the trace is opened; a sentence where that fails, because the tables are the trace."""
+    try:
+        write_all(timeline, folder)
+    except Exception as problem:  # whatever it is, the launch took minutes and its tables are written
+        why = reason(problem) if isinstance(problem, OSError) else str(problem) or type(problem).__name__
+        return [
+            f"The files for Perfetto could not be written ({why.rstrip('.')}); `castmates export` writes them later."
+        ]
+    return []
+
+
+class _Kept:
+    """The raw files that are kept as long as they fit; all others are removed, one recording after the other."""
+
+    def __init__(self, raw: Path, most: int) -> None:
+        self._raw, self._left = raw, most
+
+    def consider(self, recorded: Recorded) -> None:
+        """Keep the files of a recording that was read, or remove them."""
+        folder = self._raw / recorded.scene.name / str(recorded.round)
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        if size and size <= left:
-            left -= size
-            kept.add(folder)
-    for folder in [each for scene in raw.glob("*") for each in (scene.glob("*") if scene.is_dir() else ())]:
-        if folder not in kept:
+        if size <= self._left:
+            self._left -= size
+        else:
             shutil.rmtree(folder, ignore_errors=True)
-    for scene in raw.glob("*"):
-        if not any(folder.parent == scene for folder in kept):
-            shutil.rmtree(scene, ignore_errors=True)
-    if not kept:
-        shutil.rmtree(raw, ignore_errors=True)
+
+    def end(self) -> None:
+        """Remove folders in which nothing is left."""
+        for folder in sorted((each for each in self._raw.rglob("*") if each.is_dir()), reverse=True):
+            with suppress(OSError):
+                folder.rmdir()
+        with suppress(OSError):
+            self._raw.rmdir()
 
 
 def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:

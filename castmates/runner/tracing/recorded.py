@@ -18,7 +18,7 @@ class Events:
     """What perf recorded, or why it did not."""
 
     file: Path | None = None
-    span: Span = NOTHING  # in which events were recorded
+    span: Span = NOTHING  # in which all its events were on
     reason: str = ""  # why there are none
     ended_early: str = ""  # why it recorded for a shorter time than was wanted
     command: Sequence[str] = ()
@@ -35,10 +35,11 @@ class Recorded:
     before: Span = NOTHING  # usual steps, with nothing recorded but heartbeats
     span: Span = NOTHING  # the recording
     after: Span = NOTHING  # usual steps again
-    events: dict[str, Events] = field(default_factory=dict)  # by recorder: perf, stacks
+    events: dict[str, Events] = field(default_factory=dict)  # by recorder: perf, stacks, latencies
     profile: Taken | None = None  # of the lead's framework; None where it was not asked
     threads: Mapping[int, int] = field(default_factory=dict)  # a line of that profile -> the system's thread
     pids: dict[str, list[int]] = field(default_factory=dict)  # by member, at the begin and the end of the recording
+    processes: dict[int, int] = field(default_factory=dict)  # members' threads -> their processes, at these moments
     beats: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # by member: time and units
     beats_lost: dict[str, int] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)

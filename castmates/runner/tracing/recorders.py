@@ -1,4 +1,4 @@
-"""Which recorders a scene has: perf's events of the members' processes, and their sampled stacks."""
+"""Which recorders a scene has: perf's events of the members' processes, their sampled stacks, and sampled loads."""
 
 import shutil
 from collections.abc import Callable, Collection, Sequence
@@ -6,17 +6,18 @@ from functools import partial
 from pathlib import Path
 
 from castmates.linux.tracing_rights import FAMILIES, Rights, arguments, rights
+from castmates.machine.latency_sources import latency_source
 from castmates.machine.probes import how_instructions_count
 from castmates.protocols import Sample
 from castmates.runner.processes.launch import Start
-from castmates.runner.tracing import stacks
+from castmates.runner.tracing import latencies, stacks
 from castmates.runner.tracing.perf_recorder import PerfRecorder
 from castmates.runner.tracing.recorded import Events, Recorded
 from castmates.study.spec import Block
 from castmates.study.trace_launches import recorded_members
-from castmates.study.tracing_design import Tracing
+from castmates.study.tracing_design import LATENCIES, STACKS, Tracing
 
-PERF, STACKS = "perf", "stacks"
+PERF = "perf"
 SERIES = ("resctrl", "pqos", "counters", "gpus", "topdown")  # sources that are read between the edges of a window
 PAGES = 4096
 TRIES = 4  # of perf's start
@@ -34,6 +35,7 @@ def begun(block: Block, out: Recorded, raw: Path, pids_of: Callable[[str, bool],
     wanted = {
         PERF: ([each for each in FAMILIES if each in tracing.events], can.switches, _events_command),
         STACKS: ([each for each in tracing.events if each == STACKS], can.stacks, _stacks_command),
+        LATENCIES: ([each for each in tracing.events if each == LATENCIES], can.stacks, _latencies_command),
     }
     found: dict[str, PerfRecorder] = {}
     for name, (events, can_be_had, command_of) in wanted.items():
@@ -43,6 +45,8 @@ def begun(block: Block, out: Recorded, raw: Path, pids_of: Callable[[str, bool],
             out.events[name] = Events(reason="none of the members that are to be recorded is in this scene")
         elif not can_be_had:
             out.events[name] = Events(reason="; ".join(can.reasons) or "the kernel refuses it")
+        elif name == LATENCIES and latency_source(Path("/")) is None:
+            out.events[name] = Events(reason=latencies.NO_SOURCE)
         else:
             found[name] = _started(name, raw, partial(command_of, tracing, can), members, pids_of)
     return found
@@ -106,4 +110,12 @@ def _stacks_command(tracing: Tracing, can: Rights, pids: Sequence[int], file: Pa
         call_graph=stacks.call_graph(),
         largest=min(tracing.most, stacks.LARGEST),
     )
+    return [can.program, *words, "-D", "-1", f"--control={control}"]
+
+
+def _latencies_command(tracing: Tracing, can: Rights, pids: Sequence[int], file: Path, control: str) -> list[str]:
+    source = latency_source(Path("/"))
+    assert source is not None
+    largest = min(tracing.most, stacks.LARGEST)
+    _, *words = latencies.arguments(source, pids, file, largest=largest, user_only=not can.kernel)
     return [can.program, *words, "-D", "-1", f"--control={control}"]

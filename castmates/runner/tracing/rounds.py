@@ -6,13 +6,16 @@ recorder cannot give is noted, and the others go on.
 
 import random
 import shutil
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from castmates.linux.processes import threads_of
 from castmates.linux.thread_blocks import tids_of
-from castmates.protocols import Say
-from castmates.results.columns.trace import TRACE_RECORD
+from castmates.machine.topology import read_topology
+from castmates.protocols import Sample, Say
 from castmates.runner import progress
 from castmates.runner.outcome import Outcome
 from castmates.runner.profiles.asking import LOOK, SPOILT, NoAnswer, page_of, patience
@@ -24,7 +27,9 @@ from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.numbers import Numbers
+from castmates.runner.tracing.perf_recorder import PerfRecorder
 from castmates.runner.tracing.recorded import Recorded, Span
+from castmates.runner.tracing.remote import near_nodes, remote_sample
 from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Block, Scene
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
@@ -43,8 +48,7 @@ LONGER = 30.0  # seconds that a recording may take beyond what is wanted, until 
 def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
     """Record every scene, as often as is wanted; what fails is noted."""
     block, lead = outcome.block, outcome.block.company.lead.name
-    (raw.parent / TRACE_RECORD).unlink(missing_ok=True)  # an earlier trace loses its raw files: it is none any more
-    shutil.rmtree(raw, ignore_errors=True)  # of that, or of a launch that was killed
+    shutil.rmtree(raw, ignore_errors=True)  # of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
     say("warming up")
@@ -94,6 +98,7 @@ class _Recording:
         self._answer: dict[str, Any] | None = None  # of the lead, on its profile
         cpus = sorted({cpu for process in stage.cast.values() for cpu in process.start.cpus})
         self._numbers = Numbers(cpus, self._pids_of)
+        self._nodes = read_topology().nodes
 
     def made(self, page: Page | None, steps: Steps) -> Recorded:
         """Set the scene, watch usual steps, record, and watch usual ones again."""
@@ -131,38 +136,66 @@ class _Recording:
         return begin, self._stage.now_ns()
 
     def _record(self, page: Page | None, step: float) -> None:
-        """Record for the seconds that are wanted; whatever happens, recorders end."""
+        """Record for the seconds that are wanted; whatever happens, recorders end.
+
+        Everything is on before the recording begins, and what is counted ends with it: perf takes some time to be
+        switched on, and seconds to write its file.
+        """
         stage, out, block = self._stage, self._out, self._block
         tracing, hardware = tracing_of(block), stage.hardware
         self._note_pids()
+        remote = self._remote(0)
         chosen = recorders.begun(block, out, self._raw, self._leader_or_all)
         try:
+            for recorder in chosen.values():
+                recorder.switch_on()
             hardware.begin_series(out.scene.active, out.round)
             self._numbers.start(out.scene.active)
             hardware.open_window(out.scene.active)
             out.clocks.append(("begin", clock_pair()))
             begin = stage.now_ns()
-            for recorder in chosen.values():
-                recorder.switch_on()
             asked = self._ask(page)
-            end, look = begin + int(tracing.seconds * 1e9), int(IN_TURN * 1e9)
-            while (now := stage.now_ns()) < end or self._is_awaited(page, asked, now - end):
-                stage.sleep_until(min(end, now + look) if now < end else now + look)
-                if (perf := chosen.get(recorders.PERF)) is not None and perf.is_over:
-                    break  # its file is as large as it may be
-        finally:
-            for name, recorder in chosen.items():
-                out.events[name] = recorder.finish()
+            self._wait(chosen, begin + int(tracing.seconds * 1e9), page, asked)
+            out.span = (begin, stage.now_ns())
+            out.clocks.append(("end", clock_pair()))
+            readings = hardware.close_window()
+            out.counts = hardware.counts()
             numbers = self._numbers.finish()
-        out.span = (begin, min([each.span[1] for each in out.events.values() if each.file], default=stage.now_ns()))
-        out.clocks.append(("end", clock_pair()))
-        readings = hardware.close_window()
-        out.counts = hardware.counts()
-        out.samples = [*numbers, *(each for each in readings if recorders.is_series(each))]
+            for recorder in chosen.values():
+                recorder.switch_off()
+            self._note_pids()
+            for name, recorder in chosen.items():
+                out.events[name] = recorder.finish(self._rest)
+            remote = [*(replace(each, t_ns=begin) for each in remote), *self._remote(out.span[1])]
+        finally:
+            self._numbers.finish()
+            for recorder in chosen.values():
+                recorder.kill()
+        out.samples = [*numbers, *remote, *(each for each in readings if recorders.is_series(each))]
         out.totals = [each for each in readings if not recorders.is_series(each)]
-        self._note_pids()
         if page is not None and asked is not None:
             out.profile = self._profiled(page, asked, step)
+
+    def _wait(self, chosen: Mapping[str, PerfRecorder], end: int, page: Page | None, asked: int | None) -> None:
+        """Wait for the end of the recording; it comes sooner where a recorder's file is as large as it may be."""
+        stage, look = self._stage, int(IN_TURN * 1e9)
+        while (now := stage.now_ns()) < end or self._is_awaited(page, asked, now - end):
+            stage.sleep_until(min(end, now + look) if now < end else now + look)
+            if any(recorder.is_full for recorder in chosen.values()):
+                break
+
+    def _remote(self, t_ns: int) -> list[Sample]:
+        """What lies on other nodes, read outside of the recording and noted for its edge: it may take a while."""
+        cast = self._stage.cast
+        return [
+            sample
+            for name in self._out.scene.active
+            for sample in remote_sample(t_ns, name, self._pids_of(name), near_nodes(cast[name].start.cpus, self._nodes))
+        ]
+
+    def _rest(self) -> None:
+        """Wait a moment for recorders, with an eye on the members."""
+        self._stage.sleep_until(self._stage.now_ns() + int(IN_TURN * 1e9))
 
     def _is_awaited(self, page: Page | None, asked: int | None, over_ns: int) -> bool:
         """Whether the steps that the lead's framework profiles are still to come: they are to lie in the recording."""
@@ -211,16 +244,22 @@ class _Recording:
         addresses = {line: address for line in lines if (address := address_of(line)) is not None}
         found: dict[int, int] = {}
         for pid in self._pids_of(self._lead.name):
-            found |= tids_of(pid, addresses.values())
+            mine = tids_of(pid, addresses.values())
+            found |= mine
+            self._out.processes |= dict.fromkeys(mine.values(), pid)
         self._out.threads = {line: found[address] for line, address in addresses.items() if address in found}
 
     def _note_pids(self) -> None:
         for name in self._out.scene.active:
             known = self._out.pids.setdefault(name, [])
-            known += [pid for pid in self._pids_of(name) if pid not in known]
+            for pid in self._pids_of(name):
+                known += [pid] if pid not in known else []
+                self._out.processes |= dict.fromkeys(threads_of(pid), pid)
 
     def _leader_or_all(self, name: str, leader_alone: bool) -> list[int]:
         return [self._stage.cast[name].pid] if leader_alone else self._pids_of(name)
 
     def _pids_of(self, name: str) -> list[int]:
-        return self._stage.freezer.stragglers(name)
+        found = self._stage.freezer.stragglers(name)
+        self._outcome.pids.update(found)
+        return found

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from castmates.study.tracing_design import MOST_SAMPLED
+
 HZ = 99  # not 100: no step with whatever happens a hundred times a second
-LARGEST = 500 << 20  # bytes of perf.data
+LARGEST = MOST_SAMPLED
 ROOM = "4M"  # of a CPU's buffer; of perf's own 0.5 MB stacks were lost, but only root may lock more
 # 16 KiB of each stack unwind TensorFlow's wheels, Python and our kernels; most of these keep no frame pointers.
 DWARF, FRAME_POINTERS = "dwarf,16384", "fp"

@@ -15,15 +15,24 @@ from castmates.timeline.registry import Registry
 
 
 def add_stacks(
-    making: Making, registry: Registry, file: Path, members: Mapping[int, str], slowest: float = SLOWEST
+    making: Making,
+    registry: Registry,
+    file: Path,
+    members: Mapping[int, str],
+    slowest: float = SLOWEST,
+    span: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """Add the stacks of a perf.data to the tracks of their threads; return what the record of the trace has of it."""
+    """Add the stacks of a perf.data to the tracks of their threads; return what the record of the trace has of it.
+
+    Of a `span` only the samples within it are added.
+    """
     gathered = _Gathered(registry, members)
     why = ""
     try:
         with printed(file, FIELDS, slowest, *(["--no-demangle"] if can_demangle() else [])) as (lines, end):
             for each in samples(lines):
-                gathered.add(each)
+                if span is None or isinstance(each, int) or span[0] <= each.t_ns <= span[1]:
+                    gathered.add(each)
             why = end()
     except FileNotFoundError:
         why = NO_PERF

@@ -63,14 +63,19 @@ def loads(lines: Iterable[str]) -> Iterator[Load]:
 
 
 def add_latencies(
-    making: Making, registry: Registry, file: Path, members: Mapping[int, str], slowest: float = SLOWEST
+    making: Making,
+    registry: Registry,
+    file: Path,
+    members: Mapping[int, str],
+    slowest: float = SLOWEST,
+    span: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """Add the sampled loads of a perf.data; return what the record of the trace has of it."""
+    """Add the sampled loads of a perf.data, of a `span` those within it; return what the record has of them."""
     rows: list[Load] = []
     why = ""
     try:
         with printed(file, FIELDS, slowest, "--itrace=M") as (lines, end):
-            rows.extend(loads(lines))
+            rows.extend(each for each in loads(lines) if span is None or span[0] <= each.t_ns <= span[1])
             why = end()
     except FileNotFoundError:
         why = NO_PERF

@@ -34,20 +34,29 @@ def add_perf(
     file: Path,
     members: Mapping[int, str],
     span: Span | Sequence[Span] | None = None,
+    ended_early: bool = False,
 ) -> dict[str, Any]:
     """Add all that a perf.data holds of members' processes and of what they started; return what is known of it.
 
     `span` is the time, or the times, in which all events were on; without it, a thread's states begin with its first
-    event. Whom the others are is shown by name alone, where they ran instead of a member or woke one.
+    event. With it, the stretches in which nothing was lost either become intervals of the kind `whole`. Where perf has
+    `ended_early`, by itself, they end with what it surely read.
+
+    Whom the others are is shown by name alone, where they ran instead of a member or woke one.
     """
     recording = read(file)
     if any(event.clock != MONOTONIC for event in recording.header.events):
         raise CastmatesError(
             f"{file}: recorded on another clock than the other sources; use perf record -k CLOCK_MONOTONIC"
         )
-    people, spans = People(recording, members), spans_of(recording, _spans(span))
+    asked = _spans(span)
+    if ended_early:
+        asked = [(begin, max(begin, min(end, recording.sure_ns))) for begin, end in asked]
+    people, spans = People(recording, members), spans_of(recording, asked)
     if len(people) and len(spans.begins):
         _Adding(making, registry, recording, people, spans).add()
+    if asked:
+        _whole(making, registry, spans)
     _lost(making, registry, recording)
     found = summary(recording, people, spans)
     return found | {"missing": missing(recording, people)}
@@ -217,6 +226,13 @@ class _Adding:
             detail=[f"cpu{one}->cpu{other}" for one, other in zip(origin.tolist(), to.tolist(), strict=True)],
             source=SOURCE,
         )
+
+
+def _whole(making: Making, registry: Registry, spans: Spans) -> None:
+    """The stretches in which all events were on and none was lost: silence means something there, and nowhere else."""
+    making.intervals(
+        t0_ns=spans.begins, t1_ns=spans.ends, track=registry.run(), kind="whole", name="perf", source=SOURCE
+    )
 
 
 def _lost(making: Making, registry: Registry, recording: Recording) -> None:

@@ -31,6 +31,12 @@ class Latest:
         same = (places >= 0) & (all_cpus[order][places] == cpus)
         return np.where(same, times[order][places], found)
 
+    @property
+    def least(self) -> int:
+        """The time until which every CPU that shows up has records, of the pieces that are done; 0 for none."""
+        known = self._before[self._before > 0]
+        return int(known.min()) if len(known) else 0
+
     def end_piece(self) -> None:
         """Go on to the next piece."""
         for _, cpus, times in self._parts:

@@ -15,6 +15,7 @@ from castmates.timeline.perf.header import SAMPLE_ID_ALL, Event, Header, damaged
 from castmates.timeline.perf.layout import Places, Torn
 from castmates.timeline.perf.losses import Latest
 from castmates.timeline.perf.records import Piece, pieces
+from castmates.timeline.perf.sure import Sure
 from castmates.timeline.perf.tasks import Tasks
 
 Array = npt.NDArray[Any]
@@ -54,6 +55,7 @@ class Recording:
     counts: Counter[str] = field(default_factory=Counter)
     first_ns: int = 0
     last_ns: int = 0
+    sure_ns: int = 0  # until when everything is in it, even if perf did not end in good order; 0: not known
 
 
 class _Parts:
@@ -98,7 +100,7 @@ class _Reader:
         self._event_of = np.array([place for _, place in order], np.int64)
         self._samples = [_Parts({**COMMON, **FIELDS.get(event.name, {})}) for event in header.events]
         self._switches, self._losses = _Parts(SWITCHES), _Parts(LOSSES)
-        self._latest = Latest()
+        self._latest, self._sure = Latest(), Sure()
         self._ends: list[tuple[int, int]] = []
 
     def take(self, piece: Piece) -> None:
@@ -117,6 +119,7 @@ class _Reader:
             elif kind in (LOST, LOST_SAMPLES, THROTTLE):
                 self._lost(piece, chosen, kind)
         self._latest.end_piece()
+        self._sure.end_piece(piece.types)
 
     def whole(self) -> Recording:
         """What was taken."""
@@ -132,6 +135,7 @@ class _Reader:
         if self._ends:
             recording.first_ns = min(first for first, _ in self._ends)
             recording.last_ns = max(last for _, last in self._ends)
+            recording.sure_ns = self._sure.until or self._latest.least
         return recording
 
     def _by_event(self, piece: Piece, chosen: Array, place: int | None) -> Iterable[tuple[int, Array]]:
@@ -255,6 +259,7 @@ class _Reader:
         if len(rows):
             self._ends.append((int(columns["time"].min()), int(columns["time"].max())))
             self._latest.add(rows, columns["cpu"], columns["time"])
+            self._sure.add(rows, columns["time"])
 
 
 def _back(event: Event) -> dict[str, int]:
