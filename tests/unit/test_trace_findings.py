@@ -103,7 +103,7 @@ def test_each_finding_shows_the_number_where_to_look_and_what_tries_it(study):
     assert "In 75.0 % of the time in which threads of job could run, another of its own threads had the CPU" in shown
     assert "no interval, because one launch was traced" in shown
     assert "To see it: castmates query" in shown
-    assert "--mix job+stream --named ran-instead" in shown
+    assert "job+stream --named ran-instead" in shown
     assert "the longest step of the scene begins 0.1000 s after the first event and takes 10.00 ms" in shown
     text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     assert "The lead’s threads wait for each other’s CPU" in text.replace("&#39;", "’").replace("'", "’")
