@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.timeline.families import PERF
 from castmates.analysis.timeline.levels import Spans, levels, quantile_of_time
 from castmates.analysis.timeline.seen import NAN, Seen
 from castmates.analysis.timeline.waits import BLOCKED, QUEUED, RUNNABLE, RUNNING, of_member
@@ -62,32 +63,32 @@ def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, every: Spans, c
 
 def _size(unnamed: int) -> dict[str, object]:
     """What a row has besides: where some of the member's threads have no name, no pool is known to be whole."""
-    cells: dict[str, object] = {"unnamed": unnamed, "not_known": _unnamed_words(unnamed)}
-    return cells | (dict.fromkeys(OF_SIZE, NAN) if unnamed else {})
+    cells: dict[str, object] = {"unnamed": unnamed, "not_known": ""}
+    if not unnamed:
+        return cells
+    why = f"the size of its pools is not known: {unnamed} more of its threads have no name but the program's"
+    return cells | dict.fromkeys(OF_SIZE, NAN) | {"not_known": why}
 
 
-def _unnamed(seen: Seen, own: pd.DataFrame, member: str) -> int:
+def unnamed(seen: Seen, own: pd.DataFrame, member: str) -> int:
     """How many threads that were seen are called as their process is, and so may belong to any pool.
 
     Frameworks keep the names of their threads to themselves: a profile shows those of the threads that had work in it.
     """
     tracks = seen.trace.of_track.loc[own["track"].unique()]
-    processes = seen.trace.tracks[(seen.trace.tracks["kind"] == "process") & (seen.trace.tracks["member"] == member)]
+    every = seen.trace.tracks
+    processes = every[(every["kind"] == "process") & (every["member"] == member)]
     called = dict(zip(processes["pid"], processes["name"].astype("str"), strict=True))
     alike = tracks["name"].astype("str") == tracks["pid"].map(called)
-    return int((alike & (tracks["tid"] != tracks["pid"]).fillna(False)).sum())  # noqa: FBT003
+    return int((alike & (tracks["tid"] != tracks["pid"])).fillna(value=False).sum())
 
 
-def _unnamed_words(unnamed: int) -> str:
-    return f"{unnamed} of its threads have the name of the program alone, so the size of a pool is not known" * bool(
-        unnamed
-    )
-
-
-def unnamed_words(seen: Seen, member: str) -> list[str]:
-    """The same for a row of the member."""
-    unnamed = _unnamed(seen, of_member(seen.states, member), member)
-    return [_unnamed_words(unnamed)] if unnamed else []
+def _silent(seen: Seen) -> int:
+    """How many threads perf knew of that did nothing while it recorded: they have no track, and no name."""
+    recordings = [each for each in seen.trace.about.get("scenes") or () if each.get("scene") == seen.scene]
+    sources = [source for each in recordings for source in each.get("sources") or () if source.get("name") == PERF]
+    known = max((int(source.get("threads") or 0) for source in sources), default=0)
+    return max(0, known - int(seen.states["track"].nunique()))
 
 
 def input_only_share(seen: Seen, own: pd.DataFrame, member: str) -> float:
@@ -95,7 +96,7 @@ def input_only_share(seen: Seen, own: pd.DataFrame, member: str) -> float:
 
     Where threads have no names, which of them are of the input is not known.
     """
-    if _unnamed(seen, own, member):
+    if unnamed(seen, own, member):
         return NAN
     of_input = own["thread"].astype("str").map(lambda thread: bool(INPUT.search(thread))).to_numpy(dtype=bool)
     if not of_input.any():

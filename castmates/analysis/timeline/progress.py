@@ -54,7 +54,7 @@ def longest(seen: Seen, member: str) -> Longest:
 
 
 def _marks(trace: Trace, member: str) -> tuple[Floats, Floats]:
-    """Moments, and how many units were done by then: heartbeats, or else the begins of steps and the end of the last."""
+    """Moments, and how many units were done by then: heartbeats, or else where steps begin, and the last one ends."""
     beats = _beats(trace, member)
     if len(beats) > 1:
         return beats["t_ns"].to_numpy(dtype=float), _counted(beats)

@@ -1,13 +1,14 @@
 """A trace -> the rows of the study's tables of traces: `results.columns.trace_summary`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.timeline.events import INTERRUPTS, MEMORY_CALLS, SYSCALL, calls_of, events
-from castmates.analysis.timeline.families import FAULTS, INTERRUPTS as OF_INTERRUPTS, SCHEDULER, SYSCALLS, lacking
-from castmates.analysis.timeline.pools import input_only_share, pools, unnamed_words
+from castmates.analysis.timeline.families import FAULTS, SCHEDULER, SYSCALLS, lacking
+from castmates.analysis.timeline.families import INTERRUPTS as OF_INTERRUPTS
+from castmates.analysis.timeline.pools import input_only_share, pools, unnamed
 from castmates.analysis.timeline.progress import longest, steps
 from castmates.analysis.timeline.seen import NAN, Seen, Trace, lasting, seen
 from castmates.analysis.timeline.waits import (
@@ -26,8 +27,8 @@ from castmates.analysis.timeline.waits import (
 Row = dict[str, object]
 IDLE, UNKNOWN = "idle", "unknown"  # who perf shows to have had the CPU where nobody did, or where it has no name
 NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
-_STATES = ("running", "queued", "blocked", "queued_share", "queued_own", "queued_members", "queued_others", "queued_idle",
-           "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s", "wakeups_per_s",
+_STATES = ("running", "queued", "blocked", "queued_share", "queued_own", "queued_members", "queued_others",
+           "queued_idle", "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s", "wakeups_per_s",
            "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us", "input_only_share")  # fmt: skip
 _FAULTS = ("faults_per_s", "faults_per_cpu_s", "faults_per_step", "faults_ratio")
 OF_FAMILY = {  # what is known of each family of events alone
@@ -77,10 +78,18 @@ def _summary(seen: Seen, member: str, done: float) -> Row:
         "longest_step_at_s": place.at_s,
         "longest_step_ms": place.ms,
         "seen_seconds": seen.seconds,
-        "not_known": "; ".join([*lacking(seen.families, *OF_FAMILY), *unnamed_words(seen, member)]),
+        "not_known": "; ".join(_not_known(seen, own, member)),
     }
     nothing = (column for family, columns in OF_FAMILY.items() if family not in seen.families for column in columns)
     return row | dict.fromkeys(nothing, NAN)
+
+
+def _not_known(seen: Seen, own: pd.DataFrame, member: str) -> Iterator[str]:
+    yield from lacking(seen.families, *OF_FAMILY)
+    if not seen.seconds:
+        yield "no stretch of its recordings is whole"
+    if count := unnamed(seen, own, member):
+        yield f"which of its threads are of the input is not known: {count} have no name but the program's"
 
 
 def _queued(seen: Seen, own: pd.DataFrame, member: str, time: Mapping[str, float]) -> Row:

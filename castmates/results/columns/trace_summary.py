@@ -102,7 +102,7 @@ TRACE_POOLS: Columns = {
     "queued_share": "float64",  # of the time in which they could run, for which they did not
     "wakeups_per_s": "float64",  # wake-ups of its threads, a second
     "platform": "str",
-    "unnamed": "int64",  # threads of the member with no name but the program's: they may be of any pool
+    "unnamed": "int64",  # more threads of the member, which have no name but the program's: they may be of any pool
     "not_known": "str",  # why numbers of the pool's size are NaN
 }
 
