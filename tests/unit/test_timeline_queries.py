@@ -156,8 +156,8 @@ def test_times_are_of_a_second_and_of_a_step_of_the_lead(small):
     table, locks = asked(small, *((query.sql, values_of(query, [])) for query in queries))
     futex = table[table["reason"] == "futex"].iloc[0]
     assert (futex["alone_ms_per_s"], futex["beside_ms_per_s"]) == (300, 400)
-    assert futex["alone_ms_per_step"] == pytest.approx(30)  # 5 steps in half a second
-    assert locks.set_index("scene")["released_by"].to_dict() == {SOLO: "b@1", CORUN: "c"}
+    assert futex["alone_ms_per_step"] == pytest.approx(50)  # 6 steps in the second
+    assert locks.set_index("scene")["woken_by"].to_dict() == {SOLO: "b@1", CORUN: "c"}
 
 
 @pytest.mark.parametrize("rows", ["none", "one", "many"])

@@ -31,11 +31,8 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
     own = of_member(seen.states, member)
     own = own.assign(pool=own["thread"].astype("str").map(pool_of))
     cpus, busy = len(seen.trace.cpus(member)), _spans(own[own["name"] != BLOCKED])
-    unnamed = _unnamed(seen, own, member)
-    rows = [
-        _pool(seen, member, str(name), each, busy, cpus) | _size(unnamed)
-        for name, each in own.groupby("pool", sort=True)
-    ]
+    size = _size(unnamed(seen, own, member) + _silent(seen))
+    rows = [_pool(seen, member, str(name), each, busy, cpus) | size for name, each in own.groupby("pool", sort=True)]
     yield from sorted(rows, key=lambda row: -float(str(row["busy"])))
 
 

@@ -24,7 +24,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-HELD = ("recordings",)  # a few rows that nearly every view needs: found once
+HELD = ("recordings", "seen")  # a few rows that nearly every view needs: found once
 TIMES = {"intervals": ("t0_ns", "t1_ns"), "instants": ("t_ns", "t_ns"), "samples": ("t_ns", "t_ns")}
 TRACES = {
     "trace": "VARCHAR", "study": "VARCHAR", "mix": "VARCHAR", "partition": "VARCHAR", "lead": "VARCHAR",
