@@ -262,3 +262,19 @@ def test_what_is_no_trace_is_a_sentence(small, tmp_path):
     (tmp_path / "t/trace.json").write_text("{")
     with pytest.raises(CastmatesError, match=r"trace\.json: this is no record of a trace \(it is cut or damaged\)"):
         asked(tmp_path / "t", "FROM intervals")
+
+
+def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentence(small, tmp_path):
+    place = tmp_path / "x"
+    timeline = made(100)
+    timeline.about.update(status="failed", reason="stream ended")
+    write(timeline, place)
+    asked_for = ["query", str(tmp_path), "SELECT DISTINCT trace FROM intervals"]
+    answer = CliRunner().invoke(app, asked_for)
+    assert answer.exit_code != 0
+    assert isinstance(answer.exception, CastmatesError | SystemExit)
+    assert "no trace can be read. The trace of x failed: stream ended." in f"{answer.output} {answer.exception}"
+    (tmp_path / "y").symlink_to(small)
+    answer = CliRunner().invoke(app, asked_for)
+    assert "The trace of x failed: stream ended." in answer.stderr
+    assert answer.stdout.split() == ['"trace"', '"y"']

@@ -29,7 +29,8 @@ IDLE, UNKNOWN = "idle", "unknown"  # who perf shows to have had the CPU where no
 NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
 _STATES = ("running", "queued", "blocked", "queued_share", "queued_own", "queued_members", "queued_others",
            "queued_idle", "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s",
-           "wakeups_per_s", "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us", "input_only_share")  # fmt: skip
+           "wakeups_per_s", "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us",
+           "input_only_share")  # fmt: skip
 _FAULTS = ("faults_per_s", "faults_per_cpu_s", "faults_per_step", "faults_ratio")
 OF_FAMILY = {  # what is known of each family of events alone
     SCHEDULER: _STATES,
