@@ -234,6 +234,9 @@ def test_parameters_are_checked():
         query_of("time-on-cpus")
     with pytest.raises(CastmatesError, match="expected NAME=VALUE; the query lost takes no parameter"):
         values_of(query_of("lost"), ["member=x"])
+    with pytest.raises(CastmatesError, match=r"--set is 'most=abc', expected a whole number, such as most=20\."):
+        values_of(query_of("slowest-steps"), ["most=abc"])
+    assert values_of(query_of("slowest-steps"), ["most=7"])["most"] == "7"
     assert values_of(query_of("run-queue"), ["member=a*"]) == {"member": "a*", "thread": "*", "scene": "*"}
 
 
