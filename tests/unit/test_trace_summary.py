@@ -217,6 +217,14 @@ def test_a_recording_that_perf_could_not_make_shows_nothing():
     about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
     row = one(scripted([Thread(LEAD, "main", [("running", 1, "")], faults=1)], about), kind="solo")
     assert all(math.isnan(row[each]) for columns, _ in FAMILIES.values() for each in columns)
+    timeline = scripted([Thread(LEAD, "main", [("running", 1, "")])])
+    scene = timeline.intervals[timeline.intervals["kind"] == "recording"].iloc[1:]
+    whole = scene.assign(kind="whole", name="perf")  # of the other scene alone
+    row = one(replace(timeline, intervals=pd.concat([timeline.intervals, whole], ignore_index=True)), kind="solo")
+    assert (row["seconds"], row["seen_seconds"], row["steps"]) == pytest.approx((0.8, 0, 80))
+    assert "no stretch of its recordings is whole" in row["not_known"]
+    assert math.isnan(row["running"])
+    assert math.isnan(row["faults_per_s"])
 
 
 def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():

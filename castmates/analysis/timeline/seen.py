@@ -90,6 +90,7 @@ class Seen:
     states: pd.DataFrame  # t0_ns, t1_ns, track, name, detail, cpu, member; whole (not cut), begins (in the span)
     calls: pd.DataFrame  # the same of system calls and interrupts, with their kind
     instants: pd.DataFrame  # with their member
+    shown: frozenset[str]  # members of which anything was recorded, lost or not
 
     @property
     def seconds(self) -> float:
@@ -104,7 +105,7 @@ class Seen:
     @property
     def members(self) -> list[str]:
         """The members that the scene runs, and that were seen."""
-        there = set(self.states["member"]) | set(self.calls["member"]) | set(self.instants["member"])
+        there = {*self.states["member"], *self.calls["member"], *self.shown}
         running = [self.trace.lead] if self.kind in ALONE and self.trace.lead else self.trace.members
         return [each for each in running if each in there]
 
@@ -139,7 +140,8 @@ def seen(trace: Trace) -> Iterator[Seen]:
     for scene, recordings in _recordings(trace).items():
         spans = _whole(trace, recordings)
         parts = _clipped(states, spans), _clipped(calls, spans), _inside(instants, spans)
-        yield Seen(trace, scene, recordings, spans, *parts)
+        shown = frozenset(_inside(instants, recordings)["member"])
+        yield Seen(trace, scene, recordings, spans, *parts, shown)
 
 
 def lasting(spans: Spans) -> float:
