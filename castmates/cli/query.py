@@ -12,6 +12,7 @@ from castmates.cli.screen import console
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
+    from castmates.timeline.queries.database import TraceFolder
     from castmates.timeline.queries.documents import Named
 
 Format = Literal["table", "csv", "json", "parquet"]
@@ -127,14 +128,10 @@ def _answer(
     from castmates.timeline.queries.answers import cut, write, write_table
     from castmates.timeline.queries.asking import ask
     from castmates.timeline.queries.database import database
-    from castmates.timeline.queries.found import has_tables, traces_of
 
-    traces = traces_of(where, mix)
-    for trace in [each for each in traces if not has_tables(each)]:
-        typer.echo(f"{trace.path} has no tables: its launch failed; it is left out.", err=True)
     usual = ROWS if form == "table" and output is None else 0
     most = limit if limit is not None else usual
-    with database([each for each in traces if has_tables(each)]) as connection:
+    with database(_readable(where, mix)) as connection:
         answer = ask(connection, sql, values)
         if form == "table" and output is None:
             write_table(console(), answer, most)
@@ -144,16 +141,27 @@ def _answer(
         typer.echo(output, err=True)
 
 
+def _readable(where: Path, mix: str) -> "list[TraceFolder]":
+    """The traces that are meant and can be read; the others are named."""
+    from castmates.timeline.queries.found import readable, traces_of
+
+    found, left_out = readable(traces_of(where, mix))
+    if not found:
+        raise CastmatesError(f"{where}: no trace can be read. {' '.join(left_out)}")
+    for sentence in left_out:
+        typer.echo(sentence, err=True)
+    return found
+
+
 def _overview(where: Path, mix: str) -> None:
     """What there is of traces, and how to ask."""
     from castmates.timeline.queries.answers import write_table
     from castmates.timeline.queries.asking import ask
     from castmates.timeline.queries.database import database
     from castmates.timeline.queries.documents import named
-    from castmates.timeline.queries.found import has_tables, traces_of
 
     screen = console()
-    with database([each for each in traces_of(where, mix) if has_tables(each)]) as connection:
+    with database(_readable(where, mix)) as connection:
         sql = (
             "SELECT r.trace, r.scene, r.recordings, r.seconds, r.steps AS lead_steps, t.platform "
             "FROM recorded r JOIN traces t USING (trace) ORDER BY r.trace, r.scene DESC"

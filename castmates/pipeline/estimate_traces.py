@@ -1,21 +1,23 @@
 """The traces of a study -> its tables of what they come to."""
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
+from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.results.columns.study import frame
 from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
-from castmates.results.traces import traces_there
+from castmates.timeline.queries.found import of_study, readable
+from castmates.timeline.span import extent
 from castmates.timeline.tables import read
 
 READ = ("tracks", "intervals", "instants", "samples")  # of a timeline; stacks say nothing of waits
-MEASURED = "measured"
 
 
 def write_tables(folder: StudyFolder, output: Path) -> None:
@@ -38,9 +40,14 @@ def write_tables(folder: StudyFolder, output: Path) -> None:
 
 
 def _traces(folder: StudyFolder) -> Iterator[Trace]:
-    """Those that were recorded whole; one that failed has a record without tables."""
-    for name in traces_there(folder):
-        timeline = read(folder.trace(name), *READ)
-        if timeline.about.get("status", MEASURED) == MEASURED:
+    """Those that can be read; what failed or is damaged is named, and stops nobody: the page names it too."""
+    found, left_out = readable(of_study(folder))
+    for each in found:
+        try:
+            timeline = read(each.path, *READ)
             tables = timeline.tracks, timeline.intervals, timeline.instants, timeline.samples
-            yield Trace(*tables, timeline.about, name)
+            yield Trace(*tables, timeline.about, each.name, extent(each.path)[0])
+        except CastmatesError as problem:  # beyond the heads of its files
+            left_out.append(f"The trace of {each.name} cannot be read: {problem}")
+    for sentence in left_out:
+        print(sentence, file=sys.stderr)

@@ -8,13 +8,12 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from castmates.errors import CastmatesError
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.timeline.queries.asking import ask, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database, read_about
 from castmates.timeline.queries.documents import Named
-from castmates.timeline.queries.found import readable
+from castmates.timeline.queries.found import of_study, readable
 
 PERFETTO, OPENED = "trace.pftrace", "open.html"  # beside the tables, where the trace was also written for Perfetto
 
@@ -78,12 +77,11 @@ class Trace:
 
 @once
 def traces(results: Results) -> Sequence[Trace]:
-    """The traces of a study whose tables are there and can be read, by name."""
-    return [trace for trace in map(Trace, readable(results.folder)) if _is_whole(trace)]
+    """The traces of a study that can be read, by name."""
+    return [Trace(folder) for folder in readable(of_study(results.folder))[0]]
 
 
-def _is_whole(trace: Trace) -> bool:
-    try:
-        return trace.about.get("status") in ("measured", "imported")
-    except CastmatesError:
-        return False
+@once
+def left_out(results: Results) -> Sequence[str]:
+    """A sentence on each of the others."""
+    return readable(of_study(results.folder))[1]

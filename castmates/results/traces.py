@@ -1,7 +1,7 @@
 """Reads which traces a study has, and what they record of themselves."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,13 @@ from castmates.study.spec import Block, Plan
 from castmates.study.trace_launches import identity_of, trace_name
 
 TRACES = "traces/"  # before the name of a trace, where paths of blocks stand too
+MEASURED = "measured"
+WHOLE = (MEASURED, "imported")  # the status of traces with something to read; a launch that failed has another
+
+
+def is_whole(record: Mapping[str, Any]) -> bool:
+    """Whether a trace is one to read; what failed may have tables too."""
+    return record.get("status", MEASURED) in WHOLE
 
 
 def read_record(folder: StudyFolder, name: str) -> dict[str, Any]:
@@ -25,7 +32,7 @@ def read_record(folder: StudyFolder, name: str) -> dict[str, Any]:
 def is_made(launch: Block, folder: StudyFolder) -> bool:
     """Whether the trace of a launch is there; one that was planned otherwise, or failed, counts for nothing."""
     record = read_record(folder, trace_name(launch))
-    return record.get("identity") == identity_of(launch) and record.get("status") == "measured"
+    return record.get("identity") == identity_of(launch) and record.get("status") == MEASURED
 
 
 def missing_traces(plan: Plan, folder: StudyFolder) -> list[Block]:
@@ -48,7 +55,7 @@ def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
     refuse_links(folder)
     for file in sorted(folder.traces.glob(f"*/{TRACE_RECORD}")):
         record = read_json(file)
-        if record.get("status") != "measured":
+        if not record or not is_whole(record):
             try:
                 file.unlink()
             except OSError as problem:

@@ -156,8 +156,8 @@ def test_times_are_of_a_second_and_of_a_step_of_the_lead(small):
     table, locks = asked(small, *((query.sql, values_of(query, [])) for query in queries))
     futex = table[table["reason"] == "futex"].iloc[0]
     assert (futex["alone_ms_per_s"], futex["beside_ms_per_s"]) == (300, 400)
-    assert futex["alone_ms_per_step"] == pytest.approx(30)  # 5 steps in half a second
-    assert locks.set_index("scene")["released_by"].to_dict() == {SOLO: "b@1", CORUN: "c"}
+    assert futex["alone_ms_per_step"] == pytest.approx(50)  # 6 steps in the second
+    assert locks.set_index("scene")["woken_by"].to_dict() == {SOLO: "b@1", CORUN: "c"}
 
 
 @pytest.mark.parametrize("rows", ["none", "one", "many"])
@@ -234,6 +234,9 @@ def test_parameters_are_checked():
         query_of("time-on-cpus")
     with pytest.raises(CastmatesError, match="expected NAME=VALUE; the query lost takes no parameter"):
         values_of(query_of("lost"), ["member=x"])
+    with pytest.raises(CastmatesError, match=r"--set is 'most=abc', expected a whole number, such as most=20\."):
+        values_of(query_of("slowest-steps"), ["most=abc"])
+    assert values_of(query_of("slowest-steps"), ["most=7"])["most"] == "7"
     assert values_of(query_of("run-queue"), ["member=a*"]) == {"member": "a*", "thread": "*", "scene": "*"}
 
 
@@ -262,3 +265,19 @@ def test_what_is_no_trace_is_a_sentence(small, tmp_path):
     (tmp_path / "t/trace.json").write_text("{")
     with pytest.raises(CastmatesError, match=r"trace\.json: this is no record of a trace \(it is cut or damaged\)"):
         asked(tmp_path / "t", "FROM intervals")
+
+
+def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentence(small, tmp_path):
+    place = tmp_path / "x"
+    timeline = made(100)
+    timeline.about.update(status="failed", reason="stream ended")
+    write(timeline, place)
+    asked_for = ["query", str(tmp_path), "SELECT DISTINCT trace FROM intervals"]
+    answer = CliRunner().invoke(app, asked_for)
+    assert answer.exit_code != 0
+    assert isinstance(answer.exception, CastmatesError | SystemExit)
+    assert "no trace can be read. The trace of x failed: stream ended." in f"{answer.output} {answer.exception}"
+    (tmp_path / "y").symlink_to(small)
+    answer = CliRunner().invoke(app, asked_for)
+    assert "The trace of x failed: stream ended." in answer.stderr
+    assert answer.stdout.split() == ['"trace"', '"y"']

@@ -1,6 +1,7 @@
 """Findings from timelines: what rules find in traces with known faults, and in one without; nothing is proven."""
 
 import json
+import shlex
 import shutil
 
 import pytest
@@ -11,7 +12,6 @@ from castmates.analysis.findings.findings import findings
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
 from castmates.cli.main import app
-from castmates.errors import CastmatesError
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.report.figures.index import FIGURES
 from castmates.report.findings import findings_of
@@ -103,7 +103,7 @@ def test_each_finding_shows_the_number_where_to_look_and_what_tries_it(study):
     assert "In 75.0 % of the time in which threads of job could run, another of its own threads had the CPU" in shown
     assert "no interval, because one launch was traced" in shown
     assert "To see it: castmates query" in shown
-    assert "--mix job+stream --named ran-instead" in shown
+    assert "job+stream --named ran-instead" in shown
     assert "the longest step of the scene begins 0.1000 s after the first event and takes 10.00 ms" in shown
     text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     assert "The lead’s threads wait for each other’s CPU" in text.replace("&#39;", "’").replace("'", "’")
@@ -121,14 +121,38 @@ def test_a_study_whose_traces_are_gone_has_no_findings_of_them(study):
     assert not [each for each in findings_of(read_results(study)) if each.name in OF_TRACES and each.found]
 
 
-def test_traces_that_failed_are_left_out_and_broken_ones_are_a_sentence(study):
+def test_traces_that_failed_or_are_damaged_are_named_and_stop_nobody(study, capsys):
     threads = FAULTS["faults in every step"][0]
-    results = traced(study, scripted(threads, {"status": "failed"}))
+    results = traced(study, scripted(threads, {"status": "failed", "reason": "stream ended"}))
     assert results.trace_summary.empty
-    (study / "traces" / "job+stream" / "intervals.parquet").write_bytes(b"PAR1")
-    with pytest.raises(CastmatesError, match=r"intervals\.parquet: this is no table of a trace"):
-        write_tables(results.folder, study / "tables")
-    assert read_results(study).trace_summary.empty, "the tables that were there stay"
+    (study / "traces" / "job+stream" / "intervals.parquet").write_bytes(b"PAR1")  # of one that failed, nothing is read
+    traced(study, scripted(threads), "a")
+    broken = scripted(threads)
+    write(broken, study / "traces" / "b")
+    (study / "traces" / "b" / "intervals.parquet").write_bytes(b"PAR1")
+    capsys.readouterr()
+    write_tables(results.folder, study / "tables")
+    words = capsys.readouterr().err.splitlines()
+    assert words[0].startswith("The trace of b cannot be read: ")
+    assert "intervals.parquet: this is no table of a trace" in words[0]
+    assert words[1:] == ["The trace of job+stream failed: stream ended."]
+    results = read_results(study)
+    assert set(results.trace_summary["trace"]) == {"a"}
+    text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
+    assert "The trace of job+stream failed: stream ended." in text
+    assert "The trace of b cannot be read" in text
+
+
+@pytest.mark.parametrize("rule", [name for name, rule in OF_TRACES.items() if rule.look])
+def test_the_command_that_shows_what_is_behind_a_finding_runs(study, rule):
+    if not (study / "traces").exists():
+        write(scripted(FAULTS["nothing"][0]), study / "traces" / "job+stream")
+    filled = OF_TRACES[rule].look.replace("{study}", str(study)).replace("{trace}", "job+stream")
+    assert "{" not in filled
+    program, *words = shlex.split(filled)
+    assert program == "castmates"
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 0, answer.output
 
 
 def test_each_trace_has_its_rows_in_csv_and_parquet(study):

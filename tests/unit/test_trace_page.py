@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -12,6 +13,8 @@ from castmates.report.figures.scheduler_rows import coloured, shown
 from castmates.report.page.page import environment
 from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import read_results
+from castmates.report.text.trace_states import REASONS, WORDS, state_words
+from castmates.timeline.perf.waiting import _KINDS, FAULT, UNKNOWN
 from castmates.timeline.tables import write
 from tests.unit.results_maker import make
 from tests.unit.timeline_maker import SCENES, SECOND, made
@@ -105,3 +108,23 @@ def test_a_trace_that_failed_is_a_sentence_and_a_study_without_any_has_no_sectio
     results = read_results(folder)
     assert "The trace of lead+stream failed: stream ended." in text_of(results)[1]
     assert scheduler.lacking(results)
+
+
+def test_a_trace_without_scenes_is_shown_as_one_and_compared_with_nothing(tmp_path):
+    timeline = made(400)
+    kept = ~timeline.intervals["kind"].isin(["scene", "recording"])
+    timeline = replace(timeline, intervals=timeline.intervals[kept].reset_index(drop=True))
+    timeline.about.update(status="imported")
+    write(timeline, make(tmp_path / "study", blocks=2) / "traces" / MIX)
+    results = read_results(tmp_path / "study")
+    figure, _ = scheduler.draw(results)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["lead, traced"]
+    assert "beside" not in scheduler.caption(results)
+    assert "waits for another thread (futex)" in text_of(results)[1]
+
+
+def test_every_kind_of_wait_that_perf_shows_has_words():
+    assert {*_KINDS, UNKNOWN, FAULT} <= {*REASONS}
+    assert state_words("blocked", "") == state_words("blocked", "unknown") == "waits, for what is not known"
+    assert state_words("blocked", "msgrcv") == "waits in msgrcv"
+    assert scheduler.WORDS is WORDS

@@ -7,11 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from castmates.analysis.findings.conditions import NOT_KNOWN
+from castmates.analysis.findings.findings import findings
 from castmates.analysis.timeline.levels import levels, merged, quantile_of_time
 from castmates.analysis.timeline.pools import pool_of
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
+from castmates.results.columns.study import frame
 from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
+from castmates.results.finding_rules import rules_of
+from castmates.timeline.model import Making
+from castmates.timeline.span import extent, start
+from castmates.timeline.tables import write
 from tests.unit.timeline_maker import SCENES, SECOND, Thread, made, scripted
 
 LEAD, OTHER = "job@0-1", "stream@2"
@@ -175,3 +182,100 @@ def test_levels_are_those_of_counting_moment_by_moment():
 )
 def test_threads_of_a_pool_differ_in_their_number_alone(thread, pool):
     assert pool_of(thread) == pool
+
+
+RECORDED = {"scene": "solo", "kind": "solo", "sources": [{"name": "perf", "events": {"switches": 9}, "threads": 1}]}
+FAMILIES = {
+    "scheduler": (["running", "queued_share", "queue_p99_us", "voluntary_per_s"], "sched:sched_switch"),
+    "syscalls": (["memory_calls_share", "memory_calls_per_step"], "raw_syscalls:sys_enter"),
+    "faults": (["faults_per_s", "faults_per_cpu_s"], "page-faults/period=1/"),
+    "interrupts": (["interrupts_per_s", "interrupts_share"], "irq:irq_handler_entry"),
+}
+
+
+@pytest.mark.parametrize("lacking", FAMILIES)
+@pytest.mark.parametrize("because", ["it was not asked for", "perf was not allowed to"])
+def test_what_was_not_recorded_is_not_known_and_what_was_may_be_none(lacking, because):
+    turn = [("running", 3, ""), ("blocked", 1, "futex"), ("runnable", 1, "idle")]
+    thread = Thread(LEAD, "main", turn)
+    asked = [each for each in FAMILIES if each != lacking or because.startswith("perf")]
+    command = ["perf", "record", *(event for name, (_, event) in FAMILIES.items() if name != lacking)]
+    scenes = [RECORDED | {"commands": {"perf": command}}]
+    row = one(scripted([thread], {"filters": {"events": asked}, "scenes": scenes}), kind="solo")
+    for family, (columns, _) in FAMILIES.items():
+        assert [math.isnan(row[each]) for each in columns] == [family == lacking] * len(columns), family
+    assert row["not_known"].endswith("not recorded")
+    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    rules = {name: rule for name, rule in rules_of(None, None, ()).items()
+             if rule.when[0].table == "trace_summary" and rule.when[0].number in FAMILIES[lacking][0]}  # fmt: skip
+    for found in findings(rules, {"trace_summary": table}.get):
+        assert (found.state, found.why) == (NOT_KNOWN, row["not_known"]) or found.rule.about == "mix"
+
+
+def test_a_recording_that_perf_could_not_make_shows_nothing():
+    failed = {"name": "perf", "events": {}, "reason": "perf may not"}
+    about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
+    row = one(scripted([Thread(LEAD, "main", [("running", 1, "")], faults=1)], about), kind="solo")
+    assert all(math.isnan(row[each]) for columns, _ in FAMILIES.values() for each in columns)
+    timeline = scripted([Thread(LEAD, "main", [("running", 1, "")])])
+    scene = timeline.intervals[timeline.intervals["kind"] == "recording"].iloc[1:]
+    whole = scene.assign(kind="whole", name="perf")  # of the other scene alone
+    row = one(replace(timeline, intervals=pd.concat([timeline.intervals, whole], ignore_index=True)), kind="solo")
+    assert (row["seconds"], row["seen_seconds"], row["steps"]) == pytest.approx((0.8, 0, 80))
+    assert "no stretch of its recordings is whole" in row["not_known"]
+    assert math.isnan(row["running"])
+    assert math.isnan(row["faults_per_s"])
+
+
+def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
+    turn = [("running", 1, ""), ("blocked", 3, "futex")]
+    threads = [Thread(LEAD, "python", turn), *(Thread(LEAD, "python", turn) for _ in range(2)),
+               *(Thread(LEAD, f"tf_Compute/{number}", turn) for number in range(4))]  # fmt: skip
+    timeline = scripted(threads, {"scenes": [{"scene": "solo", "sources": [{"name": "perf", "threads": 9}]}]})
+    tracks = timeline.tracks.copy()
+    is_thread = tracks["kind"] == "thread"
+    tracks.loc[is_thread, "pid"] = 100  # the first thread is the main one
+    process = {"track": len(tracks), "kind": "process", "name": "python", "member": LEAD, "pid": 100}
+    timeline = replace(timeline, tracks=pd.concat([tracks, pd.DataFrame([process])], ignore_index=True))
+    solo = one(timeline, "trace_pools", kind="solo", pool="tf_Compute")
+    assert (solo["threads"], solo["unnamed"]) == (4, 2 + 2)  # two did nothing, and so have no track
+    assert "4 more of its threads have no name but the program's" in solo["not_known"]
+    assert all(math.isnan(solo[each]) for each in ("used_share", "all_busy_share", "all_busy_idle_share"))
+    table = frame([solo], TRACE_SUMMARY_TABLES["trace_pools"])
+    rules = {name: rule for name, rule in rules_of(None, None, ()).items() if name.startswith("pool-too-")}
+    found = list(findings(rules, {"trace_pools": table}.get))
+    assert {each.name: each.state for each in found} == dict.fromkeys(rules, NOT_KNOWN)
+    assert all("4 more of its threads" in each.why for each in found)
+    row = one(timeline, kind="solo")
+    assert math.isnan(row["input_only_share"])
+
+
+def test_interrupts_are_of_the_time_on_cpus_and_idle_and_unknown_are_no_program():
+    turn = [("running", 2, ""), ("runnable", 1, "idle"), ("preempted", 1, "unknown"), ("preempted", 1, "backup"),
+            ("blocked", 5, "futex")]  # fmt: skip
+    timeline = scripted([Thread(LEAD, "main", turn)])
+    thread = int(timeline.tracks.loc[timeline.tracks["kind"] == "thread", "track"].iloc[0])
+    at = SECOND + np.arange(100, 900, 10) * 1_000_000
+    ticks = pd.DataFrame(
+        {"t0_ns": at, "t1_ns": at + 200_000, "track": thread, "kind": "irq", "name": "timer", "depth": 0}
+    )
+    timeline = replace(timeline, intervals=pd.concat([timeline.intervals, ticks], ignore_index=True))
+    row = one(timeline, kind="solo")
+    assert row["interrupts_share"] == pytest.approx(0.1, rel=0.02)
+    assert (row["queued_share"], row["queued_others"], row["queued_idle"]) == pytest.approx((0.6, 0.2, 0.2))
+    assert row["taken_by"] == "backup"
+
+
+def test_times_count_from_the_first_moment_of_all_tables_stacks_included(tmp_path):
+    making = Making()
+    track = making.track("thread", "x", tid=1)
+    making.stacks(t_ns=[5, 90], track=track, weight=1.0, stack="main")
+    making.intervals(t0_ns=[7], t1_ns=[70], track=track, kind="state", name="running")
+    timeline = making.made()
+    write(timeline, tmp_path)
+    assert start(timeline) == 5
+    assert extent(tmp_path) == (5, 90)
+    trace = Trace(
+        timeline.tracks, timeline.intervals, timeline.instants, timeline.samples, origin_ns=extent(tmp_path)[0]
+    )
+    assert trace.first_ns == 5

@@ -140,7 +140,7 @@ def _strongest(condition: Condition, rows: pd.DataFrame, choice: int) -> Evidenc
     cells = _cells(rows, at)
     named = {name: str(cells[name]) for name in NAMES if str(cells.get(name, "")) not in ("", "nan")}
     why = condition.no_interval or ("too few launches for an interval" if math.isnan(near[at]) else "")
-    why = "the row has no number" if math.isnan(value[at]) else why
+    why = str(cells.get("not_known") or "the row has no number") if math.isnan(value[at]) else why
     if states[at] == SEEN and condition.interval is not None:
         why = f"the strongest of {choice} rows, whose intervals are not adjusted for their number"
     return Evidence(

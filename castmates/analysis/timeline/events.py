@@ -28,7 +28,7 @@ def events(seen: Seen, member: str, steps: float) -> Iterator[dict[str, object]]
     for row in each.sort_values("count", ascending=False).to_dict("records"):
         yield seen.names(member) | {
             **{str(name): cell for name, cell in row.items() if name != "ms"},
-            "per_s": row["count"] / seen.seconds,
+            "per_s": row["count"] / seen.seconds if seen.seconds else NAN,
             "per_step": row["count"] / steps if steps > 0 else NAN,
             "ms_per_step": row["ms"] / steps if steps > 0 else NAN,
         }

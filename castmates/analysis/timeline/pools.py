@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.timeline.families import PERF
 from castmates.analysis.timeline.levels import Spans, levels, quantile_of_time
 from castmates.analysis.timeline.seen import NAN, Seen
 from castmates.analysis.timeline.waits import BLOCKED, QUEUED, RUNNABLE, RUNNING, of_member
@@ -14,12 +15,15 @@ from castmates.analysis.timeline.waits import BLOCKED, QUEUED, RUNNABLE, RUNNING
 # What threads of an input pipeline are called: tf.data's, those of PyTorch's DataLoader, and of others by habit.
 INPUT = re.compile(r"tf_data|pt_data|data_?loader|prefetch", re.IGNORECASE)
 IO = "io"
+# What of a thread's name is its number in its pool; the query `pools` has the same.
+NUMBER = r"[\W_]*\d+$"
+OF_SIZE = ("at_once_p99", "used_share", "all_busy_share", "all_busy_idle_share")  # cells that need all of a pool
 
 
 @cache
 def pool_of(thread: str) -> str:
     """`tf_Compute/12` and `worker 3` belong to tf_Compute and worker."""
-    return re.sub(r"[\W_]*\d+$", "", thread) or thread
+    return re.sub(NUMBER, "", thread) or thread
 
 
 def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
@@ -27,7 +31,8 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
     own = of_member(seen.states, member)
     own = own.assign(pool=own["thread"].astype("str").map(pool_of))
     cpus, busy = len(seen.trace.cpus(member)), _spans(own[own["name"] != BLOCKED])
-    rows = [_pool(seen, member, str(name), each, busy, cpus) for name, each in own.groupby("pool", sort=True)]
+    size = _size(unnamed(seen, own, member) + _silent(seen))
+    rows = [_pool(seen, member, str(name), each, busy, cpus) | size for name, each in own.groupby("pool", sort=True)]
     yield from sorted(rows, key=lambda row: -float(str(row["busy"])))
 
 
@@ -49,12 +54,47 @@ def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, every: Spans, c
         "all_busy_share": float(lasts[all_busy].sum()) / time,
         "all_busy_idle_share": float(lasts[all_busy & (all_at_once < cpus)].sum()) / time if cpus else NAN,
         "queued_share": _time(queued) / _time(busy) if len(busy) else NAN,
-        "wakeups_per_s": int(((own["name"] == RUNNABLE) & own["begins"]).sum()) / seen.seconds,
+        "wakeups_per_s": int(((own["name"] == RUNNABLE) & own["begins"]).sum()) / (seen.seconds or NAN),
     }
 
 
-def input_only_share(seen: Seen, own: pd.DataFrame) -> float:
-    """Of the time, in which threads of the input work or read, and no other thread does; NaN without such threads."""
+def _size(unnamed: int) -> dict[str, object]:
+    """What a row has besides: where some of the member's threads have no name, no pool is known to be whole."""
+    cells: dict[str, object] = {"unnamed": unnamed, "not_known": ""}
+    if not unnamed:
+        return cells
+    why = f"the size of its pools is not known: {unnamed} more of its threads have no name but the program's"
+    return cells | dict.fromkeys(OF_SIZE, NAN) | {"not_known": why}
+
+
+def unnamed(seen: Seen, own: pd.DataFrame, member: str) -> int:
+    """How many threads that were seen are called as their process is, and so may belong to any pool.
+
+    Frameworks keep the names of their threads to themselves: a profile shows those of the threads that had work in it.
+    """
+    tracks = seen.trace.of_track.loc[own["track"].unique()]
+    every = seen.trace.tracks
+    processes = every[(every["kind"] == "process") & (every["member"] == member)]
+    called = dict(zip(processes["pid"], processes["name"].astype("str"), strict=True))
+    alike = tracks["name"].astype("str") == tracks["pid"].map(called)
+    return int((alike & (tracks["tid"] != tracks["pid"])).fillna(value=False).sum())
+
+
+def _silent(seen: Seen) -> int:
+    """How many threads perf knew of that did nothing while it recorded: they have no track, and no name."""
+    recordings = [each for each in seen.trace.about.get("scenes") or () if each.get("scene") == seen.scene]
+    sources = [source for each in recordings for source in each.get("sources") or () if source.get("name") == PERF]
+    known = max((int(source.get("threads") or 0) for source in sources), default=0)
+    return max(0, known - int(seen.states["track"].nunique()))
+
+
+def input_only_share(seen: Seen, own: pd.DataFrame, member: str) -> float:
+    """Of the time, in which threads of the input work or read, and no other thread does; NaN without such threads.
+
+    Where threads have no names, which of them are of the input is not known.
+    """
+    if unnamed(seen, own, member):
+        return NAN
     of_input = own["thread"].astype("str").map(lambda thread: bool(INPUT.search(thread))).to_numpy(dtype=bool)
     if not of_input.any():
         return NAN

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from castmates.analysis.timeline.levels import Spans
 from castmates.analysis.timeline.seen import NAN, Seen, Trace
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -16,33 +20,47 @@ class Longest:
     ms: float = NAN
 
 
-def steps(seen: Seen, member: str) -> float:
-    """Units of progress in the recordings, parts of units included; NaN where nothing shows them."""
-    beats = _beats(seen.trace, member)
-    if len(beats) > 1:
-        at, count = beats["t_ns"].to_numpy(dtype=float), _counted(beats)
-        begin, end = (np.interp(edge, at, count, left=NAN, right=NAN) for edge in seen.spans)
-        inside = ~np.isnan(begin) & ~np.isnan(end)
-        length = (seen.spans[1] - seen.spans[0]).astype(float)
-        known = length[inside].sum()
-        # A recording that ends after the last heartbeat is as fast as those that do not.
-        return float((end - begin)[inside].sum() * length.sum() / known) if known else _parts(seen, member)
-    return _parts(seen, member)
+def steps(trace: Trace, spans: Spans, member: str) -> float:
+    """Units of progress in these spans, parts of units included; NaN where nothing shows them.
+
+    Between two heartbeats progress is even; what lies before the first or after the last one is as fast as the rest.
+    The view `progress` of queries counts alike.
+    """
+    at, count = _marks(trace, member)
+    if len(at) < 2:
+        return NAN
+    begin, end = (np.clip(np.asarray(edge, dtype=float), at[0], at[-1]) for edge in spans)
+    known = float((end - begin).sum())
+    done = float((np.interp(end, at, count) - np.interp(begin, at, count)).sum())
+    return done * float((spans[1] - spans[0]).sum()) / known if known > 0 else NAN
 
 
 def longest(seen: Seen, member: str) -> Longest:
-    """The longest step that begins and ends in a recording: between two heartbeats, or as the member reports steps."""
+    """The longest step that begins and ends in a recording: between two heartbeats, or as the member reports steps.
+
+    Heartbeats show every step, and steps that a profiler reports are few, and slower.
+    """
     beats = _beats(seen.trace, member)["t_ns"].to_numpy()
     own = _steps(seen.trace, member)
-    begin, end = (own["t0_ns"].to_numpy(), own["t1_ns"].to_numpy()) if len(own) else (beats[:-1], beats[1:])
+    begin, end = (beats[:-1], beats[1:]) if len(beats) > 1 else (own["t0_ns"].to_numpy(), own["t1_ns"].to_numpy())
     inside = np.zeros(len(begin), bool)
-    for first, last in zip(*seen.spans, strict=True):
+    for first, last in zip(*seen.recordings, strict=True):
         inside |= (begin >= first) & (end <= last)
     if not inside.any():
         return Longest()
     took = np.where(inside, end - begin, -1)
     at = int(took.argmax())
     return Longest(float(begin[at] - seen.trace.first_ns) / 1e9, float(took[at]) / 1e6)
+
+
+def _marks(trace: Trace, member: str) -> tuple[Floats, Floats]:
+    """Moments, and how many units were done by then: heartbeats, or else where steps begin, and the last one ends."""
+    beats = _beats(trace, member)
+    if len(beats) > 1:
+        return beats["t_ns"].to_numpy(dtype=float), _counted(beats)
+    own = _steps(trace, member)
+    at = np.append(own["t0_ns"].to_numpy(dtype=float), own["t1_ns"].max() if len(own) else [])
+    return at, np.arange(len(at), dtype=float)
 
 
 def _beats(trace: Trace, member: str) -> pd.DataFrame:
@@ -59,17 +77,3 @@ def _counted(beats: pd.DataFrame) -> np.ndarray:
 def _steps(trace: Trace, member: str) -> pd.DataFrame:
     own = trace.intervals[(trace.intervals["kind"] == "step") & (trace.intervals["depth"] == 0)]
     return own[trace.member_of(own["track"]) == member]
-
-
-def _parts(seen: Seen, member: str) -> float:
-    """From steps with a begin and an end: how much of each lies in the recordings."""
-    own = _steps(seen.trace, member)
-    if own.empty:
-        return NAN
-    begin, end = own["t0_ns"].to_numpy(dtype=float), own["t1_ns"].to_numpy(dtype=float)
-    parts = 0.0
-    for first, last in zip(*seen.spans, strict=True):
-        parts += float(
-            (np.clip(np.minimum(end, last) - np.maximum(begin, first), 0, None) / np.maximum(end - begin, 1)).sum()
-        )
-    return parts

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.findings.rows import cpus_of
+from castmates.analysis.timeline.families import KINDS, recorded_families
 from castmates.analysis.timeline.levels import Spans, merged
 from castmates.study import cpus
 from castmates.study.spec import UNMANAGED
@@ -29,6 +30,7 @@ class Trace:
     samples: pd.DataFrame
     about: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""  # of its folder
+    origin_ns: int | None = None  # its first moment, stacks included, where that is known
 
     @cached_property
     def members(self) -> list[str]:
@@ -45,12 +47,20 @@ class Trace:
     @cached_property
     def first_ns(self) -> int:
         """When the first event of the trace was: what viewers count from."""
+        if self.origin_ns is not None:
+            return self.origin_ns
         starts = (self.intervals["t0_ns"], *(table["t_ns"] for table in (self.instants, self.samples)))
         return min((int(each.min()) for each in starts if len(each)), default=0)
 
     def member_of(self, tracks: pd.Series) -> pd.Series:
         """The member of each of these tracks; "" where it belongs to none."""
         return tracks.map(self.of_track["member"].astype("str")).fillna("")
+
+    @cached_property
+    def families_there(self) -> frozenset[str]:
+        """The families of which the trace has any event."""
+        kinds = {*self.intervals["kind"].astype("str").unique(), *self.instants["kind"].astype("str").unique()}
+        return frozenset(family for family, own in KINDS.items() if kinds & own)
 
     @cached_property
     def of_track(self) -> pd.DataFrame:
@@ -71,25 +81,31 @@ class Trace:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was recorded of one scene; times are clipped to the recordings."""
+    """What was recorded of one scene; times are clipped to the stretches in which no event was lost."""
 
     trace: Trace
     scene: str
-    spans: Spans  # of the recordings
-    states: pd.DataFrame  # t0_ns, t1_ns, track, name, detail, cpu, member; whole (not cut), begins (in the recording)
+    recordings: Spans
+    spans: Spans  # of the recordings, in which perf recorded all of its events: what times, counts and rates are of
+    states: pd.DataFrame  # t0_ns, t1_ns, track, name, detail, cpu, member; whole (not cut), begins (in the span)
     calls: pd.DataFrame  # the same of system calls and interrupts, with their kind
     instants: pd.DataFrame  # with their member
+    shown: frozenset[str]  # members of which anything was recorded, lost or not
 
     @property
     def seconds(self) -> float:
-        """How long was recorded."""
-        begin, end = self.spans
-        return float((end - begin).sum()) / 1e9
+        """How long it was seen: recorded, and no event lost."""
+        return lasting(self.spans)
+
+    @property
+    def families(self) -> frozenset[str]:
+        """The kinds of events that were recorded of this scene."""
+        return recorded_families(self.trace.about, self.scene, self.trace.families_there)
 
     @property
     def members(self) -> list[str]:
         """The members that the scene runs, and that were seen."""
-        there = set(self.states["member"]) | set(self.calls["member"]) | set(self.instants["member"])
+        there = {*self.states["member"], *self.calls["member"], *self.shown}
         running = [self.trace.lead] if self.kind in ALONE and self.trace.lead else self.trace.members
         return [each for each in running if each in there]
 
@@ -121,8 +137,31 @@ def seen(trace: Trace) -> Iterator[Seen]:
     states = _of_kind(trace, "state")
     calls = _of_kind(trace, "syscall", "irq", "softirq")
     instants = _with_member(trace, trace.instants)
-    for scene, spans in _recordings(trace).items():
-        yield Seen(trace, scene, spans, _clipped(states, spans), _clipped(calls, spans), _inside(instants, spans))
+    for scene, recordings in _recordings(trace).items():
+        spans = _whole(trace, recordings)
+        parts = _clipped(states, spans), _clipped(calls, spans), _inside(instants, spans)
+        shown = frozenset(_inside(instants, recordings)["member"])
+        yield Seen(trace, scene, recordings, spans, *parts, shown)
+
+
+def lasting(spans: Spans) -> float:
+    """Seconds."""
+    return float((spans[1] - spans[0]).sum()) / 1e9
+
+
+def _whole(trace: Trace, recordings: Spans) -> Spans:
+    """What of the recordings lies in whole stretches, as perf notes them; the recordings where it notes none."""
+    whole = trace.intervals[trace.intervals["kind"] == "whole"]
+    if whole.empty:
+        return recordings
+    begins, ends = (whole[edge].to_numpy(np.int64) for edge in ("t0_ns", "t1_ns"))
+    both = [
+        (max(int(first), begin), min(int(last), end))
+        for first, last in zip(*recordings, strict=True)
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+    ]  # two that touch stay two: between them something was lost
+    kept = np.array(sorted({each for each in both if each[1] > each[0]}), np.int64).reshape(-1, 2)
+    return kept[:, 0], kept[:, 1]
 
 
 def _recordings(trace: Trace) -> dict[str, Spans]:

@@ -1,14 +1,16 @@
 """A trace -> the rows of the study's tables of traces: `results.columns.trace_summary`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.timeline.events import INTERRUPTS, MEMORY_CALLS, SYSCALL, calls_of, events
-from castmates.analysis.timeline.pools import input_only_share, pools
+from castmates.analysis.timeline.families import FAULTS, SCHEDULER, SYSCALLS, lacking
+from castmates.analysis.timeline.families import INTERRUPTS as OF_INTERRUPTS
+from castmates.analysis.timeline.pools import input_only_share, pools, unnamed
 from castmates.analysis.timeline.progress import longest, steps
-from castmates.analysis.timeline.seen import NAN, Seen, Trace, seen
+from castmates.analysis.timeline.seen import NAN, Seen, Trace, lasting, seen
 from castmates.analysis.timeline.waits import (
     BLOCKED,
     PREEMPTED,
@@ -23,6 +25,19 @@ from castmates.analysis.timeline.waits import (
 )
 
 Row = dict[str, object]
+IDLE, UNKNOWN = "idle", "unknown"  # who perf shows to have had the CPU where nobody did, or where it has no name
+NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
+_STATES = ("running", "queued", "blocked", "queued_share", "queued_own", "queued_members", "queued_others",
+           "queued_idle", "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s",
+           "wakeups_per_s", "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us",
+           "input_only_share")  # fmt: skip
+_FAULTS = ("faults_per_s", "faults_per_cpu_s", "faults_per_step", "faults_ratio")
+OF_FAMILY = {  # what is known of each family of events alone
+    SCHEDULER: _STATES,
+    SYSCALLS: ("memory_calls_per_step", "memory_calls_ms", "memory_calls_share"),
+    FAULTS: _FAULTS,
+    OF_INTERRUPTS: ("interrupts_per_s", "interrupts_share"),
+}
 REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
 
 
@@ -31,7 +46,7 @@ def rows_of(trace: Trace) -> dict[str, list[Row]]:
     made: dict[str, list[Row]] = {"trace_summary": [], "trace_waits": [], "trace_events": [], "trace_pools": []}
     for each in seen(trace):
         for member in each.members:
-            done = steps(each, member)
+            done = steps(each.trace, each.spans, member)
             made["trace_summary"].append(_summary(each, member, done))
             made["trace_waits"] += waits(each, member, done)
             made["trace_events"] += events(each, member, done)
@@ -44,26 +59,38 @@ def _summary(seen: Seen, member: str, done: float) -> Row:
     own = of_member(seen.states, member)
     time = seconds_in(own)
     place = longest(seen, member)
-    return seen.names(member) | {
-        "seconds": seen.seconds,
-        "steps": done,
+    row = seen.names(member) | {
+        "seconds": lasting(seen.recordings),
+        "steps": steps(seen.trace, seen.recordings, member),
         "threads": int(own["track"].nunique()),
-        "running": time[RUNNING] / seen.seconds,
-        "queued": (time[RUNNABLE] + time[PREEMPTED]) / seen.seconds,
-        "blocked": time[BLOCKED] / seen.seconds,
+        "running": _over(time[RUNNING], seen.seconds),
+        "queued": _over(time[RUNNABLE] + time[PREEMPTED], seen.seconds),
+        "blocked": _over(time[BLOCKED], seen.seconds),
         **_queued(seen, own, member, time),
         **_switches(seen, own, member, time[RUNNING]),
         **_latencies(own),
         **_faults(seen, member, time[RUNNING], done),
         **_memory_calls(seen, own, member, time[RUNNING], done),
-        **_interrupts(seen, member),
-        "input_only_share": input_only_share(seen, own),
+        **_interrupts(seen, member, time[RUNNING]),
+        "input_only_share": input_only_share(seen, own, member),
         "remote_share": _remote(seen, member),
         "slower": _slower(seen, member),
         "lost": sum(int(source.get("lost") or 0) for source in seen.trace.about.get("sources", ())),
         "longest_step_at_s": place.at_s,
         "longest_step_ms": place.ms,
+        "seen_seconds": seen.seconds,
+        "not_known": "; ".join(_not_known(seen, own, member)),
     }
+    nothing = (column for family, columns in OF_FAMILY.items() if family not in seen.families for column in columns)
+    return row | dict.fromkeys(nothing, NAN)
+
+
+def _not_known(seen: Seen, own: pd.DataFrame, member: str) -> Iterator[str]:
+    yield from lacking(seen.families, *OF_FAMILY)
+    if not seen.seconds:
+        yield "no stretch of its recordings is whole"
+    if count := unnamed(seen, own, member):
+        yield f"which of its threads are of the input is not known: {count} have no name but the program's"
 
 
 def _queued(seen: Seen, own: pd.DataFrame, member: str, time: Mapping[str, float]) -> Row:
@@ -71,14 +98,15 @@ def _queued(seen: Seen, own: pd.DataFrame, member: str, time: Mapping[str, float
     could_run = time[RUNNING] + time[RUNNABLE] + time[PREEMPTED]
     by_whom = behind(own)
     members = sum(each for who, each in by_whom.items() if who != member and who in seen.trace.members)
-    others = sum(each for who, each in by_whom.items() if who and who not in seen.trace.members)
+    others = sum(each for who, each in by_whom.items() if who not in NOBODY and who not in seen.trace.members)
     parts = {
         "queued_share": time[RUNNABLE] + time[PREEMPTED],
         "queued_own": by_whom.get(member, 0.0),
         "queued_members": members,
         "queued_others": others,
+        "queued_idle": by_whom.get(IDLE, 0.0),
     }
-    outside = {who: each for who, each in by_whom.items() if who not in ("", member)}
+    outside = {who: each for who, each in by_whom.items() if who not in (*NOBODY, member)}
     shares = {name: part / could_run if could_run else NAN for name, part in parts.items()}
     return shares | {"taken_by": max(outside, key=outside.__getitem__) if outside else ""}
 
@@ -88,11 +116,11 @@ def _switches(seen: Seen, own: pd.DataFrame, member: str, running: float) -> Row
     instants = of_member(seen.instants, member)["kind"].value_counts()
     moves = int(instants.get("migration", 0))
     return {
-        "voluntary_per_s": int(begins.get(BLOCKED, 0)) / seen.seconds,
-        "involuntary_per_s": int(begins.get(PREEMPTED, 0)) / seen.seconds,
-        "migrations_per_s": moves / seen.seconds,
+        "voluntary_per_s": _over(int(begins.get(BLOCKED, 0)), seen.seconds),
+        "involuntary_per_s": _over(int(begins.get(PREEMPTED, 0)), seen.seconds),
+        "migrations_per_s": _over(moves, seen.seconds),
         "migrations_per_cpu_s": _over(moves, running),
-        "wakeups_per_s": int(begins.get(RUNNABLE, 0)) / seen.seconds,
+        "wakeups_per_s": _over(int(begins.get(RUNNABLE, 0)), seen.seconds),
     }
 
 
@@ -105,7 +133,7 @@ def _latencies(own: pd.DataFrame) -> Row:
 def _faults(seen: Seen, member: str, running: float, done: float) -> Row:
     count = int((of_member(seen.instants, member)["kind"] == "fault").sum())
     return {
-        "faults_per_s": count / seen.seconds,
+        "faults_per_s": _over(count, seen.seconds),
         "faults_per_cpu_s": _over(count, running),
         "faults_per_step": _over(count, done),
         "faults_ratio": NAN,
@@ -123,13 +151,14 @@ def _memory_calls(seen: Seen, own: pd.DataFrame, member: str, running: float, do
     }
 
 
-def _interrupts(seen: Seen, member: str) -> Row:
+def _interrupts(seen: Seen, member: str, running: float) -> Row:
+    """perf sees an interrupt of a member only while one of its threads is on the CPU: hence of that time."""
     calls = calls_of(seen, member)
     calls = calls[calls["kind"].isin(INTERRUPTS)]
     took = float((calls["t1_ns"] - calls["t0_ns"]).sum()) / 1e9
     return {
-        "interrupts_per_s": int(calls["begins"].sum()) / seen.seconds,
-        "interrupts_share": _over(took, seen.seconds * len(seen.trace.cpus(member))),
+        "interrupts_per_s": _over(int(calls["begins"].sum()), seen.seconds),
+        "interrupts_share": _over(took, running),
     }
 
 
@@ -139,7 +168,7 @@ def _remote(seen: Seen, member: str) -> float:
     samples = samples[seen.trace.member_of(samples["track"]) == member]
     at = samples["t_ns"].to_numpy()
     inside = np.zeros(len(samples), bool)
-    for begin, end in zip(*seen.spans, strict=True):
+    for begin, end in zip(*seen.recordings, strict=True):
         inside |= (at >= begin) & (at <= end)
     return float(samples["value"][inside].mean()) if inside.any() else NAN
 

@@ -11,15 +11,10 @@ from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, e
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
+from castmates.report.text.trace_states import WORDS
 from castmates.report.text.words import counted, number, plain
 
 COLOURS = {"running": "#009e73", "runnable": "#e69f00", "preempted": "#d55e00", "blocked": "#d0d0d0"}
-WORDS = {
-    "running": "runs",
-    "runnable": "woken, waits for a CPU",
-    "preempted": "lost its CPU, waits for one",
-    "blocked": "waits for something else",
-}
 LEFT, RIGHT, LINE, HEAD, AXIS, KEYS = 1.75, 0.15, 0.15, 0.3, 0.32, 0.24  # inches
 LETTERS = 29  # of a thread's name
 HIGH = 0.72  # of a line
@@ -50,8 +45,10 @@ def caption(results: Results) -> str:
     what = (
         f"about {counted(max(1, steps - 1), 'step')} of the lead" if steps else f"{number(1e3 * found[0].seconds)} ms"
     )
+    kinds = {each.scene == "solo" for each in found}
+    order = ", alone above beside others" if len(kinds) > 1 else ""
     return (
-        f"The threads that were busiest in {what}, from the middle of a recording, alone above beside others. Lines: a "
+        f"The threads that were busiest in {what}, from the middle of a recording{order}. Lines: a "
         "step ends. Each part of a row has the colour of the state that fills most of it. One launch, while it was "
         "recorded; hence no interval. "
     )
@@ -76,6 +73,8 @@ def _scene_words(each: Shown) -> str:
     lead, scene = plain(each.trace.lead) or each.trace.name, each.scene
     if scene == "solo":
         return f"{lead} alone"
+    if not scene:
+        return lead  # a trace without scenes, as imported ones: who ran beside whom is not known
     beside, _, partition = scene.removeprefix("corun:").partition("+")[2].partition("@")
     return f"{lead} beside {plain(beside) or scene}{f' @{partition}' if partition else ''}"
 

@@ -7,22 +7,15 @@ from typing import Any
 from castmates.english import counted
 from castmates.report.results import Results
 from castmates.report.text.words import number
-from castmates.report.traces import Trace, traces
-from castmates.results.traces import read_record, traces_there
+from castmates.report.traces import Trace, left_out, traces
 
 Row = Mapping[str, Any]
 
 
 def context(results: Results) -> dict[str, Any]:
     """What the page shows."""
-    readable = {trace.name for trace in traces(results)}
-    failed = [
-        f"The trace of {name} failed: {read_record(results.folder, name).get('reason') or 'its tables are not there'}."
-        for name in traces_there(results.folder)
-        if name not in readable
-    ]
     return {
-        "failed": failed,
+        "failed": left_out(results),
         "rows": [row for trace in traces(results) for row in _rows(trace)],
         "remarks": [sentence for trace in traces(results) for sentence in _remarks(trace)],
         "links": [(trace.name, trace.links()) for trace in traces(results)],

@@ -11,15 +11,19 @@ WORDS = {
     "running": "runs",
     "runnable": "woken, waits for a CPU",
     "preempted": "lost its CPU, waits for one",
-    "blocked": "waits",
+    "blocked": "waits for something else",
 }
-REASONS = {
-    "futex": "for another thread (futex)",
-    "poll": "for a file or a socket",
+REASONS = {  # the kinds of waits that `timeline.perf.waiting` knows; of others, the name of the call
+    "futex": "waits for another thread (futex)",
+    "poll": "waits for any of several files or sockets (poll)",
     "sleep": "asleep",
-    "io": "for input or output",
-    "fault": "for a page",
-    "unknown": "what for is not known",
+    "io": "waits for input or output",
+    "socket": "waits for a socket",
+    "child": "waits for a process that it started",
+    "signal": "waits for a signal",
+    "fault": "waits for a page",
+    "unknown": "waits, for what is not known",
+    "": "waits, for what is not known",
 }
 
 
@@ -42,6 +46,4 @@ def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:
 
 def state_words(state: str, reason: str) -> str:
     """A state as people read it."""
-    if state != "blocked" or not reason:
-        return WORDS.get(state, state)
-    return f"{WORDS[state]} {REASONS.get(reason, f'in {reason}')}" if reason != "sleep" else REASONS[reason]
+    return REASONS.get(reason, f"waits in {reason}") if state == "blocked" else WORDS.get(state, state)

@@ -31,7 +31,7 @@ TRACE_SUMMARY: Columns = {
     "queued_share": "float64",  # of the time in which its threads could run, for which they did not
     "queued_own": "float64",  # the same, where a thread of the same member ran instead
     "queued_members": "float64",  # the same, where one of another member did
-    "queued_others": "float64",  # the same, where another program or the kernel did
+    "queued_others": "float64",  # the same, where another program or the kernel did; an idle CPU counts for nobody
     "taken_by": "str",  # the member or program outside of this member that ran instead for the longest time
     "voluntary_per_s": "float64",  # switches a second at which a thread began to wait for something
     "involuntary_per_s": "float64",  # switches a second at which a thread lost its CPU
@@ -49,8 +49,8 @@ TRACE_SUMMARY: Columns = {
     "memory_calls_per_step": "float64",  # system calls that map, unmap or give back memory
     "memory_calls_ms": "float64",  # milliseconds of CPU time that they take in a step, over all threads
     "memory_calls_share": "float64",  # the same, of all time of its threads on CPUs
-    "interrupts_per_s": "float64",  # on its CPUs, as far as they were recorded
-    "interrupts_share": "float64",  # of the time of its CPUs
+    "interrupts_per_s": "float64",  # as far as they were recorded: of a launch, while its threads were on CPUs
+    "interrupts_share": "float64",  # of its threads' time on CPUs, for which interrupts took it
     "input_only_share": "float64",  # of the time, in which threads of the input work and no other does
     "remote_share": "float64",  # of its memory that lies on another node, or of its sampled accesses; NaN: not known
     "slower": "float64",  # how many times as long a step took while events were recorded
@@ -58,6 +58,9 @@ TRACE_SUMMARY: Columns = {
     "longest_step_at_s": "float64",  # when the longest step began, from the first event of the trace: the place to look
     "longest_step_ms": "float64",  # how long it took
     "platform": "str",
+    "seen_seconds": "float64",  # of the recordings, in which no event was lost: what shares, rates and steps are of
+    "queued_idle": "float64",  # as queued_share, where the CPU was idle: the time that a wake-up takes
+    "not_known": "str",  # why numbers are NaN: families of events that were not recorded, threads without names
 }
 
 # tables/trace_waits.csv: a row per trace, scene, member, state and reason: where the time of its threads went.
@@ -99,6 +102,8 @@ TRACE_POOLS: Columns = {
     "queued_share": "float64",  # of the time in which they could run, for which they did not
     "wakeups_per_s": "float64",  # wake-ups of its threads, a second
     "platform": "str",
+    "unnamed": "int64",  # more threads of the member, which have no name but the program's: they may be of any pool
+    "not_known": "str",  # why numbers of the pool's size are NaN
 }
 
 TRACE_SUMMARY_TABLES: Mapping[str, Columns] = {

@@ -76,5 +76,7 @@ def values_of(query: Named, given: Sequence[str]) -> dict[str, str]:
         if not equals or name not in values:
             has = f"takes {', '.join(values)}" if values else "takes no parameter"
             raise CastmatesError(f"--set is '{each}', expected NAME=VALUE; the query {query.name} {has}.")
+        if values[name].isdecimal() and not value.isdecimal():
+            raise CastmatesError(f"--set is '{each}', expected a whole number, such as {name}={values[name]}.")
         values[name] = value
     return values

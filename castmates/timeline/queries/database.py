@@ -12,6 +12,7 @@ from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
 from castmates.timeline.queries.documents import views
+from castmates.timeline.span import extent
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,8 +25,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-HELD = ("recordings",)  # a few rows that nearly every view needs: found once
-TIMES = {"intervals": ("t0_ns", "t1_ns"), "instants": ("t_ns", "t_ns"), "samples": ("t_ns", "t_ns")}
+HELD = ("recordings", "seen")  # a few rows that nearly every view needs: found once
 TRACES = {
     "trace": "VARCHAR", "study": "VARCHAR", "mix": "VARCHAR", "partition": "VARCHAR", "lead": "VARCHAR",
     "status": "VARCHAR", "platform": "VARCHAR", "host": "VARCHAR", "kernel": "VARCHAR", "cpu_model": "VARCHAR",
@@ -79,7 +79,7 @@ def _about(connection: "duckdb.DuckDBPyConnection", traces: Sequence[TraceFolder
     rows, sources = [], []
     for trace in traces:
         record = read_about(trace.path)
-        begin, end = _extent(trace.path)
+        begin, end = extent(trace.path)
         known = {name: str(record.get(name) or "") for name in TRACES}
         numbers = {"origin_ns": begin, "end_ns": end}
         rows.append(known | {"trace": trace.name, "folder": str(trace.path)} | numbers)
@@ -120,33 +120,6 @@ def _source(source: Mapping[str, Any]) -> dict[str, Any]:
         "alignment_ns": source.get("alignment_ns"),
         "reason": source.get("reason") or "",
     }
-
-
-def _extent(folder: Path) -> tuple[int, int]:
-    """The first and the last moment of a trace, as the heads of its files have them."""
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
-    ends: list[int] = []
-    for name, columns in TRACE_TABLES.items():
-        file = folder / f"{name}.parquet"
-        try:
-            with ParquetFile(file) as table:
-                if lacking := [each for each in columns if each not in table.schema_arrow.names]:
-                    raise ValueError(f"it has no column {lacking[0]}")
-                about, places = table.metadata, {each: place for place, each in enumerate(table.schema_arrow.names)}
-        except (OSError, ValueError, ArrowException) as problem:
-            why = (
-                reason(problem) if isinstance(problem, FileNotFoundError) else str(problem).splitlines()[0].rstrip(".")
-            )
-            raise CastmatesError(
-                f"{file}: this is no table of a trace ({why}); remove {folder / TRACE_RECORD}, and trace again."
-            ) from None
-        for group in range(about.num_row_groups):
-            for column in TIMES.get(name, ()):
-                seen = about.row_group(group).column(places[column]).statistics
-                ends += [seen.min, seen.max] if seen is not None and seen.has_min_max else []
-    return min(ends, default=0), max(ends, default=0)
 
 
 def _text(words: str) -> str:

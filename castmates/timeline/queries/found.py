@@ -1,15 +1,16 @@
 """Which traces are meant: those of a study, of one of its mixes, or a folder that has one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
+from castmates.results.columns.trace import TRACE_RECORD
 from castmates.results.find import find
 from castmates.results.folder import StudyFolder
-from castmates.results.traces import traces_there
-from castmates.timeline.queries.database import TraceFolder
+from castmates.results.traces import is_whole, traces_there
+from castmates.timeline.queries.database import TraceFolder, read_about
+from castmates.timeline.span import extent
 
 
 def traces_of(where: Path, mix: str = "") -> list[TraceFolder]:
@@ -19,7 +20,7 @@ def traces_of(where: Path, mix: str = "") -> list[TraceFolder]:
     if where.is_dir() and any(where.glob(f"*/{TRACE_RECORD}")):
         found = [TraceFolder(file.parent.name, file.parent) for file in sorted(where.glob(f"*/{TRACE_RECORD}"))]
     else:
-        found = list(_of_study(find(where)[0]))
+        found = of_study(find(where)[0])
         if not found:
             raise CastmatesError(f"{where}: this study has no trace yet; make one with `castmates trace {where} MIX`.")
     chosen = [trace for trace in found if _is_meant(trace.name, mix)]
@@ -29,18 +30,35 @@ def traces_of(where: Path, mix: str = "") -> list[TraceFolder]:
     return chosen
 
 
-def readable(folder: StudyFolder) -> list[TraceFolder]:
-    """The traces of a study whose tables are there."""
-    return [trace for trace in _of_study(folder) if has_tables(trace)]
+def readable(traces: Iterable[TraceFolder]) -> tuple[list[TraceFolder], list[str]]:
+    """Those that can be read, and a sentence on each of the others: its launch failed, or a file of it is damaged."""
+    found: list[TraceFolder] = []
+    left_out: list[str] = []
+    for trace in traces:
+        if problem := problem_of(trace):
+            left_out.append(problem)
+        else:
+            found.append(trace)
+    return found, left_out
 
 
-def has_tables(trace: TraceFolder) -> bool:
-    """Whether a trace has its tables; one whose launch failed before it recorded has a record alone."""
-    return all((trace.path / f"{name}.parquet").is_file() for name in TRACE_TABLES)
+def problem_of(trace: TraceFolder) -> str:
+    """A sentence on why a trace is left out; "" where it can be read."""
+    try:
+        record = read_about(trace.path)
+        if not is_whole(record):
+            return (
+                f"The trace of {trace.name} failed: {str(record.get('reason') or 'no reason is recorded').rstrip('.')}."
+            )
+        extent(trace.path)
+    except CastmatesError as problem:
+        return f"The trace of {trace.name} cannot be read: {problem}"
+    return ""
 
 
-def _of_study(folder: StudyFolder) -> Iterator[TraceFolder]:
-    return (TraceFolder(name, folder.trace(name)) for name in traces_there(folder))
+def of_study(folder: StudyFolder) -> list[TraceFolder]:
+    """All traces of a study."""
+    return [TraceFolder(name, folder.trace(name)) for name in traces_there(folder)]
 
 
 def _is_meant(name: str, mix: str) -> bool:

@@ -3,8 +3,8 @@
 --
 -- scene [*]: scenes, by a pattern
 SELECT
-    i.trace, i.scene, i.member, i.cpu, i.kind, i.name, count(*) AS interrupts, count(*) / any_value(r.seconds) AS per_s,
-    1000 * sum(i.ms) / any_value(r.seconds) AS us_per_s, 1000 * max(i.ms) AS longest_us
+    i.trace, i.scene, i.member, i.cpu, i.kind, i.name, count(*) AS interrupts, count(*) / any_value(r.seen_seconds) AS per_s,
+    1000 * sum(i.ms) / any_value(r.seen_seconds) AS us_per_s, 1000 * max(i.ms) AS longest_us
 FROM interrupts i JOIN recorded r ON r.trace = i.trace AND r.scene = i.scene
 WHERE i.scene GLOB $scene
 GROUP BY i.trace, i.scene, i.member, i.cpu, i.kind, i.name

@@ -1,5 +1,6 @@
--- Waits for locks
--- How long threads were blocked in futex, in which operation, and who woke them, that is who released the lock.
+-- Waits in futex: for locks, and for work
+-- How long threads were blocked in futex, in which operation, and who woke them. A thread of a pool that has nothing to do
+-- waits there for work: most of this time is no wait for a lock. Waits within operations are the ones to look at.
 --
 -- member [*]: members to show, by a pattern
 -- thread [*]: threads that waited, by a pattern
@@ -7,8 +8,8 @@
 WITH waits AS (
     SELECT * FROM states WHERE state = 'blocked' AND reason = 'futex' AND member GLOB $member AND thread GLOB $thread
         AND scene GLOB $scene
-), released AS (
-    SELECT w.*, i.woken_by, i.t_ns AS woken_ns
+), ended AS (
+    SELECT w.*, i.woken_by AS waker, i.t_ns AS woken_ns
     FROM waits w
     ASOF LEFT JOIN (SELECT trace, track, t_ns, detail AS woken_by FROM files.instants WHERE kind = 'wakeup') i
         ON i.trace = w.trace AND i.track = w.track AND i.t_ns <= w.t1_ns
@@ -20,11 +21,11 @@ WITH waits AS (
 )
 SELECT
     w.trace, w.scene, w.member, w.thread, coalesce(o.operation, '') AS operation,
-    CASE WHEN w.woken_ns > w.t0_ns THEN w.woken_by ELSE 'not known' END AS released_by,
-    count(*) / any_value(r.seconds) AS waits_per_s, sum(w.ms) / any_value(r.seconds) AS ms_per_s,
-    sum(w.ms) / any_value(r.steps) AS ms_per_step, max(w.ms) AS longest_ms
-FROM released w
+    CASE WHEN w.woken_ns > w.t0_ns THEN w.waker ELSE 'not known' END AS woken_by,
+    count(*) FILTER (w.begins) / any_value(r.seen_seconds) AS waits_per_s, sum(w.ms) / any_value(r.seen_seconds) AS ms_per_s,
+    sum(w.ms) / any_value(r.seen_steps) AS ms_per_step, max(w.ms) AS longest_ms
+FROM ended w
 JOIN recorded r ON r.trace = w.trace AND r.scene = w.scene
 LEFT JOIN inside o ON o.trace = w.trace AND o.tid = w.tid AND o.member = w.member AND o.state_t0_ns = w.t0_ns
-GROUP BY w.trace, w.scene, w.member, w.thread, operation, released_by
-ORDER BY w.trace, w.scene, ms_per_s DESC, w.member, w.thread, operation, released_by
+GROUP BY w.trace, w.scene, w.member, w.thread, operation, woken_by
+ORDER BY w.trace, w.scene, ms_per_s DESC, w.member, w.thread, operation, woken_by

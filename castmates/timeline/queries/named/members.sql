@@ -7,7 +7,7 @@
 WITH times AS (
     SELECT trace, scene, member, state, reason, sum(ms) AS ms FROM states WHERE member GLOB $member GROUP BY ALL
 ), rates AS (
-    SELECT t.*, t.ms / r.seconds AS ms_per_s, t.ms / r.steps AS ms_per_step
+    SELECT t.*, t.ms / r.seen_seconds AS ms_per_s, t.ms / r.seen_steps AS ms_per_step
     FROM times t JOIN recorded r ON r.trace = t.trace AND r.scene = t.scene
 )
 SELECT

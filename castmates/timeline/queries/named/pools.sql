@@ -6,7 +6,8 @@
 -- scene [*]: scenes, by a pattern
 WITH parts AS (
     SELECT
-        trace, scene, member, row, step, tid, t1_ns - t0_ns AS length, regexp_replace(thread, '[-/:_ ]*\d+$', '') AS pool,
+        trace, scene, member, row, step, tid, t1_ns - t0_ns AS length, 
+        coalesce(nullif(regexp_replace(thread, '[\W_]*\d+$', ''), ''), thread) AS pool,
         state, ns
     FROM step_states
     WHERE member GLOB $member AND scene GLOB $scene

@@ -11,7 +11,7 @@ WITH times AS (
     WHERE member GLOB $member AND thread GLOB $thread
     GROUP BY ALL
 ), rates AS (
-    SELECT t.*, t.ms / r.seconds AS ms_per_s FROM times t JOIN recorded r ON r.trace = t.trace AND r.scene = t.scene
+    SELECT t.*, t.ms / r.seen_seconds AS ms_per_s FROM times t JOIN recorded r ON r.trace = t.trace AND r.scene = t.scene
 )
 SELECT
     c.trace, c.scene, t.member, t.thread, t.tid, t.state, t.reason,

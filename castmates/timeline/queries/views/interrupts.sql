@@ -1,4 +1,5 @@
--- Interrupts and what the kernel did after them, as far as they hit the members' threads or CPUs, in recordings.
+-- Interrupts and what the kernel did after them, as far as they hit the members' threads or CPUs, in recordings, where no event
+-- was lost. perf sees only those that hit a member's thread while it ran.
 --
 -- trace: the trace
 -- t0_ns: begin
@@ -14,5 +15,5 @@ SELECT
     i.kind, i.name, coalesce(i.cpu, t.cpu) AS cpu, t.member, r.scene
 FROM files.intervals i
 JOIN files.tracks t ON t.trace = i.trace AND t.track = i.track
-JOIN recordings r ON r.trace = i.trace AND i.t0_ns >= r.t0_ns AND i.t0_ns < r.t1_ns
+JOIN seen r ON r.trace = i.trace AND i.t0_ns > r.t0_ns AND i.t0_ns < r.t1_ns
 WHERE i.kind IN ('irq', 'softirq')

@@ -1,4 +1,4 @@
--- Moves of members' threads from one CPU to another, in recordings.
+-- Moves of members' threads from one CPU to another, in recordings, where no event was lost.
 --
 -- trace: the trace
 -- t_ns: when
@@ -15,5 +15,5 @@ SELECT
     r.scene
 FROM files.instants i
 JOIN files.tracks t ON t.trace = i.trace AND t.track = i.track
-JOIN recordings r ON r.trace = i.trace AND i.t_ns >= r.t0_ns AND i.t_ns < r.t1_ns
+JOIN seen r ON r.trace = i.trace AND i.t_ns >= r.t0_ns AND i.t_ns < r.t1_ns
 WHERE i.kind = 'migration'

@@ -1,4 +1,4 @@
--- System calls of members' threads that began in a recording; cut at its end.
+-- System calls of members' threads that began in a recording, where no event was lost; cut at the end of such a stretch.
 --
 -- trace: the trace
 -- t0_ns: begin
@@ -18,5 +18,5 @@ SELECT
     r.scene
 FROM files.intervals i
 JOIN files.tracks t ON t.trace = i.trace AND t.track = i.track
-JOIN recordings r ON r.trace = i.trace AND i.t0_ns >= r.t0_ns AND i.t0_ns < r.t1_ns
-WHERE i.kind = 'syscall'
+JOIN seen r ON r.trace = i.trace AND i.t0_ns > r.t0_ns AND i.t0_ns < r.t1_ns
+WHERE i.kind = 'syscall' AND i.depth = 0

@@ -1,0 +1,59 @@
+"""Which families of events were recorded: what was not is not known, and not 0."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+SCHEDULER, SYSCALLS, FAULTS, INTERRUPTS = "scheduler", "syscalls", "faults", "interrupts"
+PERF = "perf"
+KINDS = {  # what each of them leaves in a timeline
+    SCHEDULER: {"state"},
+    SYSCALLS: {"syscall"},
+    FAULTS: {"fault"},
+    INTERRUPTS: {"irq", "softirq"},
+}
+WORDS = {
+    SCHEDULER: "the scheduler's events were",
+    SYSCALLS: "system calls were",
+    FAULTS: "page faults were",
+    INTERRUPTS: "interrupts were",
+}
+# How perf's events of a family begin, as the command of a recording names them.
+_EVENTS = {
+    SCHEDULER: ("sched:", "--switch-events"),
+    SYSCALLS: ("raw_syscalls:",),
+    FAULTS: ("page-faults", "exceptions:"),
+    INTERRUPTS: ("irq:",),
+}
+
+
+def recorded_families(about: Mapping[str, Any], scene: str, there: Collection[str]) -> frozenset[str]:
+    """The families that a scene was recorded with, by the record of the launch; `there` are those with any event.
+
+    A launch asks for families, and perf may not be allowed to record all of them. A trace that was made elsewhere
+    does not show what it was asked for: what it has no event of is not known.
+    """
+    asked = dict(about.get("filters") or {}).get("events")
+    if asked is None:
+        return frozenset(there)
+    recordings = [each for each in about.get("scenes") or () if each.get("scene") == scene]
+    commands = [list(dict(each.get("commands") or {}).get(PERF) or ()) for each in recordings]
+    sources = [source for each in recordings for source in _perf(each)]
+    if sources and all(source.get("reason") and not source.get("events") for source in sources):
+        return frozenset()
+    known = [set(asked)]
+    # A family of which any recording has no event in its command was not recorded of the whole scene.
+    known += [{family for family in KINDS if _is_in(command, family)} for command in commands if command]
+    return frozenset(set.intersection(*known) & set(KINDS))
+
+
+def lacking(families: Collection[str], *wanted: str) -> Iterator[str]:
+    """Sentences' parts: which of these families were not recorded."""
+    yield from (f"{WORDS[family]} not recorded" for family in wanted if family not in families)
+
+
+def _perf(recording: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [source for source in recording.get("sources") or () if source.get("name") == PERF]
+
+
+def _is_in(command: list[str], family: str) -> bool:
+    return any(word.startswith(_EVENTS[family]) for word in command)
