@@ -79,8 +79,18 @@ def traceable_mixes(mixes: Iterable[Mix]) -> list[str]:
 def chosen_mix(given: str, mixes: Iterable[Mix], study_file: str) -> str:
     """The mix that is meant: by its name, or by words that only one mix has."""
     names = traceable_mixes(mixes)
+    found = meant(given, names)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CastmatesError(f"'{given}' may mean several mixes of {study_file}: {_some(found)}; give one of them.")
+    raise CastmatesError(f"{study_file}: this study has no mix '{given}'; it has {_some(names)}.")
+
+
+def meant(given: str, names: Sequence[str]) -> list[str]:
+    """The mixes that may be meant: the one of this name, or those that have all of these words, or begin so."""
     if given in names:
-        return given
+        return [given]
     words = [word for word in BESIDE.split(given.strip().removeprefix("corun:")) if word]
     by_name = {name: re.split(r"[+:~]", name) for name in names}
     exact = [name for name, parts in by_name.items() if words and all(word in parts for word in words)]
@@ -91,11 +101,7 @@ def chosen_mix(given: str, mixes: Iterable[Mix], study_file: str) -> str:
     ]
     found = exact or begun
     whole = [name for name in found if len(by_name[name]) == len(words)]
-    if len(whole or found) == 1:
-        return (whole or found)[0]
-    if found:
-        raise CastmatesError(f"'{given}' may mean several mixes of {study_file}: {_some(found)}; give one of them.")
-    raise CastmatesError(f"{study_file}: this study has no mix '{given}'; it has {_some(names)}.")
+    return whole if len(whole) == 1 else found
 
 
 def trace_name(launch: Block) -> str:
