@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
-from castmates.linux.tracing_rights import FAMILIES, Rights, rights
+from castmates.linux.tracing_rights import Rights, rights
+from castmates.linux.tracing_shown import not_shown
 from castmates.protocols import Sample
 from castmates.results.columns.trace import TRACE_RECORD
 from castmates.runner.outcome import Outcome
@@ -21,7 +21,6 @@ from castmates.runner.tracing.numbers import NO_GHZ
 from castmates.runner.tracing.programs import PROFILE, Source
 from castmates.runner.tracing.rates import rates
 from castmates.runner.tracing.recorded import Recorded
-from castmates.runner.tracing.recorders import STACKS
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
@@ -31,12 +30,6 @@ from castmates.timeline.export.index import write_all
 
 FORMAT = 1
 Facts = dict[str, Any]
-WORDS = {  # what a family shows, where it is missing
-    "scheduler": "what threads wait for, who ran instead and who woke them",
-    "syscalls": "system calls",
-    "faults": "page faults",
-    "interrupts": "interrupts",
-}
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -184,13 +177,10 @@ def _readings(totals: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
 def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> list[str]:
     """What the trace has not, each in a sentence with the reason, and what helps."""
     block, wanted = outcome.block, set(tracing_of(outcome.block).events)
-    words = [f"{source.name}: {source.reason}." for scene in by_scene for source in scene if source.reason]
-    lacking = [family for family in FAMILIES if family in wanted and family not in can.families()]
-    if "scheduler" in wanted and not can.tracepoints and "scheduler" not in lacking:
-        lacking = ["scheduler", *lacking]
-    if lacking and can.switches:
-        words.append(f"This user may not record {listed([WORDS[family] for family in lacking])}.")
-    if lacking or (STACKS in wanted and not can.stacks):
+    reasons = [source for scene in by_scene for source in scene if source.reason]
+    words = [f"{one.name}: {one.reason}." for one in reasons if one.reason != "; ".join(can.reasons)]
+    if lacking := not_shown(wanted, can):
+        words.append(f"Not recorded: {'; '.join(lacking)}.")
         words += [f"{reason[:1].upper()}{reason[1:]}." for reason in can.reasons]
     if tracing_of(block).steps and traced_by(block.company) is None:
         lead = block.company.lead.workload
