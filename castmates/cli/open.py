@@ -52,13 +52,13 @@ def _open(address: str) -> None:
 
 def _traced(folder: "StudyFolder", mix: str) -> Path:
     """The folder of a mix's trace, with the files that a browser opens."""
+    from castmates.results.columns.trace import OPENED, PERFETTO_FILE
     from castmates.results.traces import trace_folder
-    from castmates.timeline.export.index import PERFETTO_FILE, write_all
-    from castmates.timeline.export.page import PAGE
+    from castmates.timeline.export.index import write_all
     from castmates.timeline.tables import read
 
     chosen = trace_folder(folder, mix)
-    if not all((chosen / name).is_file() for name in (PERFETTO_FILE, PAGE)):  # a trace launch writes them itself
+    if not all((chosen / name).is_file() for name in (PERFETTO_FILE, OPENED)):  # a trace launch writes them itself
         typer.echo(f"Writing {chosen / PERFETTO_FILE} …")
         write_all(read(chosen), chosen)
     return chosen

@@ -10,6 +10,7 @@ from castmates.cli.main import app
 from castmates.cli.open import _traced
 from castmates.errors import CastmatesError
 from castmates.pipeline import trace_launch
+from castmates.report.text.traces import trace_report
 from castmates.results.find import find, find_traces
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import trace_of, traces_there
@@ -109,3 +110,33 @@ def test_a_node_of_another_class_is_refused_before_anything_is_built(tmp_path, m
         )
     assert built == []
     assert not (tmp_path / "s").exists(), "nor is anything written"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--events", "foo"], "--events is 'foo': expected 'scheduler', 'syscalls'"),
+        (["--members", "gups"], "--members is 'gups', which is no member of a traced mix; members are chase, stream."),
+        (["--partition", "split-99"], "--partition is 'split-99', which is no partition of this study"),
+    ],
+)
+def test_a_wrong_option_is_named_as_it_was_given(traced, options, sentence):
+    assert sentence in str(run("trace", "study.yaml", "stream", "--only-plan", *options).exception)
+
+
+def test_the_plan_goes_to_standard_output_with_the_time_that_an_earlier_trace_took(traced):
+    first = run("trace", "study.yaml", "stream", "--only-plan")
+    assert first.stdout.startswith("trace chase+stream: solo and corun:chase+stream, 5 s of each")
+    assert "about 41 s" in first.stdout
+    timeline = made(100)
+    timeline.about.update(mix="chase+stream", lead="chase@0", seconds={"launch": 44.0, "warm_up": 10.0})
+    tables.write(timeline, traced.trace("chase+stream"))
+    assert "about 80 s" in run("trace", "study.yaml", "stream", "--only-plan").stdout
+
+
+def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_largest_distance(tmp_path):
+    check = {"with_heartbeat": 8, "in_order": 6, "lag_ns": {"least": -900_000, "most": 20_000}}
+    source = {"name": "profile", "events": {"step": 8}, "reason": "", "lost": 0, "alignment checked": check}
+    scene = {"scene": "solo", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
+    lines = "\n".join(trace_report({"status": "measured", "scenes": [scene], "mix": "a+b"}, tmp_path, tmp_path))
+    assert "6 of 8 steps have their heartbeat nearest to their own end; at most 900 µs apart" in lines

@@ -24,9 +24,11 @@ from castmates.runner.tracing.recorded import Recorded
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
-from castmates.study.trace_launches import identity_of, partition_of, recorded_members
+from castmates.study.trace_launches import identity_of, partition_of, recorded_members, trace_name
 from castmates.timeline import tables
 from castmates.timeline.export.index import write_all
+from castmates.timeline.flames.files import FLAME, write_beside
+from castmates.timeline.model import Timeline
 
 FORMAT = 1
 Facts = dict[str, Any]
@@ -43,12 +45,21 @@ def write(outcome: Outcome, folder: Path) -> None:
         assembly.making.about = _about(outcome, assembly, folder)
         timeline = assembly.making.made()
         write_all(timeline, folder)  # before the record, which shows that all is there
+        _draw(timeline, folder, outcome)
         tables.write(timeline, folder)
     except OSError as problem:
         raise CastmatesError(
             f"trace launch {folder.name} is over, but {folder} cannot be written ({reason(problem)}): make room or "
             "give write access there, and run the same command again."
         ) from None
+
+
+def _draw(timeline: Timeline, folder: Path, outcome: Outcome) -> None:
+    """Draw where the lead spends more CPU time beside others, if stacks were sampled; graphs of an earlier trace go."""
+    for old in folder.glob(f"{FLAME}-*"):
+        old.unlink()
+    if outcome.status == "measured":
+        write_beside(timeline, folder, outcome.block.study, trace_name(outcome.block))
 
 
 def _keep(raw: Path, outcome: Outcome) -> None:
