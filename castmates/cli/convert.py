@@ -24,14 +24,23 @@ def convert(
         ),
     ],
     mix: Annotated[
-        str, typer.Argument(help="The mix whose trace it is, if SOURCE is a study.", show_default=False)
+        str,
+        typer.Argument(
+            help="The mix whose trace it is, if SOURCE is a study, or words that only one trace has; "
+            "MIX@PARTITION under a partition.",
+            show_default=False,
+        ),
     ] = "",
     to: Annotated[
         str, typer.Option("--to", metavar="FORMAT", help="perfetto, chrome, ctf (for Trace Compass) or tables.")
     ] = "perfetto",
     output: Annotated[
         Path | None,
-        typer.Option("--output", help="The file to write, or for ctf and tables the folder; beside SOURCE."),
+        typer.Option(
+            "--output",
+            help="The file to write, or for ctf and tables the folder. Beside SOURCE, "
+            "and in the current folder for a trace of a study.",
+        ),
     ] = None,
     span: Annotated[
         str,
@@ -64,15 +73,10 @@ def _path(source: str, mix: str) -> Path:
     """The file or folder that is meant."""
     if not mix:
         return Path(source)
-    from castmates.results.find import find
+    from castmates.results.find import find_traces
+    from castmates.results.traces import trace_folder
 
-    folder, _ = find(Path(source))
-    trace = folder.trace(mix)
-    if not trace.is_dir():
-        there = sorted(each.name for each in folder.traces.glob("*") if each.is_dir())
-        names = f"there are traces of {', '.join(there)}" if there else f"make it with `castmates trace {source} {mix}`"
-        raise CastmatesError(f"{trace}: there is no trace of this mix; {names}.")
-    return trace
+    return trace_folder(find_traces(Path(source))[0], mix)
 
 
 def _read(source: "Source") -> "Timeline":

@@ -28,7 +28,12 @@ class Per(StrEnum):
 
 def flame(
     study: Studied,
-    mix: Annotated[str, typer.Argument(help="The mix that was traced; with a partition MIX@PARTITION.", metavar="MIX")],
+    mix: Annotated[
+        str,
+        typer.Argument(
+            help="The mix that was traced, or words that only one has; MIX@PARTITION under one.", metavar="MIX"
+        ),
+    ],
     member: Annotated[
         str, typer.Option(help="The member whose stacks are drawn; the lead if left out.", show_default=False)
     ] = "",
@@ -67,7 +72,8 @@ def flame(
     ] = None,
 ) -> None:
     """Draw the sampled stacks of a trace as a flame graph: of one scene, or beside others against alone."""
-    from castmates.results.find import find
+    from castmates.results.find import find_traces
+    from castmates.results.traces import trace_folder
     from castmates.timeline.flames import files
     from castmates.timeline.flames.profile import CORUN, SOLO, profile
     from castmates.timeline.flames.tree import Flame, fold
@@ -76,8 +82,9 @@ def flame(
 
     if scene and difference:
         raise CastmatesError("--scene shows one scene and --difference compares two; give one of them.")
-    folder, _ = find(study)
-    timeline = read(folder.trace(mix), "tracks", "intervals", "instants", "stacks")
+    folder, _ = find_traces(study)
+    place = trace_folder(folder, mix)
+    timeline = read(place, "tracks", "intervals", "instants", "stacks")
     lead = str(timeline.about.get("lead") or "")
     who = member or lead
     if latencies:
@@ -92,8 +99,8 @@ def flame(
         return fold(profile(timeline, who, scene or CORUN, thread or None, operations), per)
 
     drawn = found()
-    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
-    files.write(drawn, file, files.title_of(drawn), files.source_of(timeline, folder.path.name, mix))
+    file = output or place / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
+    files.write(drawn, file, files.title_of(drawn), files.source_of(timeline, folder.path.name, place.name))
     _report(drawn)
     typer.echo(f"{file}")
 

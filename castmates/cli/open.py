@@ -24,18 +24,19 @@ def open_report(
     trace: Annotated[
         str | None,
         typer.Option(
-            metavar="MIX",
-            help="Show the trace of this mix in the Perfetto UI instead, served on 127.0.0.1 until Ctrl-C.",
+            metavar="MIX@PARTITION",
+            help="Show the trace of this mix (under this partition, if one is given) in the Perfetto UI instead, "
+            "served on 127.0.0.1 until Ctrl-C.",
         ),
     ] = None,
 ) -> None:
     """Open the report of a study in the browser; where there is no desktop, print its address."""
-    from castmates.results.find import find
+    from castmates.results.find import find, find_traces
 
-    folder, _ = find(study)
     if trace is not None:
-        _show_trace(_traced(folder, trace))
+        _show_trace(_traced(find_traces(study)[0], trace))
         return
+    folder, _ = find(study)
     page = folder.page_file
     if not page.is_file():
         raise CastmatesError(f"{page}: there is no report yet; run `castmates sweep {study}`.")
@@ -51,17 +52,13 @@ def _open(address: str) -> None:
 
 def _traced(folder: "StudyFolder", mix: str) -> Path:
     """The folder of a mix's trace, with the files that a browser opens."""
-    from castmates.results.columns.trace import TRACE_RECORD
-    from castmates.timeline.export.index import PERFETTO_FILE, write_all
-    from castmates.timeline.export.page import PAGE
+    from castmates.results.columns.trace import OPENED, PERFETTO_FILE
+    from castmates.results.traces import trace_folder
+    from castmates.timeline.export.index import write_all
     from castmates.timeline.tables import read
 
-    there = {record.parent.name for record in folder.traces.glob(f"*/{TRACE_RECORD}")}
-    if mix not in there:
-        known = f"there are traces of {', '.join(sorted(there))}" if there else "there is none"
-        raise CastmatesError(f"{folder}: there is no trace of {mix} ({known}); make one with `castmates trace`.")
-    chosen = folder.trace(mix)
-    if not all((chosen / name).is_file() for name in (PERFETTO_FILE, PAGE)):  # a trace launch writes them itself
+    chosen = trace_folder(folder, mix)
+    if not all((chosen / name).is_file() for name in (PERFETTO_FILE, OPENED)):  # a trace launch writes them itself
         typer.echo(f"Writing {chosen / PERFETTO_FILE} …")
         write_all(read(chosen), chosen)
     return chosen

@@ -69,7 +69,7 @@ def query(
     from castmates.timeline.queries.asking import query_of, values_of
 
     if show:
-        _list(where)
+        _list()
         return
     if print_sql:
         typer.echo(query_of(named or _missing("--sql prints the SQL of a named query")).sql)
@@ -176,7 +176,7 @@ def _overview(where: Path, mix: str) -> None:
     screen.print("  castmates query --list     all views with their columns", markup=False, highlight=False)
 
 
-def _list(_where: Path | None) -> None:
+def _list() -> None:
     from castmates.timeline.queries.documents import named, views
 
     screen = console()

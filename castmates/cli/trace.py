@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from castmates.project import Project
     from castmates.study.trace_keys import TraceKeys
 
+OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys that they replace
+
 
 def trace(
     study: StudyFile,
@@ -69,15 +71,14 @@ def trace(
         "seconds": seconds, "rounds": rounds, "steps": steps, "events": _names(events), "members": _names(members),
         "partitions": [partition] if partition else None, "most": most or None, "keep": keep or None,
     }  # fmt: skip
-    project, launches = _planned(load(study), mix, {key: value for key, value in given.items() if value is not None})
+    project = _planned(load(study), mix, {key: value for key, value in given.items() if value is not None})
     plan = project.plan()
-    launch = next((each for each in launches(plan) if _is_wanted(each, partition)), None)
+    launch = next((each for each in plan.traces if _is_wanted(each, partition)), None)
     if launch is None:
         raise CastmatesError(f"{study}: the mix '{mix}' has no launch here; `castmates plan {study}` shows why.")
-    for line in trace_lines(launch):
-        typer.echo(line, err=True)
     folder = project.results
-    typer.echo(room_line(launch, folder), err=True)
+    for line in (*trace_lines(launch, folder), room_line(launch, folder)):
+        typer.echo(line, err=not only_plan)
     if only_plan:
         return
     if not again and is_made(launch, folder):
@@ -93,20 +94,23 @@ def trace(
         raise typer.Exit(1)
 
 
-def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "tuple[Project, Any]":
-    """The project with the key `trace` as it was given, and what finds its launches in its plan."""
+def _planned(project: "Project", mix: str, given: dict[str, Any]) -> "Project":
+    """The project with the key `trace` as it was given."""
     from dataclasses import replace
 
     from castmates.study.trace_keys import TraceKeys
-    from castmates.study.trace_launches import chosen_mix
+    from castmates.study.trace_launches import chosen_mix, refuse_unknown_mixes
 
     if project.modelled:
         raise CastmatesError(f"{project.study_file}: its platform is modelled, so nothing runs that could be traced.")
     base = project.study.trace or TraceKeys()
     without = project.study.model_copy(update={"trace": None})
-    name = chosen_mix(mix, replace(project, study=without).plan().mixes, str(project.study_file))
-    keys = _keys(base, {**given, "mixes": [name]})
-    return replace(project, study=project.study.model_copy(update={"trace": keys})), lambda plan: plan.traces
+    mixes = replace(project, study=without).plan().mixes
+    keys = _keys(base, {**given, "mixes": [chosen_mix(mix, mixes, str(project.study_file))]})
+    study = project.study.model_copy(update={"trace": keys})
+    named = {key: option for key, option in OPTIONS.items() if key in given}
+    refuse_unknown_mixes(study, mixes, str(project.study_file), named=named)
+    return replace(project, study=study)
 
 
 def _keys(base: "TraceKeys", given: dict[str, Any]) -> "TraceKeys":
@@ -118,7 +122,8 @@ def _keys(base: "TraceKeys", given: dict[str, Any]) -> "TraceKeys":
         return TraceKeys.model_validate({**base.model_dump(), "partitions": [], **given})
     except ValidationError as problem:
         first = problem.errors()[0]
-        option, why = str(first["loc"][0]), str(first["msg"]).removeprefix("Value error, ")
+        option = str(first["loc"][0])
+        why = str(first["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")
         raise CastmatesError(f"--{option} is '{first['input']}': expected {why[:1].lower()}{why[1:]}.") from None
 
 

@@ -4,7 +4,6 @@ Each right is tried, by opening the event as perf would: settings, capabilities 
 """
 
 import os
-import resource
 import shutil
 import subprocess
 from collections.abc import Collection, Iterator, Sequence
@@ -29,7 +28,6 @@ TRACEPOINTS = {
 _GRANTED = Path("/var/lib/castmates")  # what root has granted lies there
 GRANT, GRANT_ALL = "sudo castmates grant", "sudo castmates grant --tracing"
 MOST_KIB, LEAST_KIB, ALL_KIB = 16 << 10, 128, 256 << 10  # of a CPU's buffer, and of all together
-SPARE = 64  # descriptors that perf needs for anything else
 _DUMMY, _PAGE_FAULTS, _CPU_CLOCK = 9, 2, 0  # the kernel's events in software
 _CONTEXT_SWITCH = 1 << 26  # a bit of perf_event_attr
 _CALLCHAIN, _RAW = 1 << 5, 1 << 10  # bits of sample_type
@@ -44,7 +42,6 @@ class Rights:
 
     tracepoints: bool  # of the scheduler and of interrupts: who woke, who waits to run, who runs instead
     switches: bool  # when a thread runs, without why it does not
-    by_cgroup: bool  # whole CPUs, and thereby control groups
     stacks: bool  # sampled stacks
     perf: str  # its version; "" where there is none
     reasons: tuple[str, ...]  # why something cannot be had, and what helps
@@ -74,7 +71,7 @@ def rights() -> Rights:
     version = _version(program)
     if not version:
         why = "there is no perf for this kernel: install linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu) or perf"
-        return Rights(False, False, False, False, "", (why,))
+        return Rights(False, False, False, "", (why,))
     kernel = _opens(Attr(SOFTWARE, _PAGE_FAULTS))
     has_switches = _opens(Attr(SOFTWARE, _DUMMY, exclude=_USER), bits=_CONTEXT_SWITCH)
     has_tracepoints, has_syscalls = (_records(TRACEPOINTS[family][0]) for family in (SCHEDULER, SYSCALLS))
@@ -84,10 +81,9 @@ def rights() -> Rights:
     return Rights(
         tracepoints=has_tracepoints,
         switches=has_switches or has_tracepoints,
-        by_cgroup=has_tracepoints and (program == str(granted) or _opens(Attr(SOFTWARE, _DUMMY), Target(-1, _a_cpu()))),
         stacks=kernel or _opens(Attr(SOFTWARE, _CPU_CLOCK, exclude=_USER), sampled=_CALLCHAIN),
         perf=version,
-        reasons=tuple(_reasons(has_tracepoints, has_syscalls, has_switches)),
+        reasons=tuple(_reasons(has_tracepoints, has_syscalls, has_switches, kernel)),
         syscalls=has_syscalls,
         faults=kernel or _opens(Attr(SOFTWARE, _PAGE_FAULTS, exclude=_USER)),
         kernel=kernel,
@@ -106,51 +102,26 @@ def arguments(
     output: Path,
     *,
     rights: Rights,
-    pids: Sequence[int] = (),
-    groups: Sequence[str] = (),
-    cpus: Sequence[int] = (),
+    pids: Sequence[int],
     control: str = "",
-    seconds: float = 0.0,
-    stacks_hz: int = 0,
 ) -> list[str]:
-    """Return perf's command line that records families of events of processes, or of control groups on their CPUs.
+    """Return perf's command line that records families of events of processes, and of all that they start.
 
     With `control` ("fifo:CONTROL,ACK" or "fd:CONTROL,ACK") nothing is recorded until it is sent "enable". SIGINT and
     SIGTERM end perf, which then writes the file to its end.
     """
-    if bool(pids) == bool(groups):
-        raise ValueError("either processes or groups")
     if unknown := sorted(set(events) - set(FAMILIES)):
         raise CastmatesError(f"there are no events '{unknown[0]}'; choose among {', '.join(FAMILIES)}")
-    chosen = list(_events(events, rights, stacks_hz))
     command = [rights.program, "record", "-q", "-k", "CLOCK_MONOTONIC", "--sample-cpu", "--switch-events", "-N", "-B"]
     command += ["-m", f"{_buffer_kib(rights)}K", "-o", str(output)]
     if control:
         command += ["-D", "-1", f"--control={control}"]
-    for event in chosen * max(1, len(groups)):
+    for event in _events(events, rights):
         command += ["-e", event]
-    if groups:  # each event needs the group's name; others' system calls on these CPUs are not seen, their switches are
-        command += ["-a", "-G", ",".join(group for group in groups for _ in chosen)]
-        command += ["-C", ",".join(map(str, cpus))] if cpus else []
-    else:
-        command += ["-p", ",".join(map(str, pids))]
-    return [*command, "--", "sleep", f"{seconds:g}"] if seconds else command
+    return [*command, "-p", ",".join(map(str, pids))]
 
 
-def descriptors(events: Collection[str], rights: Rights, threads: int, cpus: int) -> int:
-    """Return how many open files perf needs to follow so many threads on so many CPUs."""
-    return (len(list(_events(events, rights, 0))) + 1) * threads * cpus + SPARE
-
-
-def most_descriptors() -> int:
-    """Return how many files this user's perf may open: it raises the soft limit by itself."""
-    if os.geteuid() == 0:
-        return int(Path("/proc/sys/fs/nr_open").read_text())
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return 1 << 30 if hard == resource.RLIM_INFINITY else hard
-
-
-def _events(families: Collection[str], rights: Rights, stacks_hz: int) -> Iterator[str]:
+def _events(families: Collection[str], rights: Rights) -> Iterator[str]:
     """The events of these families that can be recorded; the first bears the switches."""
     point, only_user = tracefs.mounted(), "" if rights.kernel else "u"
     yield f"dummy:{only_user or 'uk'}"
@@ -159,8 +130,6 @@ def _events(families: Collection[str], rights: Rights, stacks_hz: int) -> Iterat
             yield from (name for name in names if point is None or _is_there(name, point))
     if FAULTS in families and rights.faults:
         yield "page-faults/period=1/" + only_user
-    if stacks_hz and rights.stacks:
-        yield f"cpu-clock/freq={stacks_hz},call-graph=fp/" + only_user
 
 
 def _is_there(tracepoint: str, point: Path) -> bool:
@@ -229,17 +198,15 @@ def _opens(attr: Attr, target: Target = _MYSELF, bits: int = 0, sampled: int = 0
     return True
 
 
-def _a_cpu() -> int:
-    return min(os.sched_getaffinity(0))
-
-
-def _reasons(has_tracepoints: bool, has_syscalls: bool, has_switches: bool) -> Iterator[str]:
+def _reasons(has_tracepoints: bool, has_syscalls: bool, has_switches: bool, kernel: bool) -> Iterator[str]:
     paranoid = perf_event.paranoid()
     if not has_switches and not has_tracepoints:
         yield (
             f"the kernel refuses users all events (kernel.perf_event_paranoid is {paranoid}): {GRANT}; in a container "
             "add --cap-add PERFMON and a seccomp profile that allows perf_event_open"
         )
+    elif not kernel:
+        yield f"the kernel's own part of page faults and stacks takes kernel.perf_event_paranoid 1 or less: {GRANT}"
     if tracefs.mounted() is None:
         yield "tracefs is not mounted, so there are no tracepoints: sudo mount -t tracefs nodev /sys/kernel/tracing"
     elif not has_syscalls:

@@ -9,6 +9,7 @@ from castmates.pipeline.lock import hold_sweep_lock
 from castmates.pipeline.measure_block import measure
 from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk
 from castmates.project import ENVIRONMENTS, Project
+from castmates.runner.node_check import refuse_other_node
 from castmates.runner.tracing import record
 from castmates.study.plan_text import Launch, in_plan
 from castmates.study.spec import Block, Plan
@@ -43,6 +44,8 @@ def planned(launch: Launch | None, name: str, study: str) -> Launch:
 
 def trace_now(project: Project, plan: Plan, block: Block) -> Path:
     """Make one trace without a sweep: prepare what its members need, and record; return its folder."""
+    launch = in_plan(block, plan)
+    refuse_other_node(launch.block, launch.machines)  # before minutes of building
     folder, cache = project.results.trace(trace_name(block)), cache_folder()
     hold_sweep_lock(project.results)
     members = block.company.members
@@ -50,7 +53,7 @@ def trace_now(project: Project, plan: Plan, block: Block) -> Path:
         environments.build(name, ENVIRONMENTS, cache)
     for name in sorted({each.inputs for each in members if each.inputs}):
         inputs.build(name, ENVIRONMENTS, cache)
-    trace_launch(in_plan(block, plan), folder, cache)
+    trace_launch(launch, folder, cache)
     if project.results.plan_file.is_file():  # findings know it at once
         write_tables(project.results, project.results.tables)
     return folder

@@ -1,15 +1,17 @@
 """What a study or a command records in trace launches, in words."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from castmates.english import counted, duration, listed
 from castmates.results.folder import StudyFolder
-from castmates.results.traces import missing_traces, room_for
+from castmates.results.traces import missing_traces, read_record, room_for, traces_there
 from castmates.study.model import Study
 from castmates.study.spec import Block, Plan
 from castmates.study.trace_launches import most_bytes, profiled_steps, recorded_members, scenes_of_trace, trace_name
 
 LAUNCH, AROUND = 15.0, 8.0  # seconds of a launch's start, and of a recording beside what it records: guesses
+KEPT = ("launch", "warm_up")  # of the seconds in records, those that do not depend on what is recorded
 
 
 def trace_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
@@ -17,18 +19,27 @@ def trace_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if study.trace is None or not plan.traces:
         return ""
     left = missing_traces(plan, folder)
-    time = f"about {duration(recording_seconds(left))}" if left else "all there"
+    time = f"about {duration(recording_seconds(left, folder))}" if left else "all there"
     many = counted(len(plan.traces), "launch")
     names = listed([trace_name(launch) for launch in plan.traces])
     return f"{many} apart from what is measured, in which everything that happens is recorded, {time}: {names}."
 
 
-def recording_seconds(launches: Iterable[Block]) -> float:
-    """How long these launches take: a guess until some were made."""
-    return sum(LAUNCH + _seconds(launch) for launch in launches)
+def recording_seconds(launches: Iterable[Block], folder: StudyFolder) -> float:
+    """How long these launches take: as earlier ones of the same lead took, or any of the study; else a guess."""
+    made = [record for name in traces_there(folder) if (record := read_record(folder, name)).get("seconds")]
+    return sum(_whole(launch, made) for launch in launches)
 
 
-def trace_lines(launch: Block) -> Iterator[str]:
+def _whole(launch: Block, made: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds of a launch by the records of those that were made."""
+    lead = [record for record in made if record.get("lead") == launch.company.lead.name]
+    known = [record["seconds"] for record in lead or made]
+    starts = [sum(float(each.get(part) or 0) for part in KEPT) for each in known]
+    return max(starts, default=LAUNCH) + _seconds(launch)
+
+
+def trace_lines(launch: Block, folder: StudyFolder) -> Iterator[str]:
     """What one launch records, in lines."""
     tracing = launch.design.tracing
     assert tracing is not None
@@ -39,7 +50,7 @@ def trace_lines(launch: Block) -> Iterator[str]:
     yield f"  perf: {', '.join(tracing.events)} of {listed(recorded_members(launch))}; of nobody else"
     if steps := profiled_steps(launch):
         yield f"  {launch.company.lead.workload}: {counted(steps, 'step')} of each recording profiled by its framework"
-    yield f"  about {duration(recording_seconds([launch]))}"
+    yield f"  about {duration(recording_seconds([launch], folder))}"
 
 
 def room_line(launch: Block, folder: StudyFolder) -> str:

@@ -5,17 +5,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import pandas as pd
 
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
+from castmates.results.columns.trace import OPENED, PERFETTO_FILE
+from castmates.timeline.flames.files import name_of
 from castmates.timeline.queries.asking import ask, query_of, values_of
-from castmates.timeline.queries.database import TraceFolder, database, read_about
+from castmates.timeline.queries.database import TraceFolder, database
 from castmates.timeline.queries.documents import Named
 from castmates.timeline.queries.found import of_study, readable
-
-PERFETTO, OPENED = "trace.pftrace", "open.html"  # beside the tables, where the trace was also written for Perfetto
+from castmates.timeline.tables import read_about
 
 
 class Ask(Protocol):
@@ -69,10 +71,14 @@ class Trace:
 
     def links(self) -> list[tuple[str, str]]:
         """What of it can be opened, with the way there from the page."""
-        there = ((OPENED, "open in Perfetto"), (PERFETTO, PERFETTO))
-        return [
-            (f"../traces/{self.name}/{file}", words) for file, words in there if (self.folder.path / file).is_file()
-        ]
+        graph = name_of(self.lead, "", "")
+        there = ((OPENED, "open in Perfetto"), (PERFETTO_FILE, PERFETTO_FILE), (graph, "flame graph of the difference"))
+        return [(way_to(self.name, file), words) for file, words in there if (self.folder.path / file).is_file()]
+
+
+def way_to(trace: str, file: str) -> str:
+    """The link from the report to a file of a trace."""
+    return quote(f"../traces/{trace}/{file}", safe="/+@")
 
 
 @once

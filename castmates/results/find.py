@@ -10,6 +10,7 @@ from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
 from castmates.results.plans import read_plan
 from castmates.results.records import Record, read_json
+from castmates.results.traces import traces_there
 from castmates.study.model import Study
 from castmates.study.reading import read, value_of
 from castmates.study.spec import Plan
@@ -52,8 +53,20 @@ def find(named: Path) -> tuple[StudyFolder, Path | None]:
     _refuse_missing(named)
     folder = StudyFolder.of(_study(named).name)
     if not folder.plan_file.is_file():
-        raise CastmatesError(f"{named}: this study has no results in {folder} yet; run `castmates sweep {named}`.")
+        there = "traces alone" if traces_there(folder) else "no results"
+        raise CastmatesError(f"{named}: this study has {there} in {folder} yet; run `castmates sweep {named}`.")
     return folder, named
+
+
+def find_traces(named: Path) -> tuple[StudyFolder, Path | None]:
+    """The same for what needs traces alone: `castmates trace` makes them without a sweep, so without a plan."""
+    folder = StudyFolder(named) if named.is_dir() else StudyFolder.of(_study(named).name) if named.is_file() else None
+    if folder is None or folder.plan_file.is_file() or not traces_there(folder):
+        return find(named)
+    if not named.is_dir():
+        return folder, named
+    files = _files_of(named)
+    return folder, files[0] if len(files) == 1 else None
 
 
 def study_file(named: Path) -> Path:
@@ -96,6 +109,8 @@ def read_measured(named: Path) -> Measured:
 def _results(folder: Path) -> StudyFolder:
     results = StudyFolder(folder)
     if not results.plan_file.is_file():
+        if traces_there(results):
+            raise CastmatesError(f"{folder}: there are traces alone in it; run `castmates sweep STUDY` on its study.")
         raise CastmatesError(f"{folder}: there is no plan.json in it; give a study file, or a folder results/<study>.")
     return results
 

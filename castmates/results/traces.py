@@ -1,7 +1,7 @@
 """Reads which traces a study has, and what they record of themselves."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from castmates.results.columns.trace import TRACE_RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 from castmates.results.records import read_json
-from castmates.study.spec import Block, Plan
-from castmates.study.trace_launches import identity_of, trace_name
+from castmates.study.scenes import under
+from castmates.study.spec import UNMANAGED, Block, Plan
+from castmates.study.trace_launches import identity_of, meant, trace_name
 
 TRACES = "traces/"  # before the name of a trace, where paths of blocks stand too
 MEASURED = "measured"
@@ -41,8 +42,45 @@ def missing_traces(plan: Plan, folder: StudyFolder) -> list[Block]:
 
 
 def traces_there(folder: StudyFolder) -> list[str]:
-    """The names of all traces that are there."""
-    return sorted(file.parent.name for file in folder.traces.glob(f"*/{TRACE_RECORD}"))
+    """The names of all traces that are there; a folder that bears another name than its record's mix is none."""
+    files = sorted(folder.traces.glob(f"*/{TRACE_RECORD}"))
+    return [file.parent.name for file in files if _own_name(file) in ("", file.parent.name)]
+
+
+def _own_name(record_file: Path) -> str:
+    """The name that a trace has by its record; "" where the record has none, which whoever reads it reports."""
+    try:
+        record = read_json(record_file)
+    except CastmatesError:
+        return ""
+    return under(str(record["mix"]), str(record.get("partition") or UNMANAGED)) if record.get("mix") else ""
+
+
+def trace_of(there: Sequence[str], words: str, where: Path) -> str:
+    """The trace that is meant among those that are there: by its name, or by words that only one has.
+
+    MIX@PARTITION is the trace under a partition; without one, the trace without a partition comes first.
+    """
+    if words in there:
+        return words
+    mix, at, partition = words.partition("@")
+    found: list[str] = []
+    for parts in [partition] if at else ["", *sorted({name.partition("@")[2] for name in there} - {""})]:
+        mixes = [name.partition("@")[0] for name in there if name.partition("@")[2] == parts]
+        found += [f"{one}@{parts}" if parts else one for one in meant(mix, mixes)]
+        if found and not parts:
+            break
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CastmatesError(f"{where}: '{words}' may mean several traces: {', '.join(found)}; give one of them.")
+    known = f"there are traces of {', '.join(there)}" if there else "there is none"
+    raise CastmatesError(f"{where}: there is no trace of {words} ({known}); make one with `castmates trace`.")
+
+
+def trace_folder(folder: StudyFolder, words: str) -> Path:
+    """The folder of the trace of a study that is meant."""
+    return folder.trace(trace_of(traces_there(folder), words, folder.path))
 
 
 def room_for(folder: Path) -> int:

@@ -3,7 +3,7 @@
 import hashlib
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from castmates.errors import CastmatesError
 from castmates.study.class_names import without_class
@@ -17,6 +17,7 @@ from castmates.study.written import bytes_of
 
 NUMBER = 1  # a mix has one trace launch; tracing again replaces it
 READINGS = 20.0  # a second, of counters and of the cache
+NOTHING_GIVEN: Mapping[str, str] = {}
 BESIDE = re.compile(r"\s+beside\s+|[+,\s/]+")
 
 
@@ -36,8 +37,17 @@ def trace_launches(
     )
 
 
-def refuse_unknown_mixes(study: Study, mixes: Sequence[Mix], study_file: str, left_out: Iterable[str] = ()) -> None:
-    """Refuse mixes, partitions and members under `trace` that the study has not."""
+def refuse_unknown_mixes(
+    study: Study,
+    mixes: Sequence[Mix],
+    study_file: str,
+    left_out: Iterable[str] = (),
+    named: Mapping[str, str] = NOTHING_GIVEN,
+) -> None:
+    """Refuse mixes, partitions and members under `trace` that the study has not.
+
+    `named` has the options of a command by the keys that they replace.
+    """
     keys = study.trace
     if keys is None:
         return
@@ -54,20 +64,26 @@ def refuse_unknown_mixes(study: Study, mixes: Sequence[Mix], study_file: str, le
         if name not in parts:
             has = f"it has {_some(parts)}" if parts else "it has none (docs/partitions.md)"
             raise CastmatesError(
-                f"{study_file}: 'trace.partitions.{number}' is '{name}', which is no partition of this study; {has}."
+                f"{study_file}: {_place('partitions', number, named)} is '{name}', which is no partition of this "
+                f"study; {has}."
             )
-    _refuse_unknown_members(keys, mixes, study_file)
+    _refuse_unknown_members(keys, mixes, study_file, named)
 
 
-def _refuse_unknown_members(keys: TraceKeys, mixes: Sequence[Mix], study_file: str) -> None:
+def _place(key: str, number: int, named: Mapping[str, str]) -> str:
+    """What has to be changed: an option, or a place in the study."""
+    return named.get(key, f"'trace.{key}.{number}'")
+
+
+def _refuse_unknown_members(keys: TraceKeys, mixes: Sequence[Mix], study_file: str, named: Mapping[str, str]) -> None:
     wanted = {without_class(name) for name in keys.mixes}
     ours = [mix for mix in mixes if without_class(mix.name) in wanted]
     there = list(dict.fromkeys(workload_of(name) for mix in ours for name in (mix.lead, *mix.antagonists)))
     for number, name in enumerate(keys.members, start=1):
         if ours and name not in there:
             raise CastmatesError(
-                f"{study_file}: 'trace.members.{number}' is '{name}', which is no member of a traced mix; members are "
-                f"{_some(there)}."
+                f"{study_file}: {_place('members', number, named)} is '{name}', which is no member of a traced mix; "
+                f"members are {_some(there)}."
             )
 
 
@@ -79,8 +95,18 @@ def traceable_mixes(mixes: Iterable[Mix]) -> list[str]:
 def chosen_mix(given: str, mixes: Iterable[Mix], study_file: str) -> str:
     """The mix that is meant: by its name, or by words that only one mix has."""
     names = traceable_mixes(mixes)
+    found = meant(given, names)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CastmatesError(f"'{given}' may mean several mixes of {study_file}: {_some(found)}; give one of them.")
+    raise CastmatesError(f"{study_file}: this study has no mix '{given}'; it has {_some(names)}.")
+
+
+def meant(given: str, names: Sequence[str]) -> list[str]:
+    """The mixes that may be meant: the one of this name, or those that have all of these words, or begin so."""
     if given in names:
-        return given
+        return [given]
     words = [word for word in BESIDE.split(given.strip().removeprefix("corun:")) if word]
     by_name = {name: re.split(r"[+:~]", name) for name in names}
     exact = [name for name, parts in by_name.items() if words and all(word in parts for word in words)]
@@ -91,11 +117,7 @@ def chosen_mix(given: str, mixes: Iterable[Mix], study_file: str) -> str:
     ]
     found = exact or begun
     whole = [name for name in found if len(by_name[name]) == len(words)]
-    if len(whole or found) == 1:
-        return (whole or found)[0]
-    if found:
-        raise CastmatesError(f"'{given}' may mean several mixes of {study_file}: {_some(found)}; give one of them.")
-    raise CastmatesError(f"{study_file}: this study has no mix '{given}'; it has {_some(names)}.")
+    return whole if len(whole) == 1 else found
 
 
 def trace_name(launch: Block) -> str:

@@ -35,7 +35,7 @@ class Recording:
         if not self._missing:
             return ""
         names = ", ".join(map(trace_name, self._missing))
-        guess = duration(recording_seconds(self._missing))
+        guess = duration(recording_seconds(self._missing, self._folder))
         return f"     and {launches(len(self._missing))} in which everything is recorded, about {guess} more: {names}"
 
     def begin(self, job: Job) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
+from castmates.results.folder import StudyFolder
+from castmates.results.traces import traces_there
 from castmates.timeline import tables
 from castmates.timeline.cut import cut
 from castmates.timeline.export.index import FORMATS
@@ -54,14 +56,18 @@ def source_of(path: Path) -> Source:
 
 
 def output_of(source: Source, to: str) -> Path:
-    """Where it is written if nothing else is asked for: beside the source."""
+    """Where it is written if nothing else is asked for: beside the source, or here for a trace of a study."""
     suffix = TABLES_SUFFIX if to == TABLES else FORMATS[to].suffix
     path = source.path if source.path.name else source.path.absolute()
-    return path.with_name(path.name + suffix)
+    return Path(path.name + suffix) if _among_traces(path) else path.with_name(path.name + suffix)
 
 
 def may_write(output: Path, to: str, source: Source) -> None:
     """Refuse to replace what this command did not write, or the source itself."""
+    if among := _among_traces(output):
+        raise CastmatesError(
+            f"{output} would lie in {among}, where only `castmates trace` writes; give another --output."
+        )
     if output.exists() and output.resolve() == source.path.resolve():
         raise CastmatesError(f"{output} is what is to be converted; give another --output.")
     if not output.parent.is_dir():
@@ -111,6 +117,14 @@ def seconds_of(timeline: Timeline) -> float:
 def words(timeline: Timeline) -> str:
     """How long it is."""
     return f"{seconds_of(timeline):.3f} s"
+
+
+def _among_traces(path: Path) -> Path | None:
+    """The folder of a study's traces in which a path lies; None where it lies in none."""
+    return next(
+        (each for each in path.resolve().parents if each.name == "traces" and traces_there(StudyFolder(each.parent))),
+        None,
+    )
 
 
 def _is_ours(output: Path, to: str) -> bool:

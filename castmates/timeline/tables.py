@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -59,21 +60,26 @@ def _refused(folder: Path) -> Iterator[None]:
 
 def read(folder: Path, *tables: str) -> Timeline:
     """Read a timeline; with `tables` only these, and the others are empty."""
-    record = folder / TRACE_RECORD
-    try:
-        about = json.loads(record.read_text())
-    except (OSError, ValueError) as problem:
-        why = reason(problem) if isinstance(problem, OSError) else "it is cut or damaged"
-        raise CastmatesError(
-            f"{record}: this is no record of a trace ({why}); make one with `castmates trace STUDY MIX`."
-        ) from None
-    if not isinstance(about, dict):
-        raise CastmatesError(f"{record}: this is no record of a trace; make one with `castmates trace STUDY MIX`.")
+    about = read_about(folder)
     wanted = tables or tuple(TRACE_TABLES)
     return Timeline(
         **{name: _read(folder / f"{name}.parquet", each, name in wanted) for name, each in TRACE_TABLES.items()},
         about=about,
     )
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """The record of a trace, which must be there; where it may be missing: `castmates.results.traces.read_record`."""
+    file = folder / TRACE_RECORD
+    try:
+        about = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        why = reason(problem) if isinstance(problem, OSError) else "it is cut or damaged"
+    else:
+        if isinstance(about, dict):
+            return about
+        why = "it is something else"
+    raise CastmatesError(f"{file}: this is no record of a trace ({why}); make one with `castmates trace STUDY MIX`.")
 
 
 def _arrow(table: pd.DataFrame, contract: Columns) -> pa.Table:

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from castmates.timeline.export.index import PERFETTO_FILE, write_all
+from castmates.results.columns.trace import PERFETTO_FILE
+from castmates.timeline.export.index import write_all
 from castmates.timeline.export.page import write_page
 from castmates.timeline.export.serving import HERE, perfetto_ui, server
 from tests.browser.devtools import Page

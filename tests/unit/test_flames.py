@@ -252,8 +252,6 @@ def test_a_member_without_steps_is_compared_by_the_second():
 def test_only_one_writes_the_map_of_a_process_and_only_our_maps_are_removed(tmp_path, monkeypatch):
     assert stacks.environment((3, 11)) == {"ONEDNN_JIT_PROFILE": "2"}
     assert stacks.environment((3, 12))["ONEDNN_JIT_PROFILE"] == "0"
-    assert "3.12" in stacks.python_lacking((3, 11))
-    assert not stacks.python_lacking((3, 13))
     monkeypatch.setattr(stacks, "PERF_MAPS", tmp_path)
     for name in ("perf-1.map", "perf-2.map", "target"):
         (tmp_path / name).write_text("x")

@@ -10,8 +10,9 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from castmates.errors import CastmatesError
+from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.export import perfetto
-from castmates.timeline.export.index import FORMATS, PERFETTO_FILE, write_all
+from castmates.timeline.export.index import FORMATS, write_all
 from castmates.timeline.export.layout import layout
 from castmates.timeline.export.packets import Shape, width
 from castmates.timeline.export.page import write_page

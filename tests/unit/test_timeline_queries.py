@@ -189,7 +189,7 @@ def test_several_traces_are_one_table_and_a_study_may_be_asked(small, tmp_path):
         sql = "SELECT trace, count(*) AS count FROM intervals WHERE name = 'runnable' GROUP BY ALL ORDER BY ALL"
         assert ask(connection, sql).read_pandas().to_dict("list") == {"trace": ["x", "y"], "count": [own, 2]}
     assert [trace.name for trace in traces_of(tmp_path, "y")] == ["y"]
-    with pytest.raises(CastmatesError, match=r"there is no trace of 'z'; there are x, y\."):
+    with pytest.raises(CastmatesError, match=r"there is no trace of z \(there are traces of x, y\)"):
         traces_of(tmp_path, "z")
 
 

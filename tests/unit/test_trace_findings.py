@@ -80,6 +80,8 @@ def study(tmp_path):
 
 
 def traced(study, timeline, name="job+stream"):
+    mix, _, partition = name.partition("@")
+    timeline.about.update({"mix": mix, "partition": partition or "unmanaged"})
     write(timeline, study / "traces" / name)
     results = read_results(study)
     write_tables(results.folder, study / "tables")

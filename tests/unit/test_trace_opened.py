@@ -7,8 +7,8 @@ import pytest
 
 from castmates.cli.open import _traced
 from castmates.errors import CastmatesError
+from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.results.folder import StudyFolder
-from castmates.timeline.export.index import PERFETTO_FILE
 from castmates.timeline.export.serving import HERE, address, server
 from castmates.timeline.tables import write
 from tests.unit.timeline_maker import made

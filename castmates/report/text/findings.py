@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from castmates.analysis.findings.changes import change_for
 from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, STATES, SUSPECTED, Evidence
@@ -16,14 +15,15 @@ from castmates.report.results import Results
 from castmates.report.text.operations import operation_words
 from castmates.report.text.trials import sentences
 from castmates.report.text.words import interval, number, plain
+from castmates.report.traces import way_to
 from castmates.report.trials import tried as trials
+from castmates.results.columns.trace import OPENED
 from castmates.results.named import study_argument
 from castmates.study.class_names import without_class
 from castmates.study.finding_rules import PLACE
 from castmates.study.spec import Plan
 
 UNITS = {"share": " %", "percent": " %", "ms": " ms", "mb": " MB", "times": " times", "number": ""}
-OPENS = "open.html"  # in the folder of a trace: Perfetto with it
 LARGE = 1000  # from which on decimals only distract
 SURE = {
     PROVEN: "proven: the whole interval is beyond the threshold",
@@ -76,7 +76,7 @@ def in_words(results: Results, finding: Finding) -> InWords:
         look=_look(results, finding),
         place=_place(finding),
         trace=trace,
-        page=f"../traces/{quote(trace)}/{OPENS}" if trace and (results.folder.trace(trace) / OPENS).is_file() else "",
+        page=way_to(trace, OPENED) if trace and (results.folder.trace(trace) / OPENED).is_file() else "",
     )
 
 

@@ -11,6 +11,7 @@ from castmates.analysis.dataflow.summary import alone
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.words import counted, listed, number, plain
+from castmates.report.traces import traces
 from castmates.study.spec import UNMANAGED
 
 PART_WORDS = {
@@ -37,6 +38,11 @@ def context(results: Results) -> dict[str, Any]:
     return {
         "sentences": list(path_words(results)),
         "graphs": [{"name": plain(member), "file": quote(f"../graphs/{member}.svg")} for member in members],
+        "traces": [
+            {"name": trace.name, "links": links}
+            for trace in traces(results)
+            if trace.lead in members and (links := trace.links())
+        ],
         "changes": [
             {
                 **row,

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from castmates.results.columns.trace import OPENED
+
 KINDS = {
     "sched:sched_switch": "",  # each is one of the switches too
     "switches": "switches",
@@ -19,7 +21,6 @@ KINDS = {
     "irq:softirq_exit": "",
     "page-faults": "page faults",
 }
-OPENED = "open.html"  # beside a trace, where the trace was also written for Perfetto
 
 
 def trace_report(record: Mapping[str, Any], folder: Path, study: Path) -> Iterator[str]:
@@ -78,7 +79,10 @@ def _checked(source: Mapping[str, Any]) -> str:
         return ""
     lag = check["lag_ns"]
     apart = max(abs(lag["least"]), abs(lag["most"])) / 1e3
-    return f"; {check['in_order']} of {check['with_heartbeat']} steps end within {apart:.0f} µs of their heartbeat"
+    return (
+        f"; {check['in_order']} of {check['with_heartbeat']} steps have their heartbeat nearest to their own end; "
+        f"at most {apart:.0f} µs apart"
+    )
 
 
 def _lost(source: Mapping[str, Any]) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from castmates.results.columns.block import Columns
 
 TRACE_RECORD = "trace.json"  # written last: a trace without it is not whole
+PERFETTO_FILE = "trace.pftrace"  # the trace for the Perfetto UI
+OPENED = "open.html"  # the page that hands it over
 
 # traces/<mix>/tracks.parquet: a row per thing that something happens on.
 TRACKS: Columns = {
@@ -26,7 +28,10 @@ INTERVALS: Columns = {
     "t0_ns": "int64",  # CLOCK_MONOTONIC of the machine that recorded it
     "t1_ns": "int64",
     "track": "int64",
-    "kind": "str",  # state, syscall, irq, on_cpu, scene, whole, step, phase, operation, primitive, kernel, copy …
+    # state, syscall, irq, softirq, on_cpu, step, phase, range, operation, primitive, call (a function that is no
+    # operation), kernel, copy, profiled; on the run's track scene, settling, usual (nothing is recorded), recording,
+    # whole (all of perf's events are on, and none was lost)
+    "kind": "str",
     "name": "str",  # of a state: running, runnable, preempted, blocked
     "depth": "int64",  # how many intervals of its track and kind it lies in
     "cpu": "Int64",  # where it ran, or waited to run; NA for what has none

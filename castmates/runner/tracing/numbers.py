@@ -28,11 +28,6 @@ class Numbers:
         self._last: tuple[int, dict[str, dict[int, int]], dict[int, list[bytes]]] | None = None
         self._thread: Sampler | None = None
 
-    @property
-    def missing(self) -> list[str]:
-        """What this machine does not give, in words."""
-        return [] if self._clock else [NO_GHZ]
-
     def start(self, members: Sequence[str]) -> None:
         """Begin to look."""
         self._members, self._last = tuple(members), None

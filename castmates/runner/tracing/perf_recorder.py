@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.open_files import raise_limit
 from castmates.runner.tracing.recorded import Events
 
 ANSWER = 20.0  # seconds that perf may take to open its events, and to answer
@@ -159,6 +160,7 @@ def _begin() -> Callable[[], None]:
 
     def prepare() -> None:
         end()
+        raise_limit()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)  # it is ended by SIGINT, whatever we ignore
 

@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
-from castmates.linux.tracing_rights import FAMILIES, Rights, rights
+from castmates.linux.tracing_rights import Rights, rights
+from castmates.linux.tracing_shown import not_shown
 from castmates.protocols import Sample
 from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
@@ -24,20 +24,14 @@ from castmates.runner.tracing.recorded import Recorded
 from castmates.runner.tracing.rounds import RAW, tracing_of
 from castmates.runner.tracing.stacks import remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
-from castmates.study.trace_launches import identity_of, partition_of, recorded_members
-from castmates.study.tracing_design import STACKS
+from castmates.study.trace_launches import identity_of, partition_of, recorded_members, trace_name
 from castmates.timeline import tables
 from castmates.timeline.export.index import write_all
+from castmates.timeline.flames.files import write_beside
 from castmates.timeline.model import Timeline
 
 FORMAT = 1
 Facts = dict[str, Any]
-WORDS = {  # what a family shows, where it is missing
-    "scheduler": "what threads wait for, who ran instead and who woke them",
-    "syscalls": "system calls",
-    "faults": "page faults",
-    "interrupts": "interrupts",
-}
 
 
 def write(outcome: Outcome, folder: Path) -> None:
@@ -50,7 +44,7 @@ def write(outcome: Outcome, folder: Path) -> None:
         assembly.making.about = _about(outcome, assembly, folder)
         timeline = assembly.making.made()
         tables.write_tables(timeline, folder)
-        timeline.about["missing"] += _export(timeline, folder)
+        timeline.about["missing"] += _export(timeline, folder, outcome)
         tables.write_record(timeline, folder)  # last: it shows that all is there
     except OSError as problem:
         raise CastmatesError(
@@ -61,14 +55,16 @@ def write(outcome: Outcome, folder: Path) -> None:
         remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})
 
 
-def _export(timeline: Timeline, folder: Path) -> list[str]:
+def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:
     """Write the files by which the trace is opened; a sentence where that fails, because the tables are the trace."""
     try:
         write_all(timeline, folder)
+        if outcome.status == "measured":  # where the lead spends more CPU time beside others, if stacks were sampled
+            write_beside(timeline, folder, outcome.block.study, trace_name(outcome.block))
     except Exception as problem:  # whatever it is, the launch took minutes and its tables are written
         why = reason(problem) if isinstance(problem, OSError) else str(problem) or type(problem).__name__
         return [
-            f"The files for Perfetto could not be written ({why.rstrip('.')}); `castmates export` writes them later."
+            f"The files for Perfetto could not be written ({why.rstrip('.')}); `castmates convert` writes them later."
         ]
     return []
 
@@ -203,13 +199,10 @@ def _readings(totals: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
 def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> list[str]:
     """What the trace has not, each in a sentence with the reason, and what helps."""
     block, wanted = outcome.block, set(tracing_of(outcome.block).events)
-    words = [f"{source.name}: {source.reason}." for scene in by_scene for source in scene if source.reason]
-    lacking = [family for family in FAMILIES if family in wanted and family not in can.families()]
-    if "scheduler" in wanted and not can.tracepoints and "scheduler" not in lacking:
-        lacking = ["scheduler", *lacking]
-    if lacking and can.switches:
-        words.append(f"This user may not record {listed([WORDS[family] for family in lacking])}.")
-    if lacking or (STACKS in wanted and not can.stacks):
+    reasons = [source for scene in by_scene for source in scene if source.reason]
+    words = [f"{one.name}: {one.reason}." for one in reasons if one.reason != "; ".join(can.reasons)]
+    if lacking := not_shown(wanted, can):
+        words.append(f"Not recorded: {'; '.join(lacking)}.")
         words += [f"{reason[:1].upper()}{reason[1:]}." for reason in can.reasons]
     if tracing_of(block).steps and traced_by(block.company) is None:
         lead = block.company.lead.workload

@@ -1,10 +1,14 @@
 """Which recorders a scene has: perf's events of the members' processes, their sampled stacks, and sampled loads."""
 
+import os
 import shutil
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+from castmates.english import counted
+from castmates.linux import open_files
+from castmates.linux.processes import threads_of
 from castmates.linux.tracing_rights import FAMILIES, Rights, arguments, rights
 from castmates.machine.latency_sources import latency_source
 from castmates.machine.probes import how_instructions_count
@@ -44,12 +48,21 @@ def begun(block: Block, out: Recorded, raw: Path, pids_of: Callable[[str, bool],
         if not members:
             out.events[name] = Events(reason="none of the members that are to be recorded is in this scene")
         elif not can_be_had:
-            out.events[name] = Events(reason="; ".join(can.reasons) or "the kernel refuses it")
+            out.events[name] = Events(reason=why_nothing(can))
         elif name == LATENCIES and latency_source(Path("/")) is None:
             out.events[name] = Events(reason=latencies.NO_SOURCE)
         else:
-            found[name] = _started(name, raw, partial(command_of, tracing, can), members, pids_of)
+            recorder = _started(name, raw, partial(command_of, tracing, can), members, pids_of)
+            if isinstance(recorder, str):
+                out.events[name] = Events(reason=recorder)
+            else:
+                found[name] = recorder
     return found
+
+
+def why_nothing(can: Rights) -> str:
+    """Why a recorder cannot be had at all; the record has each reason as a sentence."""
+    return "; ".join(can.reasons) or "the kernel refuses it"
 
 
 def _started(
@@ -58,15 +71,32 @@ def _started(
     command_of: Callable[[Sequence[int], Path, str], list[str]],
     members: Sequence[str],
     pids_of: Callable[[str, bool], list[int]],
-) -> PerfRecorder:
+) -> PerfRecorder | str:
+    """A recorder that has begun, or why none was started."""
     file = raw / f"{name}.data"
     for attempt in range(TRIES):
         pids = [pid for member in members for pid in pids_of(member, attempt == TRIES - 1)]
+        if too_many := _too_many_files(command_of(pids, file, ""), pids):
+            return too_many
         recorder = PerfRecorder(partial(command_of, pids, file), file)
         if recorder.start():
             break
         recorder.kill()
     return recorder
+
+
+def _too_many_files(command: Sequence[str], pids: Sequence[int]) -> str:
+    """Why perf could not follow these processes, where it would need more open files than it may have."""
+    events, cpus = sum(word in ("-e", "--event") for word in command), os.cpu_count() or 1
+    threads = sum(len(threads_of(pid)) for pid in pids)
+    needed, most = open_files.needed(events, threads, cpus), open_files.most()
+    if needed <= most:
+        return ""
+    return (
+        f"perf would need {needed:,} open files ({counted(events, 'event')} of {counted(threads, 'thread')} on "
+        f"{counted(cpus, 'CPU')}), and may have {most:,}: record fewer families (`--events`) or members "
+        "(`--members`), or raise the limit (`ulimit -Hn`, as root beforehand)"
+    )
 
 
 def is_series(sample: Sample) -> bool:

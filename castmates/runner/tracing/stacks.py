@@ -73,15 +73,6 @@ def environment(python: tuple[int, int] | None) -> Mapping[str, str]:
     return {"ONEDNN_JIT_PROFILE": "2"}
 
 
-def python_lacking(python: tuple[int, int] | None) -> str:
-    """Why a member's Python functions will have no names; empty where they will."""
-    if python is None:
-        return "it is no Python program"
-    if python < FIRST_PYTHON:
-        return f"its Python is {python[0]}.{python[1]}, and only 3.12 and later name their functions for perf"
-    return ""
-
-
 def remove_maps(pids: Iterable[int]) -> None:
     """Remove the maps that members of these ids wrote, after their stacks were read; of others nothing is touched."""
     for pid in pids:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.model import Timeline
-
-PERFETTO_FILE = "trace.pftrace"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from castmates.files import replace, replace_text, writing
+from castmates.results.columns.trace import OPENED
 from castmates.timeline.export.layout import LAUNCH, RAN, TITLES
 
-PAGE, BYTES = "open.html", "trace.js"
+BYTES = "trace.js"
 UI = "https://ui.perfetto.dev"
 LARGEST = (
     64_000_000  # bytes of a trace that lies in the folder a second time, as a script that a page on a disk may run
@@ -29,7 +30,7 @@ def write_page(trace: Path, about: Mapping[str, Any], ui: str = UI) -> Path:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    page, script = trace.with_name(PAGE), trace.with_name(BYTES)
+    page, script = trace.with_name(OPENED), trace.with_name(BYTES)
     size = trace.stat().st_size
     with writing(page):
         if size <= LARGEST:

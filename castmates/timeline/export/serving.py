@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from castmates.timeline.export.index import PERFETTO_FILE
-from castmates.timeline.export.page import BYTES, PAGE, first_view
+from castmates.results.columns.trace import OPENED, PERFETTO_FILE
+from castmates.timeline.export.page import BYTES, first_view
 
 HERE = "127.0.0.1"
-OF_TRACE = (PERFETTO_FILE, PAGE, BYTES)
+OF_TRACE = (PERFETTO_FILE, OPENED, BYTES)
 TYPES = {".wasm": "application/wasm", ".js": "text/javascript", ".pftrace": "application/octet-stream"}
 ONLY_HERE = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:"
 
@@ -35,7 +35,7 @@ def server(folder: Path, ui: Path | None) -> ThreadingHTTPServer:
 def address(running: ThreadingHTTPServer, ui: Path | None, about: Mapping[str, Any]) -> str:
     """What a browser opens: the UI with the trace, or the page that hands it to the UI of the internet."""
     root = f"http://{HERE}:{running.server_port}"
-    return f"{root}/#!/?url={root}/{PERFETTO_FILE}&{first_view(about)}" if ui else f"{root}/{PAGE}"
+    return f"{root}/#!/?url={root}/{PERFETTO_FILE}&{first_view(about)}" if ui else f"{root}/{OPENED}"
 
 
 class _Files(SimpleHTTPRequestHandler):

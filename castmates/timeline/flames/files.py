@@ -11,12 +11,13 @@ from castmates.timeline.flames.profile import CORUN, SOLO, profile, scene_kind
 from castmates.timeline.flames.tree import STEP, Flame, difference
 from castmates.timeline.model import Timeline
 
+FLAME = "flame"  # begins the names of graphs beside a trace
 SVG, FOLDED, SPEEDSCOPE = ".svg", ".folded", ".speedscope.json"
 
 
 def name_of(member: str, thread: str, scene: str, operations: bool = False) -> str:
     """What a flame graph is called beside its trace; without a scene it is a difference."""
-    parts = ["flame", member, *filter(None, [thread]), scene or "difference", *(["operations"] if operations else [])]
+    parts = [FLAME, member, *filter(None, [thread]), scene or "difference", *(["operations"] if operations else [])]
     return f"{'-'.join(parts).replace('/', '_').replace(':', '-')}{SVG}"
 
 

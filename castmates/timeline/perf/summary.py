@@ -53,6 +53,9 @@ def _missing(recording: Recording, people: People) -> Iterator[str]:
         yield "System calls were not recorded: in what a blocked thread waits is not known."
     if (lost := int(recording.losses["count"].sum())) or recording.lost_samples:
         many = max(lost, recording.lost_samples)
-        yield f"{many:,} events were lost: no state is shown for the times in which they were."
+        if lost:
+            yield f"{many:,} events were lost: no state is shown for the times in which they were."
+        else:
+            yield f"{many:,} events were lost, and when is not known: states and sums around them may be wrong."
     if recording.counts["throttled"]:
         yield f"The kernel held events back {recording.counts['throttled']:,} times, because there were too many."

@@ -1,6 +1,5 @@
 """Opens traces as a database: their Parquet files stay where they are, and a query reads what it needs of them."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from castmates.errors import CastmatesError
-from castmates.files import reason
-from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
+from castmates.results.columns.trace import TRACE_TABLES
 from castmates.timeline.queries.documents import views
 from castmates.timeline.span import extent
+from castmates.timeline.tables import read_about
 
 if TYPE_CHECKING:
     import duckdb
@@ -93,20 +91,6 @@ def _about(connection: "duckdb.DuckDBPyConnection", traces: Sequence[TraceFolder
             connection.executemany(
                 f"INSERT INTO files.{name} VALUES ({marks})", [[row[each] for each in columns] for row in content]
             )
-
-
-def read_about(folder: Path) -> dict[str, Any]:
-    """The record of a trace."""
-    file = folder / TRACE_RECORD
-    try:
-        about = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        why = reason(problem) if isinstance(problem, OSError) else "it is cut or damaged"
-    else:
-        if isinstance(about, dict):
-            return about
-        why = "it is something else"
-    raise CastmatesError(f"{file}: this is no record of a trace ({why}); make one with `castmates trace STUDY MIX`.")
 
 
 def _source(source: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,27 +6,28 @@ from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.results.columns.trace import TRACE_RECORD
-from castmates.results.find import find
+from castmates.results.find import find_traces
 from castmates.results.folder import StudyFolder
-from castmates.results.traces import is_whole, traces_there
-from castmates.timeline.queries.database import TraceFolder, read_about
+from castmates.results.traces import is_whole, trace_of, traces_there
+from castmates.timeline.queries.database import TraceFolder
 from castmates.timeline.span import extent
+from castmates.timeline.tables import read_about
 
 
 def traces_of(where: Path, mix: str = "") -> list[TraceFolder]:
-    """The traces of a study (its file, or its folder), or the one in this folder; `mix` chooses by a pattern."""
+    """The traces of a study (its file, or folder), or the one in this folder; `mix` chooses by a pattern, or words."""
     if (where / TRACE_RECORD).is_file():
         return [TraceFolder(where.resolve().name, where)]
     if where.is_dir() and any(where.glob(f"*/{TRACE_RECORD}")):
         found = [TraceFolder(file.parent.name, file.parent) for file in sorted(where.glob(f"*/{TRACE_RECORD}"))]
     else:
-        found = of_study(find(where)[0])
+        found = of_study(find_traces(where)[0])
         if not found:
             raise CastmatesError(f"{where}: this study has no trace yet; make one with `castmates trace {where} MIX`.")
     chosen = [trace for trace in found if _is_meant(trace.name, mix)]
     if not chosen:
-        there = ", ".join(trace.name for trace in found)
-        raise CastmatesError(f"{where}: there is no trace of '{mix}'; there are {there}.")
+        name = trace_of([trace.name for trace in found], mix, where)
+        return [trace for trace in found if trace.name == name]
     return chosen
 
 

@@ -1,0 +1,142 @@
+"""The commands for traces find them by their study and by words, before any sweep, and write nowhere else."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from castmates.cli.main import app
+from castmates.cli.open import _traced
+from castmates.errors import CastmatesError
+from castmates.pipeline import trace_launch
+from castmates.report.text.traces import trace_report
+from castmates.results.find import find, find_traces
+from castmates.results.folder import StudyFolder
+from castmates.results.traces import trace_of, traces_there
+from castmates.runner.node_check import OtherNode
+from castmates.study.spec import NodeClass
+from castmates.timeline import tables
+from tests.unit.makers import plan, study, workloads
+from tests.unit.test_node_check import FACTS
+from tests.unit.timeline_maker import made
+
+THERE = ["dlrm+gups", "dlrm+stream", "dlrm+stream@split-4", "dlrm+stream@split-8", "lstm+gups@split-4"]
+
+
+@pytest.fixture
+def traced(tmp_path, monkeypatch):
+    """A study file, and what a first `castmates trace` of it left: a trace, and no plan."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.yaml").write_text("name: first\nleads: [chase]\nantagonists: [stream]\n")
+    folder = StudyFolder.of("first")
+    tables.write(made(200), folder.trace("lead+stream"))
+    return folder
+
+
+def run(*words: str):
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize("named", ["study.yaml", "results/first"])
+def test_a_trace_that_no_sweep_made_is_found_by_every_command_for_traces(traced, tmp_path, named):
+    asked = run("query", named, "stream", "SELECT DISTINCT trace FROM intervals")
+    assert asked.stdout.splitlines() == ['"trace"', '"lead+stream"']
+    assert run("convert", named, "lead beside stream", "--to", "chrome").exit_code == 0
+    assert (tmp_path / "lead+stream.json").is_file()
+    assert (_traced(find_traces(tmp_path / named)[0], "stream") / "trace.pftrace").is_file()
+    assert run("flame", named, "lead stream", "--scene", "corun").exit_code == 0
+    assert list(traced.trace("lead+stream").glob("flame-*.svg"))
+    with pytest.raises(CastmatesError, match=r"traces alone .*castmates sweep"):
+        find(tmp_path / named)
+
+
+def test_an_unknown_mix_is_the_same_sentence_everywhere(traced):
+    for words in (("query", "study.yaml", "gups", "SELECT 1 AS x"), ("convert", "study.yaml", "gups"),
+                  ("flame", "study.yaml", "gups"), ("open", "study.yaml", "--trace", "gups")):  # fmt: skip
+        said = str(run(*words).exception)
+        assert "there is no trace of gups (there are traces of lead+stream); make one with `castmates trace`." in said
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("dlrm+stream", "dlrm+stream"),
+        ("dlrm+stream@split-4", "dlrm+stream@split-4"),
+        ("dlrm beside gups", "dlrm+gups"),
+        ("stream", "dlrm+stream"),
+        ("stream@split-8", "dlrm+stream@split-8"),
+        ("lstm", "lstm+gups@split-4"),
+        ("dlrm", "may mean several traces: dlrm+gups, dlrm+stream;"),
+        ("gups@split-8", "there is no trace of gups@split-8"),
+        ("chase", "there are traces of dlrm+gups"),
+    ],
+)
+def test_a_trace_is_found_by_words_that_only_one_has(words, found):
+    if " traces" in found or "no trace" in found:
+        with pytest.raises(CastmatesError, match=re.escape(found)):
+            trace_of(THERE, words, Path("s"))
+    else:
+        assert trace_of(THERE, words, Path("s")) == found
+
+
+@pytest.mark.parametrize("to", ["tables", "ctf", "perfetto", "chrome"])
+def test_a_converted_trace_of_a_study_does_not_become_another_trace_of_it(traced, tmp_path, to):
+    before = sorted(traced.traces.iterdir())
+    assert run("convert", "study.yaml", "stream", "--to", to).exit_code == 0
+    assert run("convert", str(traced.trace("lead+stream")), "--to", to).exit_code == 0, "and it may be replaced"
+    among = run("convert", "study.yaml", "stream", "--to", to, "--output", str(traced.traces / "other"))
+    assert "where only `castmates trace` writes; give another --output" in str(among.exception)
+    assert sorted(traced.traces.iterdir()) == before
+    assert len(list(tmp_path.iterdir())) == 3, "study.yaml, results, and what was written here"
+
+
+def test_a_folder_that_bears_another_name_than_its_trace_is_none_of_the_study(traced):
+    tables.write(made(100), traced.trace("lead+stream.trace"))
+    assert traces_there(traced) == ["lead+stream"]
+
+
+def test_a_node_of_another_class_is_refused_before_anything_is_built(tmp_path, monkeypatch):
+    whole = plan(study(["plain"], ["stream"], trace={"mixes": ["plain+stream"]}), programs=workloads("plain", "stream"))
+    launch = whole.traces[0]
+    company = launch.company.model_copy(update={"machine": "milan"})
+    machines = (NodeClass(name="milan", capture="milan.json.gz", facts=FACTS),)
+    built = []
+    monkeypatch.setattr(trace_launch.environments, "build", lambda *words: built.append(words))
+    project = type("Project", (), {"results": StudyFolder(tmp_path / "s")})
+    with pytest.raises(OtherNode, match="nodes of the class 'milan'"):
+        trace_launch.trace_now(
+            project, whole.model_copy(update={"machines": machines}), launch.model_copy(update={"company": company})
+        )
+    assert built == []
+    assert not (tmp_path / "s").exists(), "nor is anything written"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--events", "foo"], "--events is 'foo': expected 'scheduler', 'syscalls'"),
+        (["--members", "gups"], "--members is 'gups', which is no member of a traced mix; members are chase, stream."),
+        (["--partition", "split-99"], "--partition is 'split-99', which is no partition of this study"),
+    ],
+)
+def test_a_wrong_option_is_named_as_it_was_given(traced, options, sentence):
+    assert sentence in str(run("trace", "study.yaml", "stream", "--only-plan", *options).exception)
+
+
+def test_the_plan_goes_to_standard_output_with_the_time_that_an_earlier_trace_took(traced):
+    first = run("trace", "study.yaml", "stream", "--only-plan")
+    assert first.stdout.startswith("trace chase+stream: solo and corun:chase+stream, 5 s of each")
+    assert "about 41 s" in first.stdout
+    timeline = made(100)
+    timeline.about.update(mix="chase+stream", lead="chase@0", seconds={"launch": 44.0, "warm_up": 10.0})
+    tables.write(timeline, traced.trace("chase+stream"))
+    assert "about 80 s" in run("trace", "study.yaml", "stream", "--only-plan").stdout
+
+
+def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_largest_distance(tmp_path):
+    check = {"with_heartbeat": 8, "in_order": 6, "lag_ns": {"least": -900_000, "most": 20_000}}
+    source = {"name": "profile", "events": {"step": 8}, "reason": "", "lost": 0, "alignment checked": check}
+    scene = {"scene": "solo", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
+    lines = "\n".join(trace_report({"status": "measured", "scenes": [scene], "mix": "a+b"}, tmp_path, tmp_path))
+    assert "6 of 8 steps have their heartbeat nearest to their own end; at most 900 µs apart" in lines
