@@ -103,6 +103,25 @@ def test_bounds_and_slack_are_those_of_networkx(seed: int) -> None:
             assert bounds(graph, longer[None]).longest[0] == found.longest[step] + 1
 
 
+def test_calls_of_a_loop_count_once_and_not_what_lies_between() -> None:
+    """Of a step of 60 µs: a b a b a b, each 10 µs, on one thread; node 0 would be the batch."""
+    graph = Graph(3, np.array([1]), np.array([2]))
+    nobody = np.full(3, -1)
+
+    def ran(node: int, begin: int) -> Ran:
+        here = np.arange(3) == node
+        begins, ends = np.where(here, begin, -1), np.where(here, begin + 10_000, -1)
+        return Ran(begins, ends, np.zeros(3, np.int64), nobody.tolist(), 0, 60_000)
+
+    turns = [tables(graph, [ran(1 + turn % 2, 10_000 * turn)]) for turn in range(6)]
+    found = path_traces(pd.concat(calls for calls, _ in turns), turns[0][1], *graph_tables(graph))
+    scene = critical_path(found).iloc[0]
+    bounds_ms = scene[["step_ms", "work_ms", "longest_ms", "per_thread_ms"]].tolist()
+    assert bounds_ms == pytest.approx([0.06] * 4)
+    assert path_operations(found)["ms"].tolist() == pytest.approx([0.03, 0.03])
+    assert sum(scene[name] for name in PARTS) == pytest.approx(0.06)
+
+
 def test_odd_graphs() -> None:
     assert bounds(Graph(1, NOTHING, NOTHING), np.array([[5]])).longest.tolist() == [5]
     assert bounds(Graph(0, NOTHING, NOTHING), np.empty((2, 0), np.int64)).longest.tolist() == [0, 0]
