@@ -10,14 +10,17 @@ import platform
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, writing
 from castmates.timeline.export.ctf_kernel import CONTEXT as KERNEL_CONTEXT
 from castmates.timeline.export.ctf_kernel import kernel_streams
 from castmates.timeline.export.ctf_metadata import metadata
+from castmates.timeline.export.ctf_placed import numbers_of, placed
 from castmates.timeline.export.ctf_programs import CONTEXT as PROGRAM_CONTEXT
 from castmates.timeline.export.ctf_programs import program_records
-from castmates.timeline.export.ctf_streams import Trace
+from castmates.timeline.export.ctf_streams import NONE, Lost, Trace
 from castmates.timeline.model import Timeline
 
 MARK = "castmates"  # in the environment of a trace: a folder with it is ours, and may be replaced
@@ -57,13 +60,21 @@ def _write_traces(timeline: Timeline, folder: Path) -> None:
     folder.mkdir(parents=True)
     about = timeline.about
     common = {MARK: str(about.get("versions", {}).get("castmates", "")), "hostname": str(about.get("host", "unknown"))}
-    kernel = Trace(folder / "kernel", KERNEL_CONTEXT)
-    for cpu, records in kernel_streams(timeline):
-        kernel.stream(f"channel0_{cpu}", cpu, records)
+    kernel, rows, lost = Trace(folder / "kernel", KERNEL_CONTEXT), placed(timeline), _lost(timeline)
+    for cpu, records in kernel_streams(timeline, rows):
+        kernel.stream(f"channel0_{cpu}", cpu, records, lost.get(cpu, NONE))
     _finish(kernel, timeline, common | {"domain": "kernel", "sysname": "Linux", "tracer_name": "lttng-modules"})
     programs = Trace(folder / "ust", PROGRAM_CONTEXT)
-    programs.stream("channel0", 0, program_records(timeline))
+    programs.stream("channel0", 0, program_records(timeline, rows))
     _finish(programs, timeline, common | {"domain": "ust", "tracer_name": "lttng-ust"})
+
+
+def _lost(timeline: Timeline) -> dict[int, Lost]:
+    """By CPU: when events were lost, and how many; 1 where it is not known how many."""
+    own = timeline.instants[(timeline.instants["kind"] == "lost") & timeline.instants["cpu"].notna()]
+    counts = own["value"].fillna(1).clip(lower=1).to_numpy(np.int64)
+    cpu, t = numbers_of(own["cpu"]), own["t_ns"].to_numpy()
+    return {number: (t[cpu == number], counts[cpu == number]) for number in np.unique(cpu).tolist()}
 
 
 def _finish(trace: Trace, timeline: Timeline, env: dict[str, str]) -> None:

@@ -225,10 +225,15 @@ class KernelTimeline:
     def _instants(self) -> None:
         wakes, moves, faults = (self._tables[name] for name in ("wakes", "migrations", "faults"))
         names = categories(wakes["kind"] == STARTED, ["woken", "started"])
-        self._instant("wakeup", wakes, self._track(wakes["tid"]), names, detail=self._named(wakes["by"]))
+        waker = np.where(wakes["waker"] >= 0, wakes["waker"], np.nan)
+        woken = self._track(wakes["tid"])
+        self._instant("wakeup", wakes, woken, names, value=waker, detail=self._named(wakes["by"]))
         paths = [f"cpu{origin}->cpu{target}" for origin, target in zip(moves["origin"], moves["cpu"], strict=True)]
         self._instant("migration", moves, self._track(moves["tid"]), "migration", detail=paths)
         self._instant("fault", faults, self._track(faults["tid"]), "page fault", detail=self._named(faults["name"]))
+        dead = self._tables["switches"]["state"] == DEAD
+        ends = {name: column[dead] for name, column in self._tables["switches"].items()}
+        self._instant("exit", ends, self._track(ends["tid"]), "exited")
         lost = self._tables["lost"]
         self._instant("lost", lost, self._cpus(lost["cpu"]), "lost events", value=lost["count"].astype(float))
 
