@@ -26,7 +26,7 @@ class KernelEvents:
         self.interrupts = Columns(**_WHEN, kind=np.int8, name=np.int32, enters=np.bool_)
         self.faults = Columns(**_WHO, name=np.int32)
         self.marks = Columns(**_WHO, kind=np.int8, name=np.int32, group=np.int32, value=np.float64)
-        self.lost = Columns(**_WHEN, count=np.int64)
+        self.lost = Columns(**_WHEN, count=np.int64)  # -1: not counted; t: when events go on
         self.processes: dict[int, int] = {}  # of threads
 
 
