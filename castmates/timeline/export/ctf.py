@@ -14,6 +14,7 @@ import numpy as np
 
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, writing
+from castmates.timeline.export.clocks import MONOTONIC, REALTIME, UNKNOWN, clock_of, pairs_of
 from castmates.timeline.export.ctf_kernel import CONTEXT as KERNEL_CONTEXT
 from castmates.timeline.export.ctf_kernel import kernel_streams
 from castmates.timeline.export.ctf_metadata import metadata
@@ -24,7 +25,7 @@ from castmates.timeline.export.ctf_streams import NONE, Lost, Trace
 from castmates.timeline.model import Timeline
 
 MARK = "castmates"  # in the environment of a trace: a folder with it is ours, and may be replaced
-REALTIME = "CLOCK_REALTIME"
+NAMES = {MONOTONIC: "monotonic", REALTIME: "realtime", UNKNOWN: "unknown"}  # of clocks, as LTTng has them
 
 
 def write(timeline: Timeline, folder: Path) -> None:
@@ -89,8 +90,8 @@ def _finish(trace: Trace, timeline: Timeline, env: dict[str, str]) -> None:
 
 def _clock(timeline: Timeline) -> tuple[str, int]:
     """The clock's name, and what has to be added to it for the time of day."""
-    about = timeline.about
-    if about.get("imported", {}).get("clock") == REALTIME:
-        return "realtime", 0
-    pairs = about.get("clocks") or []
-    return "monotonic", int(pairs[0]["real_ns"]) - int(pairs[0]["steady_ns"]) if pairs else 0
+    clock = clock_of(timeline.about)
+    if clock == REALTIME:
+        return NAMES[clock], 0
+    own, real = pairs_of(timeline.about, 0)[0]
+    return NAMES[clock], 0 if real is None else real - own
