@@ -16,9 +16,10 @@ from castmates.timeline.flames.demangling import scopes
 from castmates.timeline.flames.drawing import colour, draw
 from castmates.timeline.flames.exporting import folded, speedscope
 from castmates.timeline.flames.files import write_beside
-from castmates.timeline.flames.lines import CUT, samples, stack
+from castmates.timeline.flames.lines import CUT, Lost, samples, stack
 from castmates.timeline.flames.noise import BEYOND, dispersion, root_of_deviance
 from castmates.timeline.flames.profile import CORUN, NO_OPERATION, SOLO, profile
+from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.flames.tree import difference, fold, functions
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
@@ -53,8 +54,25 @@ def test_what_perf_prints_is_read():
         "clone3;do_futex_[k];[libx.so];jit_brgemm_kernel_t.32_[j];tensorflow::(anonymous namespace)::Op<a, b>::Run"
     )
     assert stack(second.frames) == f"{CUT};pthread_cond_signal"
-    assert lost == 12
+    assert lost == Lost(12, of_samples=False)
     assert stack(third.frames) == CUT
+
+
+def test_what_was_lost_is_counted_once(tmp_path, monkeypatch):
+    """By a perf that prints both of its counts of the same losses."""
+    text = (
+        PRINTED + "python 9774/9774 [000] 66552.8: PERF_RECORD_LOST lost 3\n"
+        "python 0/0 [000] 66553.0: PERF_RECORD_LOST_SAMPLES lost 9\n"
+        "python 0/0 [001] 66553.0: PERF_RECORD_LOST_SAMPLES lost 4\n"
+    )
+    (tmp_path / "printed").write_text(text)
+    (tmp_path / "perf").write_text(f"#!/bin/sh\ncat {tmp_path}/printed\n")
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    making = Making()
+    found = add_stacks(making, Registry(making), tmp_path / "printed", {9774: "lead@0"})
+    assert (found["lost"], found["cut"], found["reason"]) == (15, 2, "")
+    assert len(making.made().stacks) == 3
 
 
 def made(alone: dict[str, int], beside: dict[str, int], steps=(100, 50), recordings: int = 1):

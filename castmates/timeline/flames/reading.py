@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.timeline.flames.demangling import can_demangle, demangled
-from castmates.timeline.flames.lines import COMPILED, CUT, FIELDS, KERNEL, Sample, samples, stack
+from castmates.timeline.flames.lines import COMPILED, CUT, FIELDS, KERNEL, Lost, Sample, samples, stack
 from castmates.timeline.flames.printed import NO_PERF, SLOWEST, printed
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
@@ -48,12 +48,17 @@ class _Gathered:
         self._tracks: dict[int, int] = {}
         self._rows: list[tuple[int, int, int, float, int]] = []
         self._named: list[str] = []  # the event of each
-        self.lost, self.cut = 0, 0
+        self._lost, self.cut = {True: 0, False: 0}, 0
         self.events: dict[str, int] = {}
 
-    def add(self, each: Sample | int) -> None:
-        if isinstance(each, int):
-            self.lost += each
+    @property
+    def lost(self) -> int:
+        """The larger of the two counts: a lost sample is in both."""
+        return max(self._lost.values())
+
+    def add(self, each: Sample | Lost) -> None:
+        if isinstance(each, Lost):
+            self._lost[each.of_samples] += each.count
             return
         text = stack(each.frames)
         self.cut += text.startswith(CUT)
