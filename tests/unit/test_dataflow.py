@@ -256,6 +256,45 @@ def test_a_graph_is_exported_in_every_format(tmp_path: Path) -> None:
         graph_study(replace(made, dataflow_nodes=made.dataflow_nodes.iloc[:0]), "lead")
 
 
+def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path) -> None:
+    made = results(tmp_path / "study")
+    mix = "lead@0+stream@1"
+    rows = made.path_operations.reset_index(drop=True)
+    here = rows.index[rows["mix"] == mix]
+    enters, leaves = (rows.loc[here[place], "operation"] for place in (0, 1))
+    rows.loc[here, "on_path"] = np.where(rows.loc[here, "operation"] == enters, 1.0, 0.0)
+    row = made.path_changes.iloc[0].to_dict() | {"mix": mix, "partition": "unmanaged", "type": "MatMul"}
+    types = rows.loc[here].set_index("operation")["type"]
+    changes = [
+        row | {"operation": name, "type": types[name], "change": change}
+        for name, change in ((enters, "enters"), (leaves, "leaves"))
+    ]
+    made = replace(made, path_operations=rows, path_changes=pd.DataFrame(changes))
+    alone, both = graph_study(made, "lead"), graph_study(made, mix)
+    scenes = made.critical_path.set_index("mix")["step_ms"]
+    assert f"a step alone, {scenes['']:.2f} ms" in alone.path_words
+    assert f"a step beside stream, {scenes[mix]:.2f} ms" in both.path_words
+    named = both.nodes.set_index("operation")
+    assert named["on_path"].to_dict() == {name: float(name == enters) for name in named.index}
+    assert named["solo_on_path"].tolist() == alone.nodes["on_path"].tolist()
+    assert named["change"][[enters, leaves]].tolist() == ["enters", "leaves"]
+    assert set(named["change"].drop([enters, leaves])) == {"stays"}
+    write_graph(both, "svg", "time", tmp_path / "g.svg", every=True)
+    boxes = [each.get("class") for each in ElementTree.parse(tmp_path / "g.svg").getroot().iter() if each.get("id")]
+    assert sorted(each for each in boxes if each and "box " in each) == ["box leaves", "box path enters"]
+
+
+def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path) -> None:
+    made = results(tmp_path / "study")
+    alone = replace(made, path_effects=made.path_effects.iloc[:0], path_operations=made.path_operations.iloc[:0])
+    with pytest.raises(CastmatesError, match="was not traced beside others"):
+        write_graph(graph_study(alone, ""), "svg", LOSS, tmp_path / "g.svg")
+    assert not (tmp_path / "g.svg").exists()
+    two = pd.concat([made.dataflow_nodes, made.dataflow_nodes.assign(member="other@0")])
+    with pytest.raises(CastmatesError, match=r"2 leads; name one of: lead@0, other@0, lead@0\+stream@1\."):
+        graph_study(replace(made, dataflow_nodes=two), "")
+
+
 def test_the_page_names_what_a_path_consists_of(tmp_path: Path) -> None:
     found = context(results(tmp_path / "study"))
     (graph,) = found["graphs"]
