@@ -68,33 +68,27 @@ def flame(
     """Draw the sampled stacks of a trace as a flame graph: of one scene, or beside others against alone."""
     from castmates.results.find import find
     from castmates.timeline.flames import files
-    from castmates.timeline.flames.profile import CORUN, SOLO, profile
-    from castmates.timeline.flames.tree import Flame, fold
-    from castmates.timeline.flames.tree import difference as differs
     from castmates.timeline.tables import read
 
     if scene and difference:
         raise CastmatesError("--scene shows one scene and --difference compares two; give one of them.")
-    folder, _ = find(study)
+    folder, study_file = find(study)
     timeline = read(folder.trace(mix), "tracks", "intervals", "instants", "stacks")
-    lead = str(timeline.about.get("lead") or "")
-    who = member or lead
+    asked = files.Asked(member, thread, scene, difference, per.value, operations).filled(timeline)
     if latencies:
-        _show_latencies(timeline, who)
+        _show_latencies(timeline, asked.member)
         return
-    compared = difference or (not scene and who == lead)
-
-    def found() -> Flame:
-        if compared:
-            alone, beside = (profile(timeline, who, one, thread or None, operations) for one in (SOLO, CORUN))
-            return differs(alone, beside, per)
-        return fold(profile(timeline, who, scene or CORUN, thread or None, operations), per)
-
-    drawn = found()
-    file = output or folder.trace(mix) / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
+    drawn = files.drawn(timeline, asked)
+    file = output or folder.trace(mix) / files.name_of(asked)
     files.write(drawn, file, files.title_of(drawn), files.source_of(timeline, folder.path.name, mix))
-    _report(drawn)
+    _report(drawn, _tracing(study_file, mix, str(timeline.about.get("partition") or "")))
     typer.echo(f"{file}")
+
+
+def _tracing(study: Path | None, mix: str, partition: str) -> str:
+    """The command that made the trace."""
+    under = f" --partition {partition}" if partition else ""
+    return f"castmates trace {study or 'STUDY'} {mix.removesuffix(f'@{partition}')}{under}"
 
 
 def _show_latencies(timeline: "Timeline", member: str) -> None:
@@ -121,7 +115,7 @@ def _show_latencies(timeline: "Timeline", member: str) -> None:
     show(table)
 
 
-def _report(drawn: "Flame") -> None:
+def _report(drawn: "Flame", command: str) -> None:
     """The functions that differ, or take, most."""
     from rich import box
     from rich.table import Table
@@ -145,6 +139,8 @@ def _report(drawn: "Flame") -> None:
     for one in functions(drawn)[:SHOWN]:
         table.add_row(*_row(drawn, one, compared))
     show(table)
+    for line in filter(None, (words.how_to_read(drawn), words.too_few(drawn, command))):
+        where.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(drawn: "Flame", one: "Frame", compared: bool) -> "tuple[Text, ...]":
