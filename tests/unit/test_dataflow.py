@@ -20,13 +20,19 @@ from castmates.analysis.dataflow.summary import critical_path, path_operations
 from castmates.errors import CastmatesError
 from castmates.report.export.graph_files import FORMATS, write_graph
 from castmates.report.export.graph_study import LOSS, graph_study
-from castmates.report.results import read_results
+from castmates.report.results import Results, read_results
 from castmates.report.text.paths import context
 from tests.unit.dataflow_maker import Ran, called, executed, graph_tables, random_graph, results, study, tables
 from tests.unit.printed_intervals import assert_told
 from tests.unit.results_maker import make
 
 NOTHING = np.empty(0, np.int64)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """A study with a graph, which tests do not change."""
+    return results(tmp_path_factory.mktemp("made") / "study")
 
 
 def _path_of(graph: Graph, run: Ran):
@@ -231,9 +237,8 @@ def test_intervals_between_launches_hold_the_truth() -> None:
     assert_told("path_effects", "difference_low", *shares)
 
 
-def test_a_graph_is_exported_in_every_format(tmp_path: Path) -> None:
+def test_a_graph_is_exported_in_every_format(tmp_path: Path, made: Results) -> None:
     """The picture has names and details as text; the other formats have all nodes, edges and what is unknown."""
-    made = results(tmp_path / "study")
     found = graph_study(made, "lead@0+stream@1")
     assert found.beside == "stream"
     for format_ in FORMATS:
@@ -256,8 +261,7 @@ def test_a_graph_is_exported_in_every_format(tmp_path: Path) -> None:
         graph_study(replace(made, dataflow_nodes=made.dataflow_nodes.iloc[:0]), "lead")
 
 
-def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path) -> None:
-    made = results(tmp_path / "study")
+def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path, made: Results) -> None:
     mix = "lead@0+stream@1"
     rows = made.path_operations.reset_index(drop=True)
     here = rows.index[rows["mix"] == mix]
@@ -284,8 +288,7 @@ def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path) -
     assert sorted(each for each in boxes if each and "box " in each) == ["box leaves", "box path enters"]
 
 
-def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path) -> None:
-    made = results(tmp_path / "study")
+def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> None:
     alone = replace(made, path_effects=made.path_effects.iloc[:0], path_operations=made.path_operations.iloc[:0])
     with pytest.raises(CastmatesError, match="was not traced beside others"):
         write_graph(graph_study(alone, ""), "svg", LOSS, tmp_path / "g.svg")
@@ -295,8 +298,8 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path) -> None:
         graph_study(replace(made, dataflow_nodes=two), "")
 
 
-def test_the_page_names_what_a_path_consists_of(tmp_path: Path) -> None:
-    found = context(results(tmp_path / "study"))
+def test_the_page_names_what_a_path_consists_of(tmp_path: Path, made: Results) -> None:
+    found = context(made)
     (graph,) = found["graphs"]
     assert graph["file"] == "../graphs/lead%400.svg"
     assert "(computed)" in found["sentences"][0]

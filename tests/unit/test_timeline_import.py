@@ -273,10 +273,10 @@ def test_a_broken_file_is_a_sentence(tmp_path, name):
     """Cut and altered at many places: it is read, with what is left of it, or refused in one sentence."""
     content, dice = sources(tmp_path)[name], np.random.default_rng(1)
     file, refusals = tmp_path / f"broken-{name}", []
-    for turn in range(16):
+    for turn in range(8):
         broken = bytearray(content)
         if turn % 2:
-            for place in dice.integers(0, len(broken), 1 + turn // 4):
+            for place in dice.integers(0, len(broken), 1 + turn // 2):
                 broken[place] = dice.integers(0, 256)
         else:
             broken = broken[: int(dice.integers(0, len(broken)))]
