@@ -75,34 +75,28 @@ def flame(
     from castmates.results.find import find_traces
     from castmates.results.traces import trace_folder
     from castmates.timeline.flames import files
-    from castmates.timeline.flames.profile import CORUN, SOLO, profile
-    from castmates.timeline.flames.tree import Flame, fold
-    from castmates.timeline.flames.tree import difference as differs
     from castmates.timeline.tables import read
 
     if scene and difference:
         raise CastmatesError("--scene shows one scene and --difference compares two; give one of them.")
-    folder, _ = find_traces(study)
+    folder, study_file = find_traces(study)
     place = trace_folder(folder, mix)
     timeline = read(place, "tracks", "intervals", "instants", "stacks")
-    lead = str(timeline.about.get("lead") or "")
-    who = member or lead
+    asked = files.Asked(member, thread, scene, difference, per.value, operations).filled(timeline)
     if latencies:
-        _show_latencies(timeline, who)
+        _show_latencies(timeline, asked.member)
         return
-    compared = difference or (not scene and who == lead)
-
-    def found() -> Flame:
-        if compared:
-            alone, beside = (profile(timeline, who, one, thread or None, operations) for one in (SOLO, CORUN))
-            return differs(alone, beside, per)
-        return fold(profile(timeline, who, scene or CORUN, thread or None, operations), per)
-
-    drawn = found()
-    file = output or place / files.name_of(who, thread, "" if compared else scene or CORUN, operations)
+    drawn = files.drawn(timeline, asked)
+    file = output or place / files.name_of(asked)
     files.write(drawn, file, files.title_of(drawn), files.source_of(timeline, folder.path.name, place.name))
-    _report(drawn)
+    _report(drawn, _tracing(study_file, place.name, str(timeline.about.get("partition") or "")))
     typer.echo(f"{file}")
+
+
+def _tracing(study: Path | None, mix: str, partition: str) -> str:
+    """The command that made the trace."""
+    under = f" --partition {partition}" if partition else ""
+    return f"castmates trace {study or 'STUDY'} {mix.removesuffix(f'@{partition}')}{under}"
 
 
 def _show_latencies(timeline: "Timeline", member: str) -> None:
@@ -130,7 +124,7 @@ def _show_latencies(timeline: "Timeline", member: str) -> None:
     show(table)
 
 
-def _report(drawn: "Flame") -> None:
+def _report(drawn: "Flame", command: str) -> None:
     """The functions that differ, or take, most."""
     from rich import box
     from rich.table import Table
@@ -154,6 +148,8 @@ def _report(drawn: "Flame") -> None:
     for one in functions(drawn)[:SHOWN]:
         table.add_row(*_row(drawn, one, compared))
     show(table)
+    for line in filter(None, (words.how_to_read(drawn), words.too_few(drawn, command))):
+        where.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _row(drawn: "Flame", one: "Frame", compared: bool) -> "tuple[Text, ...]":

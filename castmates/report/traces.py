@@ -12,7 +12,7 @@ import pandas as pd
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.results.columns.trace import OPENED, PERFETTO_FILE
-from castmates.timeline.flames.files import name_of
+from castmates.timeline.flames.files import Asked, name_of
 from castmates.timeline.queries.asking import ask, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
 from castmates.timeline.queries.documents import Named
@@ -71,7 +71,7 @@ class Trace:
 
     def links(self) -> list[tuple[str, str]]:
         """What of it can be opened, with the way there from the page."""
-        graph = name_of(self.lead, "", "")
+        graph = name_of(Asked(self.lead, is_difference=True))
         there = ((OPENED, "open in Perfetto"), (PERFETTO_FILE, PERFETTO_FILE), (graph, "flame graph of the difference"))
         return [(way_to(self.name, file), words) for file, words in there if (self.folder.path / file).is_file()]
 

@@ -1,10 +1,10 @@
 """Converts a trace, our own or one of another program, into another format."""
 
+import mmap
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from castmates.errors import CastmatesError
 from castmates.files import reason
@@ -24,6 +24,7 @@ TABLES, CTF = "tables", "ctf"
 TO = (*FORMATS, TABLES)
 TABLES_SUFFIX = ".trace"
 PACKED = 50  # the field of a packet of Perfetto that holds others, packed
+PIECE = 1 << 20  # bytes that are unpacked at once
 OURS = {"chrome": (b'"otherData"', b'"origin_ns"'), "perfetto": (b"About this trace",)}
 
 
@@ -136,8 +137,10 @@ def _is_ours(output: Path, to: str) -> bool:
         return output.is_dir()  # its writer looks into it
     if not output.is_file():
         return False
-    beginning = output.read_bytes()[: 1 << 22] if to == "perfetto" else _head(output)
-    return all(mark in (_unpacked(beginning) if to == "perfetto" else beginning) for mark in OURS[to])
+    if to == "perfetto":
+        return _in_first_packet(output, *OURS[to])
+    beginning = _head(output)
+    return all(mark in beginning for mark in OURS[to])
 
 
 def _head(output: Path) -> bytes:
@@ -145,12 +148,27 @@ def _head(output: Path) -> bytes:
         return file.read(1 << 20)
 
 
-def _unpacked(content: bytes) -> bytes:
-    """The first packet of a file of Perfetto, unpacked; empty where there is none."""
-    data = memoryview(content)
+def _in_first_packet(output: Path, mark: bytes) -> bool:
+    """Whether the first packet of a file of Perfetto has these bytes; neither file nor packet is held in memory."""
+    with output.open("rb") as file:
+        if not file.read(1):
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole, memoryview(whole) as data:
+            return any(mark in piece for piece in _unpacked(data, len(mark)))
+
+
+def _unpacked(data: memoryview, overlap: int) -> Iterator[bytes]:
+    """What is in the first packet, piece by piece, each with the end of the one before; nothing where it is none."""
+    unpacking, before = zlib.decompressobj(), b""
     try:
         packet = next(fields(data, 0, len(data)))
-        inner: Any = next(each for each in fields(data, packet.content, packet.end) if each.number == PACKED)
-        return zlib.decompress(data[inner.content : inner.end])
+        inner = next(each for each in fields(data, packet.content, packet.end) if each.number == PACKED)
+        for at in range(inner.content, inner.end, PIECE):
+            packed = data[at : min(at + PIECE, inner.end)].tobytes()
+            while packed:
+                piece = unpacking.decompress(packed, PIECE)
+                packed = unpacking.unconsumed_tail
+                yield before + piece
+                before = piece[-overlap:]
     except (NotProtobuf, StopIteration, zlib.error):
-        return b""
+        return

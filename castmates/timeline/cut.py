@@ -30,16 +30,19 @@ def cut(timeline: Timeline, first: float, last: float | None) -> Timeline:
     begin = origin + round(first * SECOND)
     end = np.iinfo(np.int64).max if last is None else origin + round(last * SECOND)
     rows = timeline.intervals
-    inside = rows[(rows["t1_ns"] >= begin) & (rows["t0_ns"] < end)]
+    empty = (rows["t0_ns"] == rows["t1_ns"]) & (rows["t1_ns"] == begin)
+    inside = rows[((rows["t1_ns"] > begin) | empty) & (rows["t0_ns"] < end)]
     inside = inside.assign(t0_ns=inside["t0_ns"].clip(lower=begin), t1_ns=inside["t1_ns"].clip(upper=end))
     order = np.lexsort((inside["depth"], -inside["t1_ns"], inside["t0_ns"]))
     found = {name: _between(timeline.table(name), begin, end) for name in ("instants", "samples", "stacks")}
-    filters = {**timeline.about.get("filters", {}), "seconds": [first, last]}
+    filters = {**timeline.about.get("filters", {}), "span": [first, last]}
+    until = "its end" if last is None else f"{last:g} s"
+    part = f"this is a part of the trace, from {first:g} s to {until}: the counts of its sources are those of all of it"
     return replace(
         timeline,
         intervals=inside.iloc[order].reset_index(drop=True),
         **found,
-        about=timeline.about | {"filters": filters},
+        about=timeline.about | {"filters": filters, "missing": [*timeline.about.get("missing", []), part]},
     )
 
 

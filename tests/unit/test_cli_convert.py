@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.timeline import converting, tables
+from castmates.timeline.cut import SECOND, cut
+from castmates.timeline.model import Making
 from tests.unit.timeline_maker import made
 
 DATA = Path(__file__).parent.parent / "data" / "imports"
@@ -44,11 +47,12 @@ def test_a_part_of_our_own_trace(tmp_path):
     assert convert(tmp_path / "t", "--to", "chrome", "--span", "0.5:1", "--output", tmp_path / "a.json").exit_code == 0
     assert convert(tmp_path / "t", "--to", "tables", "--span", "0.5:1", "--output", tmp_path / "part").exit_code == 0
     part = tables.read(tmp_path / "part")
-    inside = (whole.intervals["t1_ns"] >= 5 * 10**8) & (whole.intervals["t0_ns"] < 10**9)
+    inside = (whole.intervals["t1_ns"] > 5 * 10**8) & (whole.intervals["t0_ns"] < 10**9)
     assert len(part.intervals) == inside.sum() > 10
     assert part.intervals["t0_ns"].min() == 5 * 10**8
     assert part.intervals["t1_ns"].max() == 10**9
-    assert part.about["filters"]["seconds"] == [0.5, 1.0]
+    assert part.about["filters"]["span"] == [0.5, 1.0]
+    assert part.about["missing"][-1].startswith("this is a part of the trace, from 0.5 s to 1 s")
     events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
     assert max(event.get("ts", 0) for event in events) <= 10**6
 
@@ -83,6 +87,39 @@ def test_what_is_wrong_is_a_sentence(arguments, words, tmp_path, monkeypatch):
     found = convert(*arguments)
     assert isinstance(found.exception, CastmatesError)
     assert words in str(found.exception)
+
+
+def test_a_part_has_what_is_in_it_and_nothing_that_ended_at_its_edge():
+    making = Making()
+    making.about = {"filters": {"seconds": 5.0, "members": []}}
+    track = making.track("run", "x")
+    for begin, end, name in ((0, 2, "before"), (1, 3, "across"), (2, 2, "moment"), (2, 5, "in"), (4, 6, "after")):
+        making.intervals(t0_ns=begin * SECOND, t1_ns=end * SECOND, track=track, kind=name, name=name)
+    part = cut(making.made(), 2.0, 4.0)
+    spans = part.intervals[["name", "t0_ns", "t1_ns"]].itertuples(index=False, name=None)
+    assert {(name, begin // SECOND, end // SECOND) for name, begin, end in spans} == {
+        ("across", 2, 3), ("moment", 2, 2), ("in", 2, 4)
+    }  # fmt: skip
+    assert part.about["filters"] == {"seconds": 5.0, "members": [], "span": [2.0, 4.0]}
+
+
+def test_a_trace_of_ours_is_known_however_large_its_first_packet_is(tmp_path):
+    """Its words alone are 10 MB of letters without any order."""
+    making, dice = Making(), np.random.default_rng(1)
+    words = [bytes(row).decode("latin-1") for row in dice.integers(161, 255, (50, 100_000), np.uint8)]
+    making.instants(t_ns=range(50), track=making.track("run", "x"), kind="annotation", name="a", detail=words)
+    file = tmp_path / "large.pftrace"
+    converting.convert(making.made(), "perfetto", file)
+    assert file.stat().st_size > 4 << 20
+    source = converting.source_of(DATA / "strace.txt")
+    converting.may_write(file, "perfetto", source)
+    foreign = file.read_bytes()[5:]
+    file.write_bytes(foreign)
+    with pytest.raises(CastmatesError, match="did not write it"):
+        converting.may_write(file, "perfetto", source)
+    file.write_bytes(b"")
+    with pytest.raises(CastmatesError, match="did not write it"):
+        converting.may_write(file, "perfetto", source)
 
 
 def test_a_span_in_which_nothing_happens_writes_nothing(trace):

@@ -20,13 +20,19 @@ from castmates.analysis.dataflow.summary import critical_path, path_operations
 from castmates.errors import CastmatesError
 from castmates.report.export.graph_files import FORMATS, write_graph
 from castmates.report.export.graph_study import LOSS, graph_study
-from castmates.report.results import read_results
+from castmates.report.results import Results, read_results
 from castmates.report.text.paths import context
 from tests.unit.dataflow_maker import Ran, called, executed, graph_tables, random_graph, results, study, tables
 from tests.unit.printed_intervals import assert_told
 from tests.unit.results_maker import make
 
 NOTHING = np.empty(0, np.int64)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """A study with a graph, which tests do not change."""
+    return results(tmp_path_factory.mktemp("made") / "study")
 
 
 def _path_of(graph: Graph, run: Ran):
@@ -101,6 +107,25 @@ def test_bounds_and_slack_are_those_of_networkx(seed: int) -> None:
             assert bounds(graph, longer[None]).longest[0] == found.longest[step]
             longer[node] += 1
             assert bounds(graph, longer[None]).longest[0] == found.longest[step] + 1
+
+
+def test_calls_of_a_loop_count_once_and_not_what_lies_between() -> None:
+    """Of a step of 60 µs: a b a b a b, each 10 µs, on one thread; node 0 would be the batch."""
+    graph = Graph(3, np.array([1]), np.array([2]))
+    nobody = np.full(3, -1)
+
+    def ran(node: int, begin: int) -> Ran:
+        here = np.arange(3) == node
+        begins, ends = np.where(here, begin, -1), np.where(here, begin + 10_000, -1)
+        return Ran(begins, ends, np.zeros(3, np.int64), nobody.tolist(), 0, 60_000)
+
+    turns = [tables(graph, [ran(1 + turn % 2, 10_000 * turn)]) for turn in range(6)]
+    found = path_traces(pd.concat(calls for calls, _ in turns), turns[0][1], *graph_tables(graph))
+    scene = critical_path(found).iloc[0]
+    bounds_ms = scene[["step_ms", "work_ms", "longest_ms", "per_thread_ms"]].tolist()
+    assert bounds_ms == pytest.approx([0.06] * 4)
+    assert path_operations(found)["ms"].tolist() == pytest.approx([0.03, 0.03])
+    assert sum(scene[name] for name in PARTS) == pytest.approx(0.06)
 
 
 def test_odd_graphs() -> None:
@@ -212,9 +237,8 @@ def test_intervals_between_launches_hold_the_truth() -> None:
     assert_told("path_effects", "difference_low", *shares)
 
 
-def test_a_graph_is_exported_in_every_format(tmp_path: Path) -> None:
+def test_a_graph_is_exported_in_every_format(tmp_path: Path, made: Results) -> None:
     """The picture has names and details as text; the other formats have all nodes, edges and what is unknown."""
-    made = results(tmp_path / "study")
     found = graph_study(made, "lead@0+stream@1")
     assert found.beside == "stream"
     for format_ in FORMATS:
@@ -237,8 +261,45 @@ def test_a_graph_is_exported_in_every_format(tmp_path: Path) -> None:
         graph_study(replace(made, dataflow_nodes=made.dataflow_nodes.iloc[:0]), "lead")
 
 
-def test_the_page_names_what_a_path_consists_of(tmp_path: Path) -> None:
-    found = context(results(tmp_path / "study"))
+def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path, made: Results) -> None:
+    mix = "lead@0+stream@1"
+    rows = made.path_operations.reset_index(drop=True)
+    here = rows.index[rows["mix"] == mix]
+    enters, leaves = (rows.loc[here[place], "operation"] for place in (0, 1))
+    rows.loc[here, "on_path"] = np.where(rows.loc[here, "operation"] == enters, 1.0, 0.0)
+    row = made.path_changes.iloc[0].to_dict() | {"mix": mix, "partition": "unmanaged", "type": "MatMul"}
+    types = rows.loc[here].set_index("operation")["type"]
+    changes = [
+        row | {"operation": name, "type": types[name], "change": change}
+        for name, change in ((enters, "enters"), (leaves, "leaves"))
+    ]
+    made = replace(made, path_operations=rows, path_changes=pd.DataFrame(changes))
+    alone, both = graph_study(made, "lead"), graph_study(made, mix)
+    scenes = made.critical_path.set_index("mix")["step_ms"]
+    assert f"a step alone, {scenes['']:.2f} ms" in alone.path_words
+    assert f"a step beside stream, {scenes[mix]:.2f} ms" in both.path_words
+    named = both.nodes.set_index("operation")
+    assert named["on_path"].to_dict() == {name: float(name == enters) for name in named.index}
+    assert named["solo_on_path"].tolist() == alone.nodes["on_path"].tolist()
+    assert named["change"][[enters, leaves]].tolist() == ["enters", "leaves"]
+    assert set(named["change"].drop([enters, leaves])) == {"stays"}
+    write_graph(both, "svg", "time", tmp_path / "g.svg", every=True)
+    boxes = [each.get("class") for each in ElementTree.parse(tmp_path / "g.svg").getroot().iter() if each.get("id")]
+    assert sorted(each for each in boxes if each and "box " in each) == ["box leaves", "box path enters"]
+
+
+def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> None:
+    alone = replace(made, path_effects=made.path_effects.iloc[:0], path_operations=made.path_operations.iloc[:0])
+    with pytest.raises(CastmatesError, match="was not traced beside others"):
+        write_graph(graph_study(alone, ""), "svg", LOSS, tmp_path / "g.svg")
+    assert not (tmp_path / "g.svg").exists()
+    two = pd.concat([made.dataflow_nodes, made.dataflow_nodes.assign(member="other@0")])
+    with pytest.raises(CastmatesError, match=r"2 leads; name one of: lead@0, other@0, lead@0\+stream@1\."):
+        graph_study(replace(made, dataflow_nodes=two), "")
+
+
+def test_the_page_names_what_a_path_consists_of(tmp_path: Path, made: Results) -> None:
+    found = context(made)
     (graph,) = found["graphs"]
     assert graph["file"] == "../graphs/lead%400.svg"
     assert "(computed)" in found["sentences"][0]

@@ -1,6 +1,7 @@
 """Stacks: what perf prints, folded, compared and written; with known answers."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,9 +17,10 @@ from castmates.timeline.flames.demangling import scopes
 from castmates.timeline.flames.drawing import colour, draw
 from castmates.timeline.flames.exporting import folded, speedscope
 from castmates.timeline.flames.files import write_beside
-from castmates.timeline.flames.lines import CUT, samples, stack
+from castmates.timeline.flames.lines import CUT, Lost, samples, stack
 from castmates.timeline.flames.noise import BEYOND, dispersion, root_of_deviance
 from castmates.timeline.flames.profile import CORUN, NO_OPERATION, SOLO, profile
+from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.flames.tree import difference, fold, functions
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
@@ -53,8 +55,25 @@ def test_what_perf_prints_is_read():
         "clone3;do_futex_[k];[libx.so];jit_brgemm_kernel_t.32_[j];tensorflow::(anonymous namespace)::Op<a, b>::Run"
     )
     assert stack(second.frames) == f"{CUT};pthread_cond_signal"
-    assert lost == 12
+    assert lost == Lost(12, of_samples=False)
     assert stack(third.frames) == CUT
+
+
+def test_what_was_lost_is_counted_once(tmp_path, monkeypatch):
+    """By a perf that prints both of its counts of the same losses."""
+    text = (
+        PRINTED + "python 9774/9774 [000] 66552.8: PERF_RECORD_LOST lost 3\n"
+        "python 0/0 [000] 66553.0: PERF_RECORD_LOST_SAMPLES lost 9\n"
+        "python 0/0 [001] 66553.0: PERF_RECORD_LOST_SAMPLES lost 4\n"
+    )
+    (tmp_path / "printed").write_text(text)
+    (tmp_path / "perf").write_text(f"#!/bin/sh\ncat {tmp_path}/printed\n")
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    making = Making()
+    found = add_stacks(making, Registry(making), tmp_path / "printed", {9774: "lead@0"})
+    assert (found["lost"], found["cut"], found["reason"]) == (15, 2, "")
+    assert len(making.made().stacks) == 3
 
 
 def made(alone: dict[str, int], beside: dict[str, int], steps=(100, 50), recordings: int = 1):
@@ -155,6 +174,43 @@ def test_operations_are_of_the_time_in_which_the_profiler_was_on():
     assert set(found.stacks["stack"]) == {"inner;main", "outer:MatMul;main"}
 
 
+def test_perf_that_began_late_counts_the_steps_by_heartbeats():
+    """Of 100 steps the second half of the recording, which is all that was sampled, has 90."""
+    trace = made({"main": 100}, {"main": 100})
+    late = trace.stacks[(trace.stacks["t_ns"] >= SECOND // 2) & (trace.stacks["t_ns"] < SECOND)]
+    beats = trace.instants[trace.instants["t_ns"] <= SECOND - 1]
+    middle = beats.iloc[:1].assign(t_ns=SECOND // 2, value=10.0)
+    instants = pd.concat([beats.iloc[:1], middle, beats.iloc[1:]], ignore_index=True)
+    trace = type(trace)(**{**vars(trace), "stacks": late.reset_index(drop=True), "instants": instants})
+    found = profile(trace, "lead@0", SOLO)
+    assert found.steps == pytest.approx(90, abs=2)
+
+
+def test_what_is_wrong_with_stacks_is_shown_wherever_they_are():
+    alone, beside = {f"{CUT};compute": 30, "main;compute": 70}, {f"{CUT};compute": 10, "main;compute": 90}
+    trace = made(alone, beside)
+    trace.about["sources"] = [
+        {"name": "perf", "lost": 5},
+        {"name": "stacks", "lost": 1234, "reason": "perf ended at 3"},
+    ]
+    flame = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "second")
+    expected = [
+        "about one in twenty is coloured by chance",
+        "20 % of the stacks were cut",
+        "perf lost 1,234 stacks",
+        "not complete: perf ended at 3.",
+    ]
+    drawing = " ".join("".join(ElementTree.fromstring(draw(flame, "x", "y")).itertext()).split("\n"))
+    head = folded(flame).splitlines()[0]
+    assert re.search(r"[a-z)]$", head), "which no reader of folded stacks takes for one with its number"
+    for text in (words.how_to_read(flame), drawing, head, speedscope(flame, "x")["name"]):
+        assert [each for each in expected if each not in text] == []
+    one = words.how_to_read(fold(profile(trace, "lead@0", SOLO, by_operation=True), "second"))
+    assert "30 % of the stacks were cut" in one
+    assert "twenty" not in one
+    assert words.notes(fold(profile(made({"main": 9}, {"main": 9}), "lead@0", SOLO), "second")) == []
+
+
 def test_what_is_written_for_other_programs():
     trace = made(ALONE, BESIDE)
     flame = difference(profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN), "step")
@@ -215,7 +271,16 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "load<int>" in done.output
     assert "more than noise" in done.output
-    assert (study / "traces/lead+stream/flame-lead@0-difference.svg").is_file()
+    assert "one in twenty" in done.output
+    assert "castmates trace" not in done.output
+    drawing = study / "traces/lead+stream/flame-lead@0-difference.svg"
+    by_step = drawing.read_text()
+    assert ask("--per", "second").exit_code == 0
+    assert "per second" in drawing.with_name("flame-lead@0-difference-second.svg").read_text()
+    assert drawing.read_text() == by_step
+    write(made({"main": 20}, {"main": 20}, steps=(50, 50)), study / "traces/few")
+    few = run.invoke(app, ["flame", "results/x", "few"])
+    assert "castmates trace STUDY few --seconds 60 --rounds 3 --again" in " ".join(few.output.split())
     assert ask("--scene", "solo", "--output", "one.speedscope.json").exit_code == 0
     assert json.loads((tmp_path / "one.speedscope.json").read_text())["profiles"][0]["type"] == "sampled"
     for words_, expected in (

@@ -3,8 +3,10 @@
 import re
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
@@ -75,10 +77,71 @@ def test_what_is_written_is_read_as_it_was(tmp_path):
     [source] = after.about["sources"]
     assert source["read"] == sum(source["events"].values()) + sum(source["left_out"].values())
     assert set(source["left_out"]) == {"lttng_statedump_process_state"}
-    for kind in ("syscall", "irq", "softirq", "range"):
+    for kind in ("syscall", "irq", "softirq"):
         assert _spans(before, kind) == _spans(after, kind)
+    never = before.intervals.groupby("track")["name"].transform(lambda names: "running" not in set(names))
+    waits = replace(before, intervals=before.intervals[never & (before.intervals["kind"] == "state")])
+    assert _spans(before, "range") + _spans(waits, "state") == _spans(after, "range")  # no CPU is known of those
     assert _spans(before, "state", "running") - _spans(after, "state", "running") == Counter()
-    assert (before.instants["kind"] == "wakeup").sum() == (after.instants["kind"] == "wakeup").sum()
+    assert _wakers(before) == _wakers(after)
+    assert len({waker for *_, waker in _wakers(before)}) > 5
+    processes = [dict(zip(one.tracks["tid"], one.tracks["pid"], strict=True)) for one in (before, after)]
+    known = {tid: pid for tid, pid in processes[0].items() if not (pd.isna(tid) or pd.isna(pid))}
+    assert any(tid != pid for tid, pid in known.items())
+    assert known == {tid: processes[1][tid] for tid in known}
+
+
+def _wakers(timeline: Timeline) -> Counter:
+    own = timeline.instants[timeline.instants["kind"] == "wakeup"]
+    tids = timeline.tracks.set_index("track")["tid"]
+    return Counter(zip(own["t_ns"], own["track"].map(tids), own["value"], strict=True))
+
+
+def test_a_thread_stays_in_its_process_and_a_waker_is_who_woke(tmp_path):
+    making = Making()
+    making.track("cpu", "cpu0", cpu=0)
+    one, other = (making.track("thread", name, pid=100, tid=tid) for name, tid in (("one", 101), ("other", 102)))
+    for track, cpu, begin, end in ((one, 0, 0, 50), (other, 1, 20, 40)):
+        making.intervals(t0_ns=begin, t1_ns=end, track=track, kind="state", name="running", cpu=cpu)
+    making.intervals(t0_ns=40, t1_ns=60, track=other, kind="state", name="blocked", detail="futex")
+    for t, waker, name in ((20, 101.0, "one"), (30, 999.0, "stranger"), (35, float("nan"), "interrupt")):
+        making.instants(t_ns=t, track=other, kind="wakeup", name="woken", cpu=1, value=waker, detail=name)
+    making.instants(t_ns=60, track=other, kind="exit", name="exited", cpu=1)
+    making.instants(t_ns=50, track=one, kind="exit", name="exited", cpu=0)
+    making.instants(t_ns=45, track=0, kind="lost", name="lost", cpu=0, value=7.0)
+    making.instants(t_ns=49, track=0, kind="lost", name="lost", cpu=0)
+    making.instants(t_ns=33, track=one, kind="fault", name="page fault", detail="user")
+    write(making.made(), tmp_path / "a")
+    done = subprocess.run(
+        ["babeltrace2", "--fields=", "--clock-cycles", "--no-delta", str(tmp_path / "a")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = [each for each in map(EVENT.match, done.stdout.splitlines()) if each]
+    context = re.compile(r"\{ tid = (\d+), pid = (\d+), procname = \"(\w+)\" \}")
+    wakes = [(int(each[3]), *context.search(each[4]).groups()) for each in found if each[2] == "sched_waking"]
+    assert wakes == [(0, "101", "100", "one"), (1, "999", "999", "stranger"), (1, "0", "0", "swapper")]
+    assert all("target_cpu = 1" in each[4] for each in found if each[2] == "sched_waking")
+    switches = [each[4] for each in found if each[2] == "sched_switch"]
+    assert {context.search(each).groups() for each in switches} == {
+        ("0", "0", "swapper"), ("101", "100", "one"), ("102", "100", "other")
+    }  # fmt: skip
+    states = {re.search(r"prev_tid = (\d+)", each)[1]: re.search(r"prev_state = (\d+)", each)[1] for each in switches}
+    assert states == {"0": "0", "101": "32", "102": "1"}
+    assert [int(each[3]) for each in found if "page_fault_user" in each[2]] == [0], "where its thread ran"
+    assert re.findall(r"discarded (\d+) event", " ".join(done.stderr.split())) == ["8"]  # of one the number is unknown
+    after = index.read(tmp_path / "a", index.importer_of(tmp_path / "a"))
+    assert after.about["sources"][0]["lost"] == 8
+
+
+def test_a_trace_without_cpus_has_no_stream_of_the_kernel(tmp_path):
+    before = index.read(DATA / "strace.txt", index.importer_of(DATA / "strace.txt"))
+    write(before, tmp_path / "a")
+    assert not (tmp_path / "a" / "kernel").exists()
+    calls = before.intervals[before.intervals["kind"] == "syscall"]
+    events = events_of(tmp_path / "a" / "ust")
+    assert sum(name == "castmates:syscall_begin" for _, name, _, _ in events) == len(calls)
 
 
 def _spans(timeline: Timeline, kind: str, name: str = "") -> Counter:

@@ -148,6 +148,31 @@ def test_the_record_is_a_moment_of_the_launch(tmp_path):
     assert [(one.clock_id, one.timestamp) for one in snapshots[0].clocks] == [(3, 9_000_000_000_000_000), (1, 17)]
 
 
+@pytest.mark.parametrize(
+    ("about", "clock", "real"),
+    [
+        ({}, "CLOCK_MONOTONIC", None),
+        ({"imported": {"clock": "CLOCK_REALTIME"}}, "CLOCK_REALTIME", 7),
+        ({"imported": {"clock": "the tracer's"}}, "unknown", None),
+        ({"imported": {"clock": "CLOCK_MONOTONIC"}, "clocks": [{"steady_ns": 0, "real_ns": 5}]}, "CLOCK_MONOTONIC", 5),
+    ],
+)
+def test_every_format_names_the_clock_that_times_are_of(tmp_path, about, clock, real):
+    making = Making()
+    making.about = about
+    making.instants(t_ns=7, track=making.track("run", "x"), kind="annotation", name="a")
+    for name, format_ in FORMATS.items():
+        format_.write(making.made(), tmp_path / name)
+    assert json.loads((tmp_path / "chrome").read_text())["otherData"]["clock"] == clock
+    metadata = (tmp_path / "ctf" / "ust" / "metadata").read_text()
+    assert f'name = "{clock.removeprefix("CLOCK_").lower()}";' in metadata
+    every = packets(tmp_path / "perfetto")
+    [snapshot] = [one.clock_snapshot for one in every if one.HasField("clock_snapshot")]
+    assert [one.timestamp for one in snapshot.clocks if one.clock_id == 1] == ([] if real is None else [real])
+    about_trace = next(one.track_event for one in every if one.track_event.name == "About this trace")
+    assert {one.name: one.string_value for one in about_trace.debug_annotations}["clock"] == clock
+
+
 def test_stacks_are_samples_of_their_thread(tmp_path):
     FORMATS["perfetto"].write(awkward(), tmp_path / "a")
     every = packets(tmp_path / "a")

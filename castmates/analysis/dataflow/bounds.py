@@ -22,8 +22,11 @@ class Bounds:
     slack: Ints  # by step and node: how much longer it could take before the longest path grows
 
 
-def bounds(graph: Graph, duration: Ints) -> Bounds:
-    """Earliest and latest ends of all nodes; `duration` by step and node, 0 for what took no time."""
+def bounds(graph: Graph, duration: Ints, work: Ints | None = None) -> Bounds:
+    """Earliest and latest ends of all nodes; `duration` by step and node, 0 for what took no time.
+
+    `work` is given where it is more than the duration, because calls of a node overlap.
+    """
     steps = len(duration)
     end, tail = np.zeros((2, steps, graph.count), np.int64)
     for node, needs in enumerate(graph.needs):
@@ -34,4 +37,4 @@ def bounds(graph: Graph, duration: Ints) -> Bounds:
         if len(after):
             tail[:, node] = (tail[:, after] + duration[:, after]).max(axis=1)
     longest = end.max(axis=1) if graph.count else np.zeros(steps, np.int64)
-    return Bounds(longest, duration.sum(axis=1), longest[:, None] - end - tail)
+    return Bounds(longest, (duration if work is None else work).sum(axis=1), longest[:, None] - end - tail)

@@ -58,11 +58,12 @@ class Steps:
     threads: list[str]
     joined: float  # share of the operations' time that the graph's nodes account for
     calls: "Busy"
+    work: Ints  # all calls of the node in the step together, 0 where it has none
 
     @property
     def duration(self) -> Ints:
-        """By step and node: 0 where it has no call."""
-        return np.where(self.begin >= 0, self.end - self.begin, 0)
+        """By step and node: how long it was at work, at most from its first call to its last."""
+        return np.minimum(self.work, np.where(self.begin >= 0, self.end - self.begin, 0))
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,14 @@ def joined(nodes: Nodes, calls: pd.DataFrame, steps: pd.DataFrame) -> Steps:
     np.minimum.at(begins, at, begin[inside])
     np.maximum.at(ends, at, end[inside])
     threads_of[at] = thread[inside]
+    work = np.zeros(shape, np.int64)
+    np.add.at(work, at, (end - begin)[inside])
     begins = np.where(ends == ABSENT, ABSENT, begins)
     in_steps = step >= 0
     length = (end - begin)[in_steps].sum()
     share = float((end - begin)[inside].sum() / length) if length else 0.0
     busy = _busy(thread, begin, end, node, len(threads))
-    return Steps(step_begin, step_end, begins, ends, threads_of, list(threads), share, busy)
+    return Steps(step_begin, step_end, begins, ends, threads_of, list(threads), share, busy, work)
 
 
 def _of_the_model(calls: pd.DataFrame) -> "pd.Series[bool]":

@@ -71,7 +71,7 @@ def _reason(share: float) -> str:
 def _computing(nodes: Nodes, found: Steps) -> Bounds:
     """The bounds of what computes: the wait for the batch is none of the graph's work."""
     waits = (nodes.table["type"] == FETCH).to_numpy()
-    return bounds(nodes.graph, np.where(waits[None, :], 0, found.duration))
+    return bounds(nodes.graph, *(np.where(waits[None, :], 0, each) for each in (found.duration, found.work)))
 
 
 def _bounds(edge: Bounds, threads: int) -> dict[str, float]:
@@ -124,7 +124,7 @@ class _Added:
         table = self._nodes.table[NODE].astype("str").assign(
             on_path=self.on / steps,
             path_ms=self.time / MS / steps,
-            ms=found.duration.sum(axis=0) / MS / steps,
+            ms=found.work.sum(axis=0) / MS / steps,
             waiting_ms=self.waiting / MS / steps,
             behind_ms=self.behind / MS / steps,
             slack_ms=edge.slack.mean(axis=0) / MS,

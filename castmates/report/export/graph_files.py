@@ -5,8 +5,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+from castmates.errors import CastmatesError
 from castmates.files import replace, replace_text, writing
-from castmates.report.export.graph_study import TIME, GraphStudy, graph_study
+from castmates.report.export.graph_study import LOSS, TIME, GraphStudy, graph_study
 from castmates.report.export.graph_svg import svg
 from castmates.report.results import Results
 from castmates.results.folder import StudyFolder
@@ -24,6 +25,11 @@ REPEATED = ("study", "member", "platform")  # of all nodes and edges
 
 def write_graph(study: GraphStudy, format_: str, colour: str, output: Path, *, every: bool = False) -> None:
     """Write the graph; all nodes and edges in GraphML and JSON, in a picture those that traces have a call of."""
+    if format_ == SVG and colour == LOSS and study.nodes["lost_ms"].isna().all():
+        raise CastmatesError(
+            f"--colour loss: {study.member} was not traced beside others in the study {study.study}, so no loss of its "
+            "operations is known; colour by time or slack."
+        )
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
         if format_ == GRAPHML:

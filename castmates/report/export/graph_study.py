@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from castmates.analysis.dataflow.effects import STAYS
 from castmates.analysis.dataflow.summary import alone
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
@@ -25,7 +26,8 @@ class GraphStudy:
     platform: str
     nodes: pd.DataFrame  # by node; of the table dataflow_nodes
     edges: pd.DataFrame
-    path: dict[str, float]  # the lead alone, of the table critical_path; empty where there is no path
+    path: dict[str, float]  # of the table critical_path, of the lead alone or in `mix`; empty where there is no path
+    mix: str = ""  # the mix whose path is shown; "" for the path alone
 
     @property
     def title(self) -> str:
@@ -35,9 +37,10 @@ class GraphStudy:
 
     @property
     def path_words(self) -> str:
-        """What the path of a step alone consists of, in a sentence."""
+        """What the path of a step consists of, in a sentence."""
+        where = f"beside {self.beside}" if self.mix else "alone"
         if not self.path:
-            return "No critical path: no step of the lead alone fits the graph."
+            return f"No critical path: no step of the lead {where} fits the graph."
         parts = {
             "before it": "before_ms",
             "batch": "batch_ms",
@@ -48,7 +51,7 @@ class GraphStudy:
         }
         words = ", ".join(f"{name} {number(self.path[column], 2)}" for name, column in parts.items())
         return (
-            f"Critical path of a step alone, {number(self.path['step_ms'], 2)} ms: {words}. Computed bounds: "
+            f"Critical path of a step {where}, {number(self.path['step_ms'], 2)} ms: {words}. Computed bounds: "
             f"{number(self.path['longest_ms'], 2)} ms by the graph, {number(self.path['per_thread_ms'], 2)} ms by "
             "the threads."
         )
@@ -62,21 +65,23 @@ def graph_study(results: Results, what: str) -> GraphStudy:
             f"the study {results.name} has no graph: give it 'profile: {{}}' and a lead that runs TensorFlow, and "
             "sweep again; launches that were traced by an earlier version left none (docs/tracing-graph.md)."
         )
-    member, mix = _chosen(results, what)
+    member, asked = _chosen(results, what)
     nodes = table[table["member"] == member].sort_values("node").reset_index(drop=True)
     edges = results.dataflow_edges
     edges = edges[edges["member"] == member].reset_index(drop=True)
-    mix = mix or str(nodes["beside"].iloc[0])
+    mix = asked or str(nodes["beside"].iloc[0])
     scenes = results.critical_path
-    own = scenes[(scenes["member"] == member) & alone(scenes) & (scenes["reason"] == "")].to_dict("records")
+    here = in_mix(scenes, asked) if asked else alone(scenes)
+    own = scenes[(scenes["member"] == member) & here & (scenes["reason"] == "")].to_dict("records")
     return GraphStudy(
         study=results.name,
         member=member,
         beside=plain(mix.partition("+")[2]) if mix else "",
         platform=", ".join(sorted(set(nodes["platform"].astype(str)))),
-        nodes=nodes.assign(lost_ms=_lost(results, nodes, member, mix)),
+        nodes=_on_path(results, nodes, member, asked).assign(lost_ms=_lost(results, nodes, member, mix)),
         edges=edges,
         path={str(name): value for name, value in own[0].items()} if own else {},
+        mix=asked,
     )
 
 
@@ -91,7 +96,31 @@ def _chosen(results: Results, what: str) -> tuple[str, str]:
     if named or (not what and len(members) == 1):
         return (named or members)[0], ""
     there = ", ".join([*members, *sorted(mixes)])
+    if not what:
+        raise CastmatesError(f"the study {results.name} has graphs of {len(members)} leads; name one of: {there}.")
     raise CastmatesError(f"'{what}' is no lead or mix with a graph in the study {results.name}; there are: {there}.")
+
+
+def in_mix(table: pd.DataFrame, mix: str) -> "pd.Series[bool]":
+    """The rows of a mix, unmanaged."""
+    return (table["mix"] == mix) & (table["partition"] == UNMANAGED) & (table["kind"] == "corun")
+
+
+def _on_path(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> pd.DataFrame:
+    """Nodes with their share of steps on the path in a mix, that alone beside it, and whether they enter or leave."""
+    if not mix:
+        return nodes
+    operations, changes = results.path_operations, results.path_changes
+    operations = operations[(operations["member"] == member) & in_mix(operations, mix)]
+    changes = changes[(changes["member"] == member) & (changes["mix"] == mix) & (changes["partition"] == UNMANAGED)]
+    keys, first = nodes[KEY].astype("str"), ~nodes.duplicated(KEY)
+    share, change = (
+        keys.join(table.astype(dict.fromkeys(KEY, "str")).set_index(KEY)[name], on=KEY)[name].where(first)
+        for table, name in ((operations, "on_path"), (changes, "change"))
+    )
+    return nodes.assign(
+        on_path=share.fillna(0.0), solo_on_path=nodes["on_path"], change=change.astype("object").fillna(STAYS)
+    )
 
 
 def _lost(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> "pd.Series[float]":

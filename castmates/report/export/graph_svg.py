@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pandas as pd
 
 from castmates.analysis.dataflow.boxes import Box, boxes, columns
+from castmates.analysis.dataflow.effects import ENTERS, LEAVES
 from castmates.analysis.dataflow.graph import Graph
 from castmates.report.export.graph_study import LOSS, SLACK, TIME, GraphStudy
 from castmates.report.text.words import counted, number
@@ -60,6 +61,7 @@ def svg(study: GraphStudy, colour: str, *, every: bool = False) -> str:
 STYLE = (
     "<style>.box rect{stroke:#777;stroke-width:.7}.path rect{stroke:#1a1a1a;stroke-width:2.4}"
     ".edge{fill:none;stroke:#b5b5b5;stroke-width:.8}.edge.path{stroke:#1a1a1a;stroke-width:1.8}"
+    ".enters rect{stroke:#b2182b;stroke-width:2.4}.leaves rect{stroke:#2166ac;stroke-width:2.4;stroke-dasharray:6 3}"
     ".found rect{stroke:#d55e00;stroke-width:4}"
     ".near rect{stroke:#0072b2;stroke-width:3}.small{font-size:9.5px;fill:#333}</style>"
 )
@@ -70,7 +72,7 @@ def _head(study: GraphStudy, found: Sequence[Box], colour: str, largest: float) 
         study.title,
         f"{counted(len(study.nodes), 'node')}, {counted(len(study.edges), 'edge')}; {counted(len(found), 'box')}; "
         f"colour: {COLOURS[colour]}, at most {number(largest, 3)} ms; thick: on the critical path in half of the "
-        "steps",
+        f"steps{f' beside {study.beside}; red: enters it there; blue, dashed: leaves it' if study.mix else ''}",
         study.path_words,
         f"Times: {study.platform}, traced steps; slack and bounds are computed, operations and bytes estimated "
         "(docs/tracing-graph.md).",
@@ -110,13 +112,19 @@ def _box(study: GraphStudy, box: Box, place: tuple[float, float], value: float, 
     words = f"{second} · {number(float(rows['ms'].sum()), 3)} ms"
     details = "\n".join(_details(study, box, rows))
     return (
-        f'<g class="box{" path" if on_path else ""}" id="box-{number_}" data-search='
+        f'<g class="box{" path" if on_path else ""}{_change(rows)}" id="box-{number_}" data-search='
         f"{quoteattr(' '.join([box.name, *rows['name'].astype(str), *rows['type'].astype(str)]).lower())}>"
         f"<title>{escape(details)}</title>"
         f'<rect x="{x:.0f}" y="{y:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{_fill(value, colour)}"/>'
         f'<text x="{x + 6:.0f}" y="{y + 14:.0f}">{escape(_short(box.name))}</text>'
         f'<text class="small" x="{x + 6:.0f}" y="{y + 27:.0f}">{escape(words)}</text></g>'
     )
+
+
+def _change(rows: pd.DataFrame) -> str:
+    """The class of what enters or leaves the path beside others."""
+    changes = set(rows["change"]) if "change" in rows else set()
+    return next((f" {each}" for each in (ENTERS, LEAVES) if each in changes), "")
 
 
 def _details(study: GraphStudy, box: Box, rows: pd.DataFrame) -> list[str]:
@@ -131,7 +139,8 @@ def _details(study: GraphStudy, box: Box, rows: pd.DataFrame) -> list[str]:
     return [
         *lines,
         f"{row['type']} on {row['device']}",
-        f"on the path in {number(100 * row['on_path'], 0)} % of steps",
+        f"on the path in {number(100 * row['on_path'], 0)} % of steps"
+        + (f" beside {study.beside}, {number(100 * row['solo_on_path'], 0)} % alone" if study.mix else ""),
         f"slack {number(row['slack_ms'], 3)} ms (computed)",
         f"takes {row['inputs'] or 'nothing'}",
         f"gives {row['outputs'] or 'nothing'}",

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.files import replace, writing
+from castmates.timeline.export.clocks import clock_of
 from castmates.timeline.export.layout import EVENTS, ON_CPU, Layout, Numbers, layout, lookup
 from castmates.timeline.model import Timeline
 from castmates.timeline.span import start
@@ -33,7 +34,7 @@ def write(timeline: Timeline, file: Path) -> None:
 def _write(timeline: Timeline, file: Path) -> None:
     tree, origin = layout(timeline), start(timeline)
     places = _places(tree)
-    about = {"clock": "CLOCK_MONOTONIC", "origin_ns": origin, "about": timeline.about}
+    about = {"clock": clock_of(timeline.about), "origin_ns": origin, "about": timeline.about}
     with file.open("w", encoding="utf-8") as out:
         out.write(f'{{"displayTimeUnit": "ns",\n"otherData": {json.dumps(about, default=str)},\n"traceEvents": [\n')
         _lines(out, _names(tree, places), first=True)

@@ -10,18 +10,22 @@ import platform
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, writing
+from castmates.timeline.export.clocks import MONOTONIC, REALTIME, UNKNOWN, clock_of, pairs_of
 from castmates.timeline.export.ctf_kernel import CONTEXT as KERNEL_CONTEXT
 from castmates.timeline.export.ctf_kernel import kernel_streams
 from castmates.timeline.export.ctf_metadata import metadata
+from castmates.timeline.export.ctf_placed import numbers_of, placed
 from castmates.timeline.export.ctf_programs import CONTEXT as PROGRAM_CONTEXT
 from castmates.timeline.export.ctf_programs import program_records
-from castmates.timeline.export.ctf_streams import Trace
+from castmates.timeline.export.ctf_streams import NONE, Lost, Trace
 from castmates.timeline.model import Timeline
 
 MARK = "castmates"  # in the environment of a trace: a folder with it is ours, and may be replaced
-REALTIME = "CLOCK_REALTIME"
+NAMES = {MONOTONIC: "monotonic", REALTIME: "realtime", UNKNOWN: "unknown"}  # of clocks, as LTTng has them
 
 
 def write(timeline: Timeline, folder: Path) -> None:
@@ -57,13 +61,21 @@ def _write_traces(timeline: Timeline, folder: Path) -> None:
     folder.mkdir(parents=True)
     about = timeline.about
     common = {MARK: str(about.get("versions", {}).get("castmates", "")), "hostname": str(about.get("host", "unknown"))}
-    kernel = Trace(folder / "kernel", KERNEL_CONTEXT)
-    for cpu, records in kernel_streams(timeline):
-        kernel.stream(f"channel0_{cpu}", cpu, records)
+    kernel, rows, lost = Trace(folder / "kernel", KERNEL_CONTEXT), placed(timeline), _lost(timeline)
+    for cpu, records in kernel_streams(timeline, rows):
+        kernel.stream(f"channel0_{cpu}", cpu, records, lost.get(cpu, NONE))
     _finish(kernel, timeline, common | {"domain": "kernel", "sysname": "Linux", "tracer_name": "lttng-modules"})
     programs = Trace(folder / "ust", PROGRAM_CONTEXT)
-    programs.stream("channel0", 0, program_records(timeline))
+    programs.stream("channel0", 0, program_records(timeline, rows))
     _finish(programs, timeline, common | {"domain": "ust", "tracer_name": "lttng-ust"})
+
+
+def _lost(timeline: Timeline) -> dict[int, Lost]:
+    """By CPU: when events were lost, and how many; 1 where it is not known how many."""
+    own = timeline.instants[(timeline.instants["kind"] == "lost") & timeline.instants["cpu"].notna()]
+    counts = own["value"].fillna(1).clip(lower=1).to_numpy(np.int64)
+    cpu, t = numbers_of(own["cpu"]), own["t_ns"].to_numpy()
+    return {number: (t[cpu == number], counts[cpu == number]) for number in np.unique(cpu).tolist()}
 
 
 def _finish(trace: Trace, timeline: Timeline, env: dict[str, str]) -> None:
@@ -78,8 +90,8 @@ def _finish(trace: Trace, timeline: Timeline, env: dict[str, str]) -> None:
 
 def _clock(timeline: Timeline) -> tuple[str, int]:
     """The clock's name, and what has to be added to it for the time of day."""
-    about = timeline.about
-    if about.get("imported", {}).get("clock") == REALTIME:
-        return "realtime", 0
-    pairs = about.get("clocks") or []
-    return "monotonic", int(pairs[0]["real_ns"]) - int(pairs[0]["steady_ns"]) if pairs else 0
+    clock = clock_of(timeline.about)
+    if clock == REALTIME:
+        return NAMES[clock], 0
+    own, real = pairs_of(timeline.about, 0)[0]
+    return NAMES[clock], 0 if real is None else real - own

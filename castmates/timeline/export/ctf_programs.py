@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.timeline.export.ctf_kernel import IN_KERNEL, INSTANTS_IN_KERNEL, LATER, NAME, numbers_of
+from castmates.timeline.export.ctf_kernel import LATER
+from castmates.timeline.export.ctf_placed import NAME, Placed, names_of, numbers_of
 from castmates.timeline.export.ctf_streams import Array, Labels, Records, Shape
 from castmates.timeline.model import Timeline
 
@@ -15,14 +16,18 @@ BEYOND = 1 << 23  # tracks that are no threads have numbers from here: no thread
 ENDS, BEGINS = 0, 1  # at the same moment what ends comes first
 
 
-def program_records(timeline: Timeline) -> Sequence[Records]:
-    """All events, in any order."""
-    return [*_intervals(timeline), *_instants(timeline), *_samples(timeline)]
+def program_records(timeline: Timeline, placed: Placed) -> Sequence[Records]:
+    """All events, in any order; what the kernel does is among them where it has no CPU."""
+    return [
+        *_intervals(timeline, placed.intervals_left),
+        *_instants(timeline, placed.instants_left),
+        *_samples(timeline),
+    ]
 
 
-def _intervals(timeline: Timeline) -> Iterator[Records]:
-    table = timeline.intervals
-    for kind in _kinds(table, IN_KERNEL):
+def _intervals(timeline: Timeline, rows: Array) -> Iterator[Records]:
+    table = timeline.intervals[rows]
+    for kind in _kinds(table):
         own = table[table["kind"] == kind]
         context = _context(timeline, own["track"].to_numpy())
         name, detail = _labels(own, "name"), _labels(own, "detail")
@@ -48,9 +53,9 @@ def _intervals(timeline: Timeline) -> Iterator[Records]:
         )
 
 
-def _instants(timeline: Timeline) -> Iterator[Records]:
-    table = timeline.instants
-    for kind in _kinds(table, INSTANTS_IN_KERNEL):
+def _instants(timeline: Timeline, rows: Array) -> Iterator[Records]:
+    table = timeline.instants[rows]
+    for kind in _kinds(table):
         own = table[table["kind"] == kind]
         name, detail = _labels(own, "name"), _labels(own, "detail")
         columns = _context(timeline, own["track"].to_numpy()) | {"name": name[1], "detail": detail[1]}
@@ -76,8 +81,8 @@ def _samples(timeline: Timeline) -> Iterator[Records]:
     )
 
 
-def _kinds(table: pd.DataFrame, left: frozenset[str]) -> list[str]:
-    return [kind for kind in table["kind"].cat.remove_unused_categories().cat.categories if kind not in left]
+def _kinds(table: pd.DataFrame) -> list[str]:
+    return list(table["kind"].cat.remove_unused_categories().cat.categories)
 
 
 def _word(kind: str) -> str:
@@ -96,5 +101,5 @@ def _context(timeline: Timeline, track: Array) -> dict[str, Array]:
     own = tracks["track"].to_numpy() + BEYOND
     tid = np.where(tracks["tid"].isna(), own, numbers_of(tracks["tid"]))
     pid = np.where(tracks["pid"].isna(), tid, numbers_of(tracks["pid"]))
-    names = np.array([str(name).encode()[: NAME - 1] for name in tracks["name"]] or [b""], f"S{NAME}")
+    names = names_of(tracks)
     return {"c_vtid": tid[track], "c_vpid": pid[track], "c_procname": names[track]}

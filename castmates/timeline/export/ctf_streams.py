@@ -28,6 +28,10 @@ PACKET_CONTEXT = (
 )
 
 
+Lost = tuple[Array, Array]  # when events were lost, in order, and how many
+NONE: Lost = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+
 @dataclass(frozen=True)
 class Labels:
     """Words that an event's field has by their numbers: an enumeration in the metadata."""
@@ -69,7 +73,7 @@ class Trace:
         self.shapes: dict[str, tuple[int, Shape]] = {}
         folder.mkdir(parents=True)
 
-    def stream(self, name: str, cpu: int, parts: Sequence[Records]) -> None:
+    def stream(self, name: str, cpu: int, parts: Sequence[Records], lost: Lost = NONE) -> None:
         """Write a stream."""
         parts = [part for part in parts if len(part.t)]
         if not parts:
@@ -86,21 +90,26 @@ class Trace:
         for part, number in zip(parts, numbers, strict=True):
             _scatter(content, place[first : first + len(part.t)], _records(part, number, self.context))
             first += len(part.t)
-        self._packets(self.folder / name, cpu, t[order], place[order], content)
+        self._packets(self.folder / name, cpu, t[order], place[order], content, lost)
 
-    def _packets(self, file: Path, cpu: int, t: Ints, place: Ints, content: npt.NDArray[np.uint8]) -> None:
-        """Cut a stream into packets, each with the times of its events."""
+    def _packets(self, file: Path, cpu: int, t: Ints, place: Ints, content: npt.NDArray[np.uint8], lost: Lost) -> None:
+        """Cut a stream into packets, each with the times of its events, and how many were lost until its end."""
         number = place // PACKET
         starts = np.flatnonzero(np.r_[True, number[1:] != number[:-1]])
         stops = np.r_[starts[1:], len(t)]
         about = np.dtype(list(PACKET_CONTEXT))
+        if len(lost[0]):  # readers count from one packet to the next: before the first one there was nothing to lose
+            starts, stops = np.r_[0, starts], np.r_[0, stops]
         with file.open("wb") as written:
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
                 until = int(place[stop]) if stop < len(t) else len(content)
                 some = content[int(place[start]) : until]
                 bits = 8 * (CONTEXT.itemsize + about.itemsize + len(some))
                 written.write(struct.pack("<I16sI", MAGIC, self.uuid.bytes, 0))
-                written.write(np.array((t[start], t[stop - 1], bits, bits, 0, cpu), about).tobytes())
+                last = max(stop - 1, start)
+                before = (lost[0] <= t[last] if stop < len(t) else np.ones(len(lost[0]), bool)) & (stop > 0)
+                gone = int(lost[1][before].sum())
+                written.write(np.array((t[start], t[last], bits, bits, gone, cpu), about).tobytes())
                 written.write(some.tobytes())
 
 

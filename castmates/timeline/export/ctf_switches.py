@@ -11,8 +11,9 @@ from castmates.timeline.model import Timeline
 
 IDLE = -1  # who runs where nobody does; -2 and below are programs that were not recorded
 FOREIGN = 1 << 22  # numbers of threads of other programs, which are not known, begin behind Linux's largest
-RUNNABLE, SLEEPS, DISK = 0, 1, 2  # Linux's states
+RUNNABLE, SLEEPS, DISK, DEAD = 0, 1, 2, 32  # Linux's states
 SWAPPER = "swapper"
+EXIT = "exit"  # a thread ends after its last state
 IN_DISK = ("io", "fault")
 
 
@@ -57,6 +58,9 @@ def switches_of(timeline: Timeline, states: pd.DataFrame) -> Switches:
     follows = (later["track"] == table["track"]) & (later["t0_ns"] == table["t1_ns"])
     table["after"] = np.where(follows, later["name"], "")
     table["who"] = np.where(follows, later["detail"], "")
+    exits = timeline.instants[timeline.instants["kind"] == "exit"].groupby("track")["t_ns"].max()
+    last = (later["track"] != table["track"]) & (table["t1_ns"] >= table["track"].map(exits).fillna(np.inf))
+    table.loc[last, "after"] = EXIT
     runs = table[(table["name"] == "running") & table["cpu"].notna()]
     columns = tuple(runs[name].to_numpy(np.int64) for name in ("track", "t0_ns", "t1_ns", "cpu"))
     others = [SWAPPER, *sorted(set(runs["who"][runs["after"] == "preempted"]) - {"", "idle"})]
@@ -78,7 +82,7 @@ def _on_cpu(runs: pd.DataFrame, others: dict[str, int]) -> tuple[Array, ...]:
     t0, t1, track = (runs[name].to_numpy(np.int64) for name in ("t0_ns", "t1_ns", "track"))
     after, who = runs["after"].to_numpy(), runs["who"].to_numpy()
     state = np.select(
-        [after == "blocked", after == ""], [np.where(np.isin(who, IN_DISK), DISK, SLEEPS), RUNNABLE], RUNNABLE
+        [after == "blocked", after == EXIT], [np.where(np.isin(who, IN_DISK), DISK, SLEEPS), DEAD], RUNNABLE
     )
     between = np.array(
         [others.get(name, IDLE) if kind == "preempted" else IDLE for name, kind in zip(who, after, strict=True)]

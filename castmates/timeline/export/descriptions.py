@@ -14,6 +14,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TrackEvent,
 )
 
+from castmates.timeline.export.clocks import clock_of, pairs_of
 from castmates.timeline.export.layout import LAUNCH, Layout, Node
 from castmates.timeline.export.words import Words
 from castmates.timeline.model import Timeline
@@ -45,14 +46,17 @@ def first_packets(timeline: Timeline, tree: Layout, words: Words) -> bytes:
 
 
 def _clocks(trace: Trace, about: Mapping[str, Any], begin: int) -> None:
-    """Times are of CLOCK_MONOTONIC; its readings beside the real-time clock let the UI show the time of day."""
-    pairs = about.get("clocks") or [{"steady_ns": begin}]
-    for pair in pairs:
+    """Readings of the timeline's clock beside the real-time clock let the UI show the time of day.
+
+    Perfetto's rows are of one clock, CLOCK_MONOTONIC. Where times are of the real-time clock, or of one that is not
+    known, they have its place: a reading of the first has both clocks equal.
+    """
+    for own, real in pairs_of(about, begin):
         snapshot = trace.packet.add().clock_snapshot
         snapshot.primary_trace_clock = MONOTONIC
-        snapshot.clocks.add(clock_id=MONOTONIC, timestamp=int(pair["steady_ns"]))
-        if pair.get("real_ns") is not None:
-            snapshot.clocks.add(clock_id=REALTIME, timestamp=int(pair["real_ns"]))
+        snapshot.clocks.add(clock_id=MONOTONIC, timestamp=own)
+        if real is not None:
+            snapshot.clocks.add(clock_id=REALTIME, timestamp=real)
 
 
 def _machine(trace: Trace, about: Mapping[str, Any]) -> None:
@@ -85,7 +89,8 @@ def _about(trace: Trace, about: Mapping[str, Any], begin: int, node: Node) -> No
     event = packet.track_event
     event.type, event.track_uuid, event.name = TrackEvent.TYPE_INSTANT, node.number, ABOUT
     event.categories.append("about")
-    for key, value in {"written by": f"Castmates on Python {platform.python_version()}", **about}.items():
+    by = f"Castmates on Python {platform.python_version()}"
+    for key, value in {"written by": by, "clock": clock_of(about), **about}.items():
         _note(event.debug_annotations.add(name=str(key)), value)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from castmates import __version__
+from castmates.timeline.flames import words
 from castmates.timeline.flames.profile import Profile
 from castmates.timeline.flames.tree import Flame
 
@@ -12,13 +13,17 @@ UNITS = {"cpu-clock": "nanoseconds"}  # of other events speedscope has no unit
 
 
 def folded(flame: Flame) -> str:
-    """A line per stack with its samples; of a difference alone and beside others, as difffolded.pl writes them."""
+    """A line per stack with its samples; of a difference alone and beside others, as difffolded.pl writes them.
+
+    The first line is a comment, which ends in a word: readers of this format take lines that end in a number.
+    """
     after = _samples(flame.after)
+    head = f"# {words.how_to_read(flame)} (docs/tracing-flame.md)\n"
     if flame.before is None:
-        return "".join(f"{stack} {after[stack]}\n" for stack in sorted(after))
+        return head + "".join(f"{stack} {after[stack]}\n" for stack in sorted(after))
     before = _samples(flame.before)
     every = sorted({*before, *after})
-    return "".join(f"{stack} {before.get(stack, 0)} {after.get(stack, 0)}\n" for stack in every)
+    return head + "".join(f"{stack} {before.get(stack, 0)} {after.get(stack, 0)}\n" for stack in every)
 
 
 def speedscope(flame: Flame, title: str) -> dict[str, Any]:
@@ -27,7 +32,7 @@ def speedscope(flame: Flame, title: str) -> dict[str, Any]:
     profiles = [_sampled(each, frames) for each in (flame.before, flame.after) if each is not None]
     return {
         "$schema": SPEEDSCOPE,
-        "name": title,
+        "name": f"{title}. {words.how_to_read(flame)}",
         "exporter": f"castmates {__version__}",
         "activeProfileIndex": len(profiles) - 1,
         "shared": {"frames": [{"name": name} for name in frames]},

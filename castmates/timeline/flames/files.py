@@ -1,35 +1,68 @@
 """Writes a flame graph: as SVG, as folded stacks, or as speedscope's JSON, by the ending of the file's name."""
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, writing
 from castmates.timeline.flames.drawing import draw
 from castmates.timeline.flames.exporting import folded, speedscope
-from castmates.timeline.flames.profile import CORUN, SOLO, profile, scene_kind
-from castmates.timeline.flames.tree import STEP, Flame, difference
+from castmates.timeline.flames.profile import CORUN, SOLO, Profile, profile, scene_kind
+from castmates.timeline.flames.tree import STEP, Flame, difference, fold
 from castmates.timeline.model import Timeline
 
 FLAME = "flame"  # begins the names of graphs beside a trace
 SVG, FOLDED, SPEEDSCOPE = ".svg", ".folded", ".speedscope.json"
 
 
-def name_of(member: str, thread: str, scene: str, operations: bool = False) -> str:
-    """What a flame graph is called beside its trace; without a scene it is a difference."""
-    parts = [FLAME, member, *filter(None, [thread]), scene or "difference", *(["operations"] if operations else [])]
+@dataclass(frozen=True)
+class Asked:
+    """Which flame graph of a trace is wanted; members and scenes that are empty have defaults."""
+
+    member: str = ""
+    thread: str = ""
+    scene: str = ""
+    is_difference: bool = False
+    per: str = STEP
+    operations: bool = False
+
+    def filled(self, timeline: Timeline) -> "Asked":
+        """The lead if no member is named; its difference if no scene is."""
+        lead = str(timeline.about.get("lead") or "")
+        member = self.member or lead
+        compared = self.is_difference or (not self.scene and member == lead)
+        return replace(self, member=member, is_difference=compared, scene="" if compared else self.scene or CORUN)
+
+
+def drawn(timeline: Timeline, asked: Asked) -> Flame:
+    """The flame graph that is asked for."""
+
+    def one(scene: str) -> Profile:
+        return profile(timeline, asked.member, scene, asked.thread or None, asked.operations)
+
+    if asked.is_difference:
+        return difference(one(SOLO), one(CORUN), asked.per)
+    return fold(one(asked.scene), asked.per)
+
+
+def name_of(asked: Asked) -> str:
+    """What a flame graph is called beside its trace."""
+    parts = [FLAME, asked.member, asked.thread, "difference" if asked.is_difference else asked.scene]
+    parts += ["operations" if asked.operations else "", "" if asked.per == STEP else asked.per]
+    parts = [part for part in parts if part]
     return f"{'-'.join(parts).replace('/', '_').replace(':', '-')}{SVG}"
 
 
 def write_beside(timeline: Timeline, place: Path, study: str, mix: str) -> Path | None:
     """Write the lead's difference beside its trace; None where there are no stacks of both scenes."""
-    lead = str(timeline.about.get("lead") or "")
+    asked = Asked(is_difference=True).filled(timeline)
     try:
-        drawn = difference(profile(timeline, lead, SOLO), profile(timeline, lead, CORUN), STEP)
+        flame = drawn(timeline, asked)
     except CastmatesError:
         return None
-    file = place / name_of(lead, "", "")
-    write(drawn, file, title_of(drawn), source_of(timeline, study, mix))
+    file = place / name_of(asked)
+    write(flame, file, title_of(flame), source_of(timeline, study, mix))
     return file
 
 

@@ -13,7 +13,7 @@ _SAMPLE = re.compile(
     r"\s*(?P<comm>.*?)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<s>\d+)\.(?P<ns>\d{9}):"
     r"\s+(?P<period>\d+)\s+(?P<event>\S.*?):\s*$"
 )
-_LOST = re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\s+lost\s+(\d+)")
+_LOST = re.compile(r"PERF_RECORD_LOST(?P<samples>_SAMPLES)?\s+lost\s+(?P<count>\d+)")
 _VERSION = re.compile(r"@@?[A-Z]+_[\d.]+$")  # of a symbol in the C library
 _DELETED = " (deleted)"
 _MODULE = re.compile(r"(.*) \(([/\[].*)")  # a path, or a name in brackets; C++ has parentheses in symbols, too
@@ -33,8 +33,16 @@ class Sample:
     frames: list[str] = field(default_factory=list)  # from the innermost to the outermost
 
 
-def samples(lines: Iterable[str]) -> Iterator[Sample | int]:
-    """The samples, and between them how many were lost; a line that is neither belongs to no sample and is skipped."""
+@dataclass(frozen=True)
+class Lost:
+    """What was lost: records of any kind, or samples alone, which perf counts once more."""
+
+    count: int
+    of_samples: bool
+
+
+def samples(lines: Iterable[str]) -> Iterator[Sample | Lost]:
+    """The samples, and between them what was lost; a line that is neither belongs to no sample and is skipped."""
     names: dict[str, str] = {}
     current: Sample | None = None
     for line in lines:
@@ -50,7 +58,7 @@ def samples(lines: Iterable[str]) -> Iterator[Sample | int]:
         if found := _SAMPLE.match(line):
             current = _begun(found)
         elif lost := _LOST.search(line):
-            yield int(lost[1])
+            yield Lost(int(lost["count"]), lost["samples"] is not None)
     if current is not None:
         yield current
 

@@ -19,9 +19,8 @@ def printed(file: Path, fields: str, slowest: float, *options: str) -> Iterator[
     """What `perf script` prints of the file, and a function that waits for its end and returns what went wrong."""
     command = ["perf", "script", "--force", "--no-inline", "--ns", "--show-lost-events", *options]
     command += ["-F", fields, "-i", str(file)]
-    asked = {
-        name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"
-    }  # or it goes to the network
+    # With this one perf would ask the network for symbols.
+    asked = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
     late = threading.Event()
     with tempfile.TemporaryFile("w+") as complaints:
         process = subprocess.Popen(

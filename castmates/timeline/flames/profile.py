@@ -7,15 +7,14 @@ import numpy as np
 import pandas as pd
 
 from castmates.errors import CastmatesError
+from castmates.timeline.flames.lines import CUT
 from castmates.timeline.model import Timeline
 
 TIMED = ("cycles", "cpu-clock")  # what stacks are sampled by; other events are sources of latencies
 NO_OPERATION = "[no operation]"  # stands below stacks of threads that were in no traced operation
 SOLO, CORUN = "solo", "corun"
-EDGE, WHOLE = (
-    20_000_000,
-    0.98,
-)  # ns before the first and after the last sample; a stretch of which this share was sampled
+EDGE = 20_000_000  # ns before the first sample and after the last one that count as sampled
+WHOLE = 0.98  # the share of a stretch from which on all of it counts as sampled
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,19 @@ class Profile:
     # A row per stack and stretch: stack, stretch, samples, weight.
     stacks: pd.DataFrame
     by_operation: bool = False  # each stack begins with the operation that its thread was in
+    lost: int = 0  # stacks of the whole trace
+    why: str = ""  # what went wrong as stacks were read
 
     @property
     def samples(self) -> int:
         """How many there are."""
         return int(self.stacks["samples"].sum())
+
+    @property
+    def cut(self) -> float:
+        """The share of stacks whose outermost frames could not be found."""
+        frames = self.stacks["stack"].str.split(";", n=2).str[1 if self.by_operation else 0]
+        return float(self.stacks.loc[frames == CUT, "samples"].sum() / max(self.samples, 1))
 
     @property
     def seconds(self) -> float:
@@ -137,9 +144,11 @@ def profile(
         raise CastmatesError(f"the trace has no sampled stacks of {who}; {_why_none(timeline)}.")
     event = next(each for each in TIMED if (own["event"] == each).any())
     own = own[own["event"] == event]
-    where = _sampled(timeline, where)
+    where = _sampled(timeline, member, where)
     table = _counted(own, where, operations_at(timeline, own) if by_operation else None)
-    return Profile(member, scene, event, tuple(where), table, by_operation)
+    source = _source(timeline)
+    lost, why = int(str(source.get("lost") or 0)), str(source.get("reason") or "")
+    return Profile(member, scene, event, tuple(where), table, by_operation, lost, why)
 
 
 def _counted(own: pd.DataFrame, where: Sequence[Stretch], operations: np.ndarray | None) -> pd.DataFrame:
@@ -163,10 +172,11 @@ def _counted(own: pd.DataFrame, where: Sequence[Stretch], operations: np.ndarray
     return pd.concat(parts, ignore_index=True) if parts else empty
 
 
-def _sampled(timeline: Timeline, where: Sequence[Stretch]) -> list[Stretch]:
+def _sampled(timeline: Timeline, member: str, where: Sequence[Stretch]) -> list[Stretch]:
     """The parts of stretches in which stacks were sampled: perf may begin later, or stop at its largest file."""
     stacks = timeline.stacks
     times = stacks.loc[stacks["event"].isin(TIMED), "t_ns"].to_numpy()  # in order
+    beats = _beats(timeline, member)
     found = []
     for each in where:
         begin, end = np.searchsorted(times, [each.t0_ns, each.t1_ns])
@@ -174,7 +184,7 @@ def _sampled(timeline: Timeline, where: Sequence[Stretch]) -> list[Stretch]:
             continue
         t0, t1 = max(each.t0_ns, int(times[begin]) - EDGE), min(each.t1_ns, int(times[end - 1]) + EDGE)
         share = (t1 - t0) / (each.t1_ns - each.t0_ns)
-        found.append(each if share > WHOLE else replace(each, t0_ns=t0, t1_ns=t1, steps=each.steps * share))
+        found.append(each if share > WHOLE else replace(each, t0_ns=t0, t1_ns=t1, steps=_steps(beats, t0, t1)))
     return found
 
 
@@ -198,9 +208,13 @@ def _threads(timeline: Timeline, member: str, thread: str | None) -> list[int]:
 
 def _why_none(timeline: Timeline) -> str:
     """Why a trace has no stacks, as far as its record has it."""
+    return str(_source(timeline).get("reason") or "").rstrip(".") or "trace the mix with stacks, or for longer"
+
+
+def _source(timeline: Timeline) -> Mapping[str, object]:
+    """What the record of the trace has of its stacks."""
     sources: Sequence[Mapping[str, object]] = timeline.about.get("sources") or ()
-    why = next((str(each.get("reason") or "") for each in sources if each.get("name") == "stacks"), "")
-    return why.rstrip(".") or "trace the mix with stacks, or for longer"
+    return next((each for each in sources if each.get("name") == "stacks"), {})
 
 
 def operations_at(timeline: Timeline, samples: pd.DataFrame) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.timeline.flames.demangling import can_demangle, demangled
-from castmates.timeline.flames.lines import COMPILED, CUT, FIELDS, KERNEL, Sample, samples, stack
+from castmates.timeline.flames.lines import COMPILED, CUT, FIELDS, KERNEL, Lost, Sample, samples, stack
 from castmates.timeline.flames.printed import NO_PERF, SLOWEST, printed
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
@@ -31,7 +31,7 @@ def add_stacks(
     try:
         with printed(file, FIELDS, slowest, *(["--no-demangle"] if can_demangle() else [])) as (lines, end):
             for each in samples(lines):
-                if span is None or isinstance(each, int) or span[0] <= each.t_ns <= span[1]:
+                if span is None or isinstance(each, Lost) or span[0] <= each.t_ns <= span[1]:
                     gathered.add(each)
             why = end()
     except FileNotFoundError:
@@ -57,12 +57,17 @@ class _Gathered:
         self._tracks: dict[int, int] = {}
         self._rows: list[tuple[int, int, int, float, int]] = []
         self._named: list[str] = []  # the event of each
-        self.lost, self.cut = 0, 0
+        self._lost, self.cut = {True: 0, False: 0}, 0
         self.events: dict[str, int] = {}
 
-    def add(self, each: Sample | int) -> None:
-        if isinstance(each, int):
-            self.lost += each
+    @property
+    def lost(self) -> int:
+        """The larger of the two counts: a lost sample is in both."""
+        return max(self._lost.values())
+
+    def add(self, each: Sample | Lost) -> None:
+        if isinstance(each, Lost):
+            self._lost[each.of_samples] += each.count
             return
         text = stack(each.frames)
         self.cut += text.startswith(CUT)

@@ -106,10 +106,11 @@ def how_to_read(flame: Flame) -> str:
     """The sentences under the title."""
     after, before = flame.after, flame.before
     what = "what ran on a CPU; waiting is not in it"
+    caveats = " ".join(["", *notes(flame)])
     if before is None:
         return (
             f"{samples(after.samples)} in {_span(after)}, sampled by {after.event}: {what}. "
-            f"Each frame is as wide as the {unit(flame)} that it takes with all that it calls, below it."
+            f"Each frame is as wide as the {unit(flame)} that it takes with all that it calls, below it.{caveats}"
         )
     spread = f" Between recordings samples vary {flame.dispersion:.2g} times as much as by chance; z allows for it."
     return (
@@ -117,7 +118,31 @@ def how_to_read(flame: Flame) -> str:
         f"{_span(before)}, by {after.event}: {what}. Width: {unit(flame)} beside others, with all that a frame "
         "calls, below it; dashed: seen alone only, as wide as there. Grey: within the noise of sampling in this launch "
         f"(|z| < {BEYOND:g}, or fewer than {ENOUGH} samples); launches may differ by more."
-        f"{spread if flame.dispersion > 1.05 else ''}"
+        f"{spread if flame.dispersion > 1.05 else ''} Of frames that do not differ about one in twenty is coloured by "
+        f"chance.{caveats}"
+    )
+
+
+def notes(flame: Flame) -> list[str]:
+    """What a reader has to know of the stacks themselves: how many were cut or lost, and what went wrong."""
+    sides = [each for each in (flame.before, flame.after) if each is not None]
+    every = sum(each.samples for each in sides)
+    found = []
+    if share := sum(each.cut * each.samples for each in sides) / every:
+        found.append(f"{100 * share:.2g} % of the stacks were cut: their outermost frames are missing.")
+    if lost := flame.after.lost:
+        found.append(f"perf lost {lost:,} stacks of this trace.")
+    if flame.after.why:
+        found.append(f"Stacks are not complete: {flame.after.why.rstrip('.')}.")
+    return found
+
+
+def too_few(flame: Flame, command: str) -> str:
+    """What to do where no frame of a difference is beyond noise; "" where one is."""
+    if flame.before is None or not all(frame.noise for frame in flame.root.below()):
+        return ""
+    return (
+        f"No frame differs by more than noise; there may be too few samples: {command} --seconds 60 --rounds 3 --again"
     )
 
 

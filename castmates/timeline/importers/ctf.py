@@ -83,6 +83,8 @@ def read(path: Path, progress: Progress) -> Timeline:
     kernel = KernelTimeline(making, Registry(making), events, SOURCE)
     kernel.fill()
     missing = ["arguments of system calls are not in the timeline", *kernel.missing]
+    if lost:
+        missing.append(f"{lost} events were lost, and it is not known when: states may be those before such a gap")
     if threadless:
         missing.append(
             f"{threadless} events have no thread, so that begins and ends are notes; record with "

@@ -186,7 +186,7 @@ def _wake(kind: int) -> Callable[[KernelEvents, dict[str, Ints], pa.Array], None
     def add(events: KernelEvents, rows: dict[str, Ints], fields: pa.Array) -> None:
         who = {"tid": integers(_field(fields, "tid")), "comm": events.words.take(_field(fields, "comm"))}
         who["cpu"] = integers(_field(fields, "target_cpu"))
-        events.wakes.add(**rows | who, by=rows["comm"], kind=kind)
+        events.wakes.add(**rows | who, by=rows["comm"], waker=rows["tid"], kind=kind)
 
     return add
 

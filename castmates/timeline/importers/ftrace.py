@@ -32,7 +32,8 @@ _LINE = (
     _WHO + r"\[(?P<cpu>\d+)\](?: +[^\s:]{3,12})? +(?P<whole>\d+)\.(?P<fraction>\d+): +"
     r"(?P<event>[\w-]+(?::[\w-]+)?)(?P<mark>: *$|: +| ?\(| -> )(?P<fields>.*)$"
 )
-_LOST = r"^CPU:(?P<cpu>\d+) \[LOST (?P<count>\d+) EVENTS\]$"
+# ftrace's form, and that of trace-cmd, which may not know how many
+_LOST = r"^CPU:(?P<cpu>\d+) \[(?:LOST (?P<lost>\d+) EVENTS|(?:(?P<dropped>\d+) )?EVENTS DROPPED)\]$"
 _FOUND = re.compile(
     rb"^.{1,40}?[- ]\d+(/\d+)? +(\( *[\d-]+\) +)?\[\d+\]( +[^\s:]{3,12})? +\d+\.\d+: +[\w-]+(:[\w-]+)?(:| ?\(| ->)",
     re.M,
@@ -89,14 +90,15 @@ class Reading:
         """Lines that are no events: gaps, and the rest; each comes after so many events of the block."""
         matched, parts = taken_apart(lines, _LOST)
         if len(parts):
-            count = integers(parts.field("count"))
+            lost, dropped = parts.field("lost"), parts.field("dropped")
+            count = integers(pc.if_else(pc.equal(lost, ""), dropped, lost))
             at = (
                 self._times[np.minimum(after[matched], len(self._times) - 1)]
                 if len(self._times)
                 else np.zeros_like(count)
             )
             self._events.lost.add(n=self._count, t=at, cpu=integers(parts.field("cpu")), count=count)
-            self._events.account.lost += int(count.sum())
+            self._events.account.lost += int(np.maximum(count, 0).sum())
             self._events.account.use("LOST", len(count))
         self._events.account.leave("lines that are no events", int((~matched).sum()))
 

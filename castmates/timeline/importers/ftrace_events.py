@@ -107,7 +107,7 @@ def _wake(kind: int) -> Callable[[KernelEvents, Rows], int]:
         rows, parts = rows.taken(fields.WAKE)
         who = {"tid": integers(_either(parts, "tid")), "comm": events.words.take(_either(parts, "comm"))}
         who["cpu"] = integers(_either(parts, "cpu"))
-        events.wakes.add(**rows.who() | who, by=rows.comm, kind=kind)
+        events.wakes.add(**rows.who() | who, by=rows.comm, waker=rows.tid, kind=kind)
         return len(rows.t)
 
     return add_wakes

@@ -20,13 +20,13 @@ class KernelEvents:
     def __init__(self) -> None:
         self.words, self.account = Words(), Account()
         self.switches = Columns(**_WHO, state=np.int8, next=np.int32, next_comm=np.int32)
-        self.wakes = Columns(**_WHO, by=np.int32, kind=np.int8)  # cpu: where it will run; by: the waker's name
+        self.wakes = Columns(**_WHO, by=np.int32, waker=np.int32, kind=np.int8)  # cpu: where it will run; by: a name
         self.migrations = Columns(**_WHO, origin=np.int16)  # cpu: where to
         self.calls = Columns(**_WHO, name=np.int32, enters=np.bool_, value=np.float64)
         self.interrupts = Columns(**_WHEN, kind=np.int8, name=np.int32, enters=np.bool_)
         self.faults = Columns(**_WHO, name=np.int32)
         self.marks = Columns(**_WHO, kind=np.int8, name=np.int32, group=np.int32, value=np.float64)
-        self.lost = Columns(**_WHEN, count=np.int64)
+        self.lost = Columns(**_WHEN, count=np.int64)  # -1: not counted; t: when events go on
         self.processes: dict[int, int] = {}  # of threads
 
 

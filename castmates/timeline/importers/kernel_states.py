@@ -1,13 +1,14 @@
 """The states of threads from the switches of all CPUs and the wake-ups: running, runnable, preempted, blocked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from castmates.timeline.importers.kernel import DEAD, DISK, RUNS
+from castmates.timeline.importers.kernel_gaps import Gaps, of_all
 from castmates.timeline.importers.lines import Ints
 
 Array = npt.NDArray[Any]
@@ -30,11 +31,20 @@ class States:
     cpu: Ints  # where it runs, ran last, or is going to run
     other: Ints  # name of who has the CPU meanwhile; -1 where it runs or is blocked
     is_disk: npt.NDArray[np.bool_]  # blocked without being interruptible
+    resumes: npt.NDArray[np.bool_]  # its end shows that it went on until then, whatever was before
     unknown: int  # stretches in which a switch is missing: they have no state
+    cut: int = 0  # in which events were lost
 
 
-def states_of(switches: Table, wakes: Table, end: int) -> States:
-    """The states of all threads but the idle one; `end` is the end of the trace, at which the last states end."""
+def states_of(switches: Table, wakes: Table, end: int, gaps: Mapping[int, Gaps] | None = None) -> States:
+    """The states of all threads but the idle one; `end` is the end of the trace, at which the last states end.
+
+    `gaps` are those of each CPU in which events were lost.
+    """
+    return _without_gaps(_states_of(switches, wakes, end), gaps or {})
+
+
+def _states_of(switches: Table, wakes: Table, end: int) -> States:
     edges = _edges(switches, wakes)
     rows = _effective(edges)
     edges = {name: column[rows] for name, column in edges.items()}
@@ -51,10 +61,30 @@ def states_of(switches: Table, wakes: Table, end: int) -> States:
     unknown = same & ((leaves & (state != RUNNING)) | ((after == RUNNING) & (state == RUNNING)))  # a switch is missing
     keep = (until > t) & (state != GONE) & ~unknown
     first = _first(edges, switches)
-    columns = [tid, t, until, state, cpu, other, edges["is_disk"]]
+    leaves_here = leaves & (state == RUNNING) & (later_cpu == cpu)
+    resumes = same & (leaves_here | ((state == BLOCKED) & (after == RUNNABLE)))
+    columns = [tid, t, until, state, cpu, other, edges["is_disk"], resumes]
     whole = [np.r_[before, column[keep]] for before, column in zip(first, columns, strict=True)]
     tid, t, until, state, cpu, other = (column.astype(np.int64) for column in whole[:6])
-    return States(tid, t, until, state, cpu, other, whole[6].astype(bool), int(unknown.sum()))
+    return States(tid, t, until, state, cpu, other, whole[6].astype(bool), whole[7].astype(bool), int(unknown.sum()))
+
+
+def _without_gaps(states: States, gaps: Mapping[int, Gaps]) -> States:
+    """States end where events were lost: of a CPU who ran there, and of any CPU who waited, which any CPU may end."""
+    if not gaps:
+        return states
+    runs = states.state == RUNNING
+    inside, until, again = of_all(gaps).cut(states.t0, states.t1)
+    for cpu in np.unique(states.cpu[runs]).tolist():
+        rows = np.flatnonzero(runs & (states.cpu == cpu))
+        nothing = Gaps(np.empty(0, np.int64), np.empty(0, np.int64))
+        inside[rows], until[rows], again[rows] = gaps.get(cpu, nothing).cut(states.t0[rows], states.t1[rows])
+    rest = np.flatnonzero(inside & states.resumes & (again < states.t1))
+    kept = np.flatnonzero(until > states.t0)
+    rows = np.r_[kept, rest]
+    columns = {name: getattr(states, name)[rows] for name in ("tid", "state", "cpu", "other", "is_disk", "resumes")}
+    begins, ends = np.r_[states.t0[kept], again[rest]], np.r_[until[kept], states.t1[rest]]
+    return replace(states, **columns, t0=begins, t1=ends, cut=int(inside.sum()))
 
 
 def _edges(switches: Table, wakes: Table) -> dict[str, Array]:
@@ -119,4 +149,4 @@ def _first(edges: Mapping[str, Array], switches: Table) -> list[Array]:
     ]
     count = len(rows)
     fixed = (np.full(count, begin), edges["t"][rows], np.full(count, RUNNING), edges["cpu"][rows])
-    return [tid[rows], *fixed, np.full(count, NOBODY), np.zeros(count, bool)]
+    return [tid[rows], *fixed, np.full(count, NOBODY), np.zeros(count, bool), np.ones(count, bool)]

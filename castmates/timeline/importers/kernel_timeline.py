@@ -19,6 +19,7 @@ from castmates.timeline.importers.kernel import (
     WAKING,
     KernelEvents,
 )
+from castmates.timeline.importers.kernel_gaps import gaps_of
 from castmates.timeline.importers.kernel_states import BLOCKED, IDLE, STATES, States, states_of
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.importers.nesting import fitted, pairs
@@ -29,6 +30,7 @@ from castmates.timeline.registry import Registry
 
 Table = Mapping[str, npt.NDArray[Any]]
 TABLES = ("switches", "wakes", "migrations", "calls", "interrupts", "faults", "marks", "lost")
+SEEN = ("switches", "calls", "interrupts", "faults", "marks")  # whose CPU is the one that noted the event
 UNKNOWN_THREAD = "unknown thread"  # of events that come before it is known who runs
 UNNAMED = "<...>"  # ftrace's name of a thread that it has forgotten
 
@@ -48,13 +50,19 @@ class KernelTimeline:
     def fill(self) -> None:
         """Add everything."""
         opened, closed = self._calls()
-        states = states_of(self._tables["switches"], self._tables["wakes"], self.end)
+        seen = [self._tables[name] for name in SEEN]
+        gaps = gaps_of(self._tables["lost"], seen)
+        states = states_of(self._tables["switches"], self._tables["wakes"], self.end, gaps)
         self._states(states, opened, closed)
         if states.unknown:
             self.missing.append(
                 f"{states.unknown} stretches of threads have no state, because switches are missing: they were lost, "
                 "or recorded of some programs alone"
             )
+        if states.cut:
+            self.missing.append(f"{states.cut} stretches of threads lack a part, because events were lost in it")
+        if unknown := int((self._tables["lost"]["count"] < 0).sum()):
+            self.missing.append(f"the tracer did not count the events that it lost in {unknown} places")
         self._interrupts()
         self._marks()
         self._instants()
@@ -225,12 +233,23 @@ class KernelTimeline:
     def _instants(self) -> None:
         wakes, moves, faults = (self._tables[name] for name in ("wakes", "migrations", "faults"))
         names = categories(wakes["kind"] == STARTED, ["woken", "started"])
-        self._instant("wakeup", wakes, self._track(wakes["tid"]), names, detail=self._named(wakes["by"]))
+        waker = np.where(wakes["waker"] >= 0, wakes["waker"], np.nan)
+        woken = self._track(wakes["tid"])
+        self._instant("wakeup", wakes, woken, names, value=waker, detail=self._named(wakes["by"]))
         paths = [f"cpu{origin}->cpu{target}" for origin, target in zip(moves["origin"], moves["cpu"], strict=True)]
         self._instant("migration", moves, self._track(moves["tid"]), "migration", detail=paths)
         self._instant("fault", faults, self._track(faults["tid"]), "page fault", detail=self._named(faults["name"]))
+        dead = self._tables["switches"]["state"] == DEAD
+        ends = {name: column[dead] for name, column in self._tables["switches"].items()}
+        self._instant("exit", ends, self._track(ends["tid"]), "exited")
         lost = self._tables["lost"]
-        self._instant("lost", lost, self._cpus(lost["cpu"]), "lost events", value=lost["count"].astype(float))
+        self._instant(
+            "lost",
+            lost,
+            self._cpus(lost["cpu"]),
+            "lost events",
+            value=np.where(lost["count"] < 0, np.nan, lost["count"]),
+        )
 
     def _instant(self, kind: str, table: Table, track: Ints, name: Any, **more: Any) -> None:  # noqa: ANN401
         if len(track):

@@ -7,6 +7,7 @@ What cannot be taken is a reason, and the job goes on.
 
 import json
 import zlib
+from contextlib import suppress
 from typing import Any
 
 MOST_NODES = 50_000  # of a graph that is left
@@ -39,8 +40,11 @@ class StepGraph:
         if self._reason:
             return {"reason": self._reason}
         try:
-            made = self._context.export_run_metadata().function_graphs
-            self._context.disable_graph_collection()
+            try:
+                made = self._context.export_run_metadata().function_graphs
+            finally:
+                with suppress(Exception):  # or a later step would pay for it; and a job does not end because of it
+                    self._context.disable_graph_collection()
             graphs = [part for one in made for part in (one.partition_graphs or [one.post_optimization_graph])]
             if not graphs:
                 return {"reason": "no graph was made in the first step"}

@@ -1,0 +1,139 @@
+"""What of a timeline is the kernel's and on which CPU: what has no CPU cannot be in a stream of the kernel's tracer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from castmates.timeline.export.ctf_streams import Array
+from castmates.timeline.export.ctf_switches import FOREIGN, IDLE, Switches, switches_of
+from castmates.timeline.model import Timeline
+
+NAME = 16  # bytes of a thread's name, the last of them zero
+INSTANTS = frozenset({"wakeup", "migration", "fault"})
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The numbers and names of threads, by their tracks."""
+
+    tid: Array  # -1 for what is no thread
+    pid: Array
+    comm: Array
+
+    def who(self, track: Array) -> dict[str, Array]:
+        """The context of events in these threads."""
+        return {"c_tid": self.tid[track], "c_pid": self.pid[track], "c_procname": self.comm[track]}
+
+    def on_cpu(self, who: Array, others: Array) -> dict[str, Array]:
+        """The same of tracks, and of the idle thread and other programs, which have negative numbers and no track."""
+        is_track, track = who >= 0, np.maximum(who, 0)
+        other = np.where(is_track, 0, -who - 1)
+        number = np.where(other == 0, 0, FOREIGN + other)
+        tid, pid = (np.where(is_track, own[track], number) for own in (self.tid, self.pid))
+        return {"c_tid": tid, "c_pid": pid, "c_procname": np.where(is_track, self.comm[track], others[other])}
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The kernel's rows with their CPUs."""
+
+    threads: Threads
+    switches: Switches
+    calls: pd.DataFrame
+    begins: Array  # the CPUs on which calls begin …
+    ends: Array  # … and end: a thread may return on another one
+    irqs: pd.DataFrame
+    moments: pd.DataFrame
+    at: Array  # the CPUs of moments: of a wake-up that of the waker
+    wakers: pd.DataFrame  # the context of each moment that is a wake-up
+    intervals_left: Array  # rows that are not the kernel's, or have no CPU
+    instants_left: Array
+
+    def cpus(self) -> list[int]:
+        """Those on which anything happened."""
+        numbers = [self.switches.cpu, self.begins, self.ends, numbers_of(self.irqs["cpu"]), self.at]
+        return sorted(set(np.concatenate(numbers).tolist()))
+
+
+def numbers_of(cells: pd.Series) -> Array:
+    """Numbers without gaps: -1 where there is none."""
+    numbers: Array = cells.fillna(-1).to_numpy(np.int64)
+    return numbers
+
+
+def names_of(tracks: pd.DataFrame) -> Array:
+    """The names of tracks as the kernel keeps those of threads."""
+    return np.array([str(name).encode()[: NAME - 1] for name in tracks["name"]] or [b""], f"S{NAME}")
+
+
+def placed(timeline: Timeline) -> Placed:
+    """Find the CPU of everything."""
+    tracks, rows, moments = timeline.tracks, timeline.intervals, timeline.instants
+    tid, pid = numbers_of(tracks["tid"]), numbers_of(tracks["pid"])
+    threads = Threads(tid, np.where(pid >= 0, pid, tid), names_of(tracks))
+    of_thread = _of(tid >= 0, rows)
+    state = ((rows["kind"] == "state") & of_thread).to_numpy()
+    runs = rows[state & (rows["name"] == "running").to_numpy() & rows["cpu"].notna().to_numpy()]
+    state = state & np.isin(rows["track"], runs["track"].unique())
+    switches = switches_of(timeline, rows[state])
+    call = np.flatnonzero((rows["kind"] == "syscall") & of_thread)
+    begins, ends = _where_calls(switches, rows.iloc[call])
+    known = begins != NOWHERE
+    irq = (rows["kind"].isin(["irq", "softirq"]) & rows["cpu"].notna()).to_numpy()
+    moment = np.flatnonzero(moments["kind"].isin(INSTANTS) & _of(tid >= 0, moments))
+    wakers, at = _where_moments(threads, switches, moments.iloc[moment])
+    there = at != NOWHERE
+    taken = state | irq
+    taken[call[known]] = True
+    happened = np.zeros(len(moments), bool)
+    happened[moment[there]] = True
+    return Placed(
+        threads,
+        switches,
+        rows.iloc[call[known]],
+        begins[known],
+        ends[known],
+        rows[irq],
+        moments.iloc[moment[there]],
+        at[there],
+        wakers[there],
+        ~taken,
+        ~happened,
+    )
+
+
+def _of(known: Array, table: pd.DataFrame) -> Array:
+    return known[table["track"].to_numpy()] if len(table) else np.empty(0, bool)
+
+
+def _where_calls(switches: Switches, calls: pd.DataFrame) -> tuple[Array, Array]:
+    track, given = calls["track"].to_numpy(), numbers_of(calls["cpu"])
+    begins = switches.cpu_at(track, calls["t0_ns"].to_numpy(), given, False)
+    ends = switches.cpu_at(track, calls["t1_ns"].to_numpy(), given, True)
+    return np.where(begins == NOWHERE, ends, begins), np.where(ends == NOWHERE, begins, ends)
+
+
+def _where_moments(threads: Threads, switches: Switches, moments: pd.DataFrame) -> tuple[pd.DataFrame, Array]:
+    """The wakers of those moments that are wake-ups, and the CPUs of all."""
+    t, given = moments["t_ns"].to_numpy(), numbers_of(moments["cpu"])
+    wakes = (moments["kind"] == "wakeup").to_numpy()
+    number = moments["value"].to_numpy()
+    tid = np.where(wakes & ~np.isnan(number), np.nan_to_num(number), 0).astype(np.int64)  # 0: an interrupt, or idle
+    found = {int(one): track for track, one in enumerate(threads.tid.tolist()) if one > 0}
+    waker = np.array([found.get(one, NOWHERE) for one in tid.tolist()], np.int64)
+    who = np.where(wakes, waker, moments["track"].to_numpy())
+    at = given.copy()
+    asked = (who != NOWHERE) & (wakes | (given == NOWHERE))
+    at[asked] = switches.cpu_at(who[asked], t[asked], given[asked], False)
+    is_track, track = waker != NOWHERE, np.maximum(waker, 0)
+    named = np.array([word.encode()[: NAME - 1] for word in moments["detail"].astype(str)] or [b""], f"S{NAME}")
+    comm = np.where(tid == 0, switches.others[-IDLE - 1].encode(), named[: len(tid)])
+    return pd.DataFrame(
+        {
+            "c_tid": tid,
+            "c_pid": np.where(is_track, threads.pid[track], tid),
+            "c_procname": np.where(is_track, threads.comm[track], comm),
+        }
+    ), at
