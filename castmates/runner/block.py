@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -92,6 +92,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         prefetchers.switched(block.company, _purpose(block), Journal(), say) as switches,
         _aside(block) as outcome.runner_cpus,
         on_stage(block.company.lead.workload, warden, check, bool(bounded_members(block.company))) as stage,
+        _noted(outcome, stage),
     ):
         begin, stage.prefetchers = time.monotonic(), switches
         roofs = _launch(outcome, stage, logs, cache, say)
@@ -116,6 +117,18 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             if stage.hardware.counters:
                 outcome.hardware["counts verified"] = trial_records.counters_verified(cache)
             outcome.without_verdict = list(stage.cast) if outcome.afterwards else stage.dismiss()
+
+
+@contextmanager
+def _noted(outcome: Outcome, stage: LiveStage) -> Iterator[None]:
+    """Note every process of a trace launch before it is killed: what it left for perf is removed then."""
+    try:
+        yield
+    finally:
+        if outcome.block.design.tracing:
+            for name in stage.cast:
+                with suppress(OSError):
+                    outcome.pids.update(stage.freezer.stragglers(name))
 
 
 def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Say) -> Roofs | None:

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -201,6 +203,7 @@ def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp
         seconds=20.0,
         most=200_000,
         buffer=2**16,
+        keep=0,
         events=("scheduler", "syscalls", "faults", "stacks", "latencies"),
     )
     assert time.monotonic() - begin < 30, "both recordings end at their size"
@@ -214,6 +217,7 @@ def test_a_recording_ends_at_its_size_and_a_recorder_that_fails_stops_nobody(tmp
     written = json.loads((tmp_path / "trace" / "trace.json").read_text())
     assert written["status"] == "measured"
     assert any("no such format" in words for words in written["missing"]), "an exporter's fault loses no launch"
+    assert not (tmp_path / "trace" / "raw").exists(), "none of the raw files was to be kept"
     whole = timeline.intervals[timeline.intervals["kind"] == "whole"]
     states = timeline.intervals[timeline.intervals["kind"] == "state"]
     for scene in timeline.about["scenes"]:
@@ -233,9 +237,15 @@ def test_a_launch_that_fails_or_is_ended_leaves_the_trace_that_is_there(tmp_path
     fails = python_job("import sys; sys.exit('it never gets ready')")
     with pytest.raises(CastmatesError, match=r"the launch failed \(.*is kept"):
         traced(tmp_path, cache, job=fails)
+    # Its owner is gone by the time that its worker has left a map for perf.
+    owner = subprocess.Popen(["sh", "-c", "while ! test -s $0; do sleep 0.05; done", str(tmp_path / "child")])
+    reap = threading.Thread(target=owner.wait)
+    reap.start()
     with pytest.raises(SystemExit) as ended:
-        traced(tmp_path, cache, owner=2**22 + 1)
+        traced(tmp_path, cache, owner=owner.pid)
+    reap.join()
     assert ended.value.code == 130
+    assert not Path(f"/tmp/perf-{(tmp_path / 'child').read_text()}.map").exists()
     assert (folder / "trace.json").read_text() == good
     assert not list((tmp_path / ".new").rglob("trace.json"))
     with pytest.raises(CastmatesError, match=r"may take 4000000\.0 GB on disk, and .* are free"):

@@ -101,7 +101,7 @@ class PerfRecorder:
             self.kill()
         words = self._words()
         if self._is_cut and SIZE_REACHED in words:
-            events.ended_early = f"its file reached {self._file.stat().st_size / 1e6:,.0f} MB ('trace.most')"
+            events.ended_early = f"its file reached {self._file.stat().st_size / 1e6:,.1f} MB ('trace.most')"
         elif self._is_cut:
             events.ended_early = _reason(words)
         if not events.reason and not events.span[0]:
