@@ -123,11 +123,11 @@ def test_a_study_whose_traces_are_gone_has_no_findings_of_them(study):
 
 def test_traces_that_failed_or_are_damaged_are_named_and_stop_nobody(study, capsys):
     threads = FAULTS["faults in every step"][0]
-    results = traced(study, scripted(threads, {"status": "failed", "reason": "stream ended"}))
+    results = traced(study, scripted(threads, {"mix": "job+stream", "status": "failed", "reason": "stream ended"}))
     assert results.trace_summary.empty
     (study / "traces" / "job+stream" / "intervals.parquet").write_bytes(b"PAR1")  # of one that failed, nothing is read
-    traced(study, scripted(threads), "a")
-    broken = scripted(threads)
+    traced(study, scripted(threads, {"mix": "a"}), "a")
+    broken = scripted(threads, {"mix": "b"})
     write(broken, study / "traces" / "b")
     (study / "traces" / "b" / "intervals.parquet").write_bytes(b"PAR1")
     capsys.readouterr()
@@ -146,7 +146,7 @@ def test_traces_that_failed_or_are_damaged_are_named_and_stop_nobody(study, caps
 @pytest.mark.parametrize("rule", [name for name, rule in OF_TRACES.items() if rule.look])
 def test_the_command_that_shows_what_is_behind_a_finding_runs(study, rule):
     if not (study / "traces").exists():
-        write(scripted(FAULTS["nothing"][0]), study / "traces" / "job+stream")
+        write(scripted(FAULTS["nothing"][0], {"mix": "job+stream"}), study / "traces" / "job+stream")
     filled = OF_TRACES[rule].look.replace("{study}", str(study)).replace("{trace}", "job+stream")
     assert "{" not in filled
     program, *words = shlex.split(filled)
