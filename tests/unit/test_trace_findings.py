@@ -17,9 +17,11 @@ from castmates.report.figures.index import FIGURES
 from castmates.report.findings import findings_of
 from castmates.report.page.page import page
 from castmates.report.results import read_results
+from castmates.report.traces import traces
 from castmates.results.columns.study import frame
 from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
+from castmates.results.traces import forget_failed
 from castmates.timeline.tables import write
 from tests.unit.results_maker import make
 from tests.unit.timeline_maker import SCENES, Thread, scripted
@@ -165,3 +167,12 @@ def test_each_trace_has_its_rows_in_csv_and_parquet(study):
     assert set(results.trace_summary["platform"]) == {"measured"}
     for name in TRACE_SUMMARY_TABLES:
         assert (study / "tables" / f"{name}.csv").read_text().count("\n") == len(getattr(results, name)) + 1
+
+
+def test_an_imported_trace_is_read_everywhere_and_kept_by_retry(study):
+    results = traced(study, scripted(FAULTS["nothing"][0], {"mix": "job+stream", "status": "imported"}))
+    assert set(results.trace_summary["trace"]) == {"job+stream"}
+    assert [trace.name for trace in traces(results)] == ["job+stream"]
+    assert not list(forget_failed(results.folder))
+    traced(study, scripted(FAULTS["nothing"][0], {"mix": "job+stream", "status": "failed", "reason": "stream ended"}))
+    assert [why for why, _ in forget_failed(results.folder)] == ["stream ended"]
