@@ -281,3 +281,24 @@ def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentenc
     answer = CliRunner().invoke(app, asked_for)
     assert "The trace of x failed: stream ended." in answer.stderr
     assert answer.stdout.split() == ['"trace"', '"y"']
+
+
+def test_readings_belong_to_the_phase_in_which_they_were_taken(tmp_path):
+    making = Making()
+    making.about = {"lead": "a@0"}
+    run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
+    making.intervals(t0_ns=[0, 100], t1_ns=[100, 200], track=run, kind="recording", name=[SOLO, CORUN])
+    for name, begins in (("input", [10, 50, 110, 190]), ("compute", [20, 60, 120, 160])):
+        ends = [begin + (10 if name == "input" else 30) for begin in begins]
+        making.intervals(t0_ns=begins, t1_ns=ends, track=member, kind="phase", name=name)
+    at, value = [5, 15, 19, 25, 45, 65, 115, 125, 155], [100, 1, 3, 10, 20, 30, 7, 50, 999]
+    making.samples(t_ns=at, track=member, name="llc", value=value, unit="B", source="resctrl")
+    making.samples(t_ns=at, track=member, name="cycles", value=value, unit="", source="counters")  # counted so far
+    write(making.made(), tmp_path)
+    query = query_of("phases")
+    (table,) = asked(tmp_path, (query.sql, values_of(query, [])))
+    assert set(table["reading"]) == {"llc"}
+    found = table.set_index("part")
+    assert found.loc["input", ["alone", "beside", "alone_times", "beside_times"]].tolist() == [2, 7, 2, 2]
+    assert found.loc["compute", ["alone", "beside", "alone_readings"]].tolist() == [20, 50, 3]
+    assert found.loc["compute", "alone_ms"] == pytest.approx(30e-6)

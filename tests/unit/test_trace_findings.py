@@ -17,9 +17,11 @@ from castmates.report.figures.index import FIGURES
 from castmates.report.findings import findings_of
 from castmates.report.page.page import page
 from castmates.report.results import read_results
+from castmates.report.traces import traces
 from castmates.results.columns.study import frame
 from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
+from castmates.results.traces import forget_failed
 from castmates.timeline.tables import write
 from tests.unit.results_maker import make
 from tests.unit.timeline_maker import SCENES, Thread, scripted
@@ -125,11 +127,11 @@ def test_a_study_whose_traces_are_gone_has_no_findings_of_them(study):
 
 def test_traces_that_failed_or_are_damaged_are_named_and_stop_nobody(study, capsys):
     threads = FAULTS["faults in every step"][0]
-    results = traced(study, scripted(threads, {"status": "failed", "reason": "stream ended"}))
+    results = traced(study, scripted(threads, {"mix": "job+stream", "status": "failed", "reason": "stream ended"}))
     assert results.trace_summary.empty
     (study / "traces" / "job+stream" / "intervals.parquet").write_bytes(b"PAR1")  # of one that failed, nothing is read
-    traced(study, scripted(threads), "a")
-    broken = scripted(threads)
+    traced(study, scripted(threads, {"mix": "a"}), "a")
+    broken = scripted(threads, {"mix": "b"})
     write(broken, study / "traces" / "b")
     (study / "traces" / "b" / "intervals.parquet").write_bytes(b"PAR1")
     capsys.readouterr()
@@ -148,7 +150,7 @@ def test_traces_that_failed_or_are_damaged_are_named_and_stop_nobody(study, caps
 @pytest.mark.parametrize("rule", [name for name, rule in OF_TRACES.items() if rule.look])
 def test_the_command_that_shows_what_is_behind_a_finding_runs(study, rule):
     if not (study / "traces").exists():
-        write(scripted(FAULTS["nothing"][0]), study / "traces" / "job+stream")
+        write(scripted(FAULTS["nothing"][0], {"mix": "job+stream"}), study / "traces" / "job+stream")
     filled = OF_TRACES[rule].look.replace("{study}", str(study)).replace("{trace}", "job+stream")
     assert "{" not in filled
     program, *words = shlex.split(filled)
@@ -167,3 +169,12 @@ def test_each_trace_has_its_rows_in_csv_and_parquet(study):
     assert set(results.trace_summary["platform"]) == {"measured"}
     for name in TRACE_SUMMARY_TABLES:
         assert (study / "tables" / f"{name}.csv").read_text().count("\n") == len(getattr(results, name)) + 1
+
+
+def test_an_imported_trace_is_read_everywhere_and_kept_by_retry(study):
+    results = traced(study, scripted(FAULTS["nothing"][0], {"mix": "job+stream", "status": "imported"}))
+    assert set(results.trace_summary["trace"]) == {"job+stream"}
+    assert [trace.name for trace in traces(results)] == ["job+stream"]
+    assert not list(forget_failed(results.folder))
+    traced(study, scripted(FAULTS["nothing"][0], {"mix": "job+stream", "status": "failed", "reason": "stream ended"}))
+    assert [why for why, _ in forget_failed(results.folder)] == ["stream ended"]

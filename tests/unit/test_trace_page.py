@@ -94,6 +94,7 @@ def test_the_section_has_recordings_losses_and_states(results):
     assert "No GHz here." in text
     assert f'href="../traces/{MIX}/open.html"' in html
     assert "waits for another thread (futex)" in text
+    assert re.search(r"lead step 20\.00 20\.00 cpu ghz (2\.9|3\.0)\d+ GHz (2\.9|3\.0)\d+ GHz", text)
     assert 1950 < sum(map(float, re.findall(r"lead (?:runs|woken, waits for a CPU) ([\d.]+)", text))) < 2900
 
 
