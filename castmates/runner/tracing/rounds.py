@@ -34,8 +34,6 @@ from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Block, Scene
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
 from castmates.study.tracing_design import Tracing
-from castmates.traces.reading import FILES
-from castmates.traces.thread_hash import address_of, lines_of_host
 from castmates.workloads.jobs.clocks import clock_pair
 from castmates.workloads.tfmodels.profile_page import Page, PageError
 
@@ -236,6 +234,9 @@ class _Recording:
 
     def _find_threads(self) -> None:
         """Which thread each line of the lead's profile is of, as long as these threads are there."""
+        from castmates.traces.reading import FILES  # not before: blocks start without numpy
+        from castmates.traces.thread_hash import address_of, lines_of_host
+
         taken = self._out.profile
         if taken is None or taken.folder is None:
             return
