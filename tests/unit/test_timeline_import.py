@@ -129,6 +129,26 @@ def test_threads_run_when_the_switches_say_so():
     assert (child["t0_ns"].to_numpy()[1:] == child["t1_ns"].to_numpy()[:-1]).all()  # a chain without gaps
 
 
+def test_wake_ups_have_the_number_of_the_waker():
+    text = (DATA / "ftrace.txt").read_text()
+    line = re.compile(r"-(\d+) +\( *[\d-]+\) \[\d+\] \S+ (\d+)\.(\d+): sched_waking: comm=.* pid=(\d+) ")
+    timeline = imported(DATA / "ftrace.txt")
+    wakes = timeline.instants[timeline.instants["kind"] == "wakeup"]
+    woken = wakes["track"].map(timeline.tracks.set_index("track")["tid"])
+    expected = Counter((int(s) * 10**9 + int(us) * 1000, int(pid), int(by)) for by, s, us, pid in line.findall(text))
+    assert len(expected) > 50
+    assert expected - Counter(zip(wakes["t_ns"], woken, wakes["value"], strict=True)) == Counter()
+
+
+def test_threads_that_end_have_an_end():
+    text = (DATA / "ftrace.txt").read_text()
+    timeline = imported(DATA / "ftrace.txt")
+    ends = timeline.instants[timeline.instants["kind"] == "exit"]
+    gone = re.findall(r"prev_pid=(\d+) prev_prio=\d+ prev_state=[XZx]", text)
+    assert sorted(ends["track"].map(timeline.tracks.set_index("track")["tid"])) == sorted(map(int, gone))
+    assert gone
+
+
 def test_marks_of_programs_become_ranges_and_samples():
     timeline = imported(DATA / "ftrace.txt")
     ranges = timeline.intervals[timeline.intervals["kind"] == "range"]

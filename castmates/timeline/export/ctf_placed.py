@@ -122,14 +122,16 @@ def _where_moments(threads: Threads, switches: Switches, moments: pd.DataFrame) 
     number = moments["value"].to_numpy()
     tid = np.where(wakes & ~np.isnan(number), np.nan_to_num(number), 0).astype(np.int64)  # 0: an interrupt, or idle
     found = {int(one): track for track, one in enumerate(threads.tid.tolist()) if one > 0}
-    waker = np.array([found.get(one, NOWHERE) for one in tid.tolist()], np.int64)
+    each, codes = np.unique(tid, return_inverse=True)  # there are far fewer threads than moments
+    waker = np.array([found.get(one, NOWHERE) for one in each.tolist()], np.int64)[codes]
     who = np.where(wakes, waker, moments["track"].to_numpy())
     at = given.copy()
     asked = (who != NOWHERE) & (wakes | (given == NOWHERE))
     at[asked] = switches.cpu_at(who[asked], t[asked], given[asked], False)
     is_track, track = waker != NOWHERE, np.maximum(waker, 0)
-    named = np.array([word.encode()[: NAME - 1] for word in moments["detail"].astype(str)] or [b""], f"S{NAME}")
-    comm = np.where(tid == 0, switches.others[-IDLE - 1].encode(), named[: len(tid)])
+    words = moments["detail"].cat
+    named = np.array([*(word.encode()[: NAME - 1] for word in words.categories), b""], f"S{NAME}")[words.codes]
+    comm = np.where(tid == 0, switches.others[-IDLE - 1].encode(), named)
     return pd.DataFrame(
         {
             "c_tid": tid,
