@@ -44,6 +44,7 @@ def planned(launch: Launch | None, name: str, study: str) -> Launch:
 def trace_now(project: Project, plan: Plan, block: Block) -> Path:
     """Make one trace without a sweep: prepare what its members need, and record; return its folder."""
     folder, cache = project.results.trace(trace_name(block)), cache_folder()
+    refuse_full_disk(block, folder)  # before programs are built
     hold_sweep_lock(project.results)
     members = block.company.members
     for name in sorted({environments.NATIVE, *(each.environment for each in members if each.environment)}):
