@@ -47,6 +47,7 @@ def trace_now(project: Project, plan: Plan, block: Block) -> Path:
     launch = in_plan(block, plan)
     refuse_other_node(launch.block, launch.machines)  # before minutes of building
     folder, cache = project.results.trace(trace_name(block)), cache_folder()
+    refuse_full_disk(block, folder)  # before programs are built
     hold_sweep_lock(project.results)
     members = block.company.members
     for name in sorted({environments.NATIVE, *(each.environment for each in members if each.environment)}):

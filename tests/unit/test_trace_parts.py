@@ -32,7 +32,7 @@ def test_memory_on_other_nodes_is_counted_in_bytes():
     assert remote_share(["", "7f3c00000000 default"], {0}) is None, "nothing is known of who has ended"
 
 
-def test_on_one_node_nothing_is_said_to_be_near():
+def test_a_machine_of_one_node_has_no_share():
     nodes = [NumaNode(0, None, (0, 1)), NumaNode(1, None, (2, 3))]
     assert near_nodes([1], nodes) == {0}
     assert near_nodes([1, 2], nodes) == {0, 1}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from castmates.runner.tracing.stacks import LARGEST
 
-NO_SOURCE = "this processor samples no loads, as far as the kernel shows (`castmates doctor`)"
+NO_SOURCE = "this processor samples no loads: the kernel shows no PEBS, IBS or SPE"
 HZ = 997
 PERIOD = 100_000  # SPE takes one of so many instructions
 
