@@ -21,6 +21,15 @@ from tests.unit.makers import plan, study, workloads
 from tests.unit.test_node_check import FACTS
 from tests.unit.timeline_maker import made
 
+STUDY = """name: first
+leads: [chase]
+antagonists: [stream]
+controls: null
+catalogue: catalogue
+workloads:
+  chase: {command: "true", progress: runs, unit: run}
+  stream: {command: "true", progress: runs, unit: run}
+"""
 THERE = ["dlrm+gups", "dlrm+stream", "dlrm+stream@split-4", "dlrm+stream@split-8", "lstm+gups@split-4"]
 
 
@@ -28,7 +37,8 @@ THERE = ["dlrm+gups", "dlrm+stream", "dlrm+stream@split-4", "dlrm+stream@split-8
 def traced(tmp_path, monkeypatch):
     """A study file, and what a first `castmates trace` of it left: a trace, and no plan."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.yaml").write_text("name: first\nleads: [chase]\nantagonists: [stream]\n")
+    (tmp_path / "catalogue").mkdir()
+    (tmp_path / "study.yaml").write_text(STUDY)
     folder = StudyFolder.of("first")
     tables.write(made(200), folder.trace("lead+stream"))
     return folder
@@ -88,7 +98,7 @@ def test_a_converted_trace_of_a_study_does_not_become_another_trace_of_it(traced
     among = run("convert", "study.yaml", "stream", "--to", to, "--output", str(traced.traces / "other"))
     assert "where only `castmates trace` writes; give another --output" in str(among.exception)
     assert sorted(traced.traces.iterdir()) == before
-    assert len(list(tmp_path.iterdir())) == 3, "study.yaml, results, and what was written here"
+    assert len(list(tmp_path.iterdir())) == 4, "study.yaml, its catalogue, results, and what was written here"
 
 
 def test_a_folder_that_bears_another_name_than_its_trace_is_none_of_the_study(traced):
