@@ -51,7 +51,7 @@ def steps_of(wanted: Wish) -> dict[str, Callable[[], None]]:
     """One step of the job: as it is, with a heartbeat, and with its phases marked."""
     runtime.prepare(wanted.threads, onednn=wanted.onednn, device=wanted.device)
     sparing.spare(one_job=True)
-    runtime.tensorflow(wanted.threads)
+    runtime.tensorflow(wanted.threads, wanted.inter_threads)
     from castmates.workloads.tfmodels import feeding, job, steps
 
     built = job.build(wanted)

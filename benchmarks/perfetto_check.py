@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.trace_processor import TraceProcessor, reading, why_not
-from castmates.timeline.export.index import PERFETTO_FILE
+from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.export.perfetto import write
 from castmates.timeline.model import Timeline
 from castmates.timeline.tables import read

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from benchmarks.common import scratch
-from castmates.timeline.export.index import PERFETTO_FILE
+from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.export.serving import HERE, perfetto_ui, server
 from castmates.timeline.span import start
 from castmates.timeline.tables import read

@@ -9,7 +9,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.common import Report, run, say, scratch
@@ -63,7 +63,7 @@ def found(report: Report, name: str, seconds: float, megabytes: float) -> None:
     )
 
 
-def make(file: Path, lines_of, count: int) -> int:  # noqa: ANN001
+def make(file: Path, lines_of: Callable[[], Iterator[str]], count: int) -> int:
     """Write a text; its size in bytes."""
     lines, kept = lines_of(), []
     with file.open("w", encoding="utf-8") as out:
