@@ -99,6 +99,10 @@ class PerfData:
         """Records that a CPU's buffer had no room for."""
         self._record(2, 0, struct.pack("<QQ", 1000, count) + self._trailer(time, 0, cpu, 0), 32)
 
+    def lost_by_event(self, time: int, cpu: int, count: int) -> None:
+        """What the kernel counts of one event at the end of a recording, without when they were lost."""
+        self._record(13, 0, struct.pack("<Q", count) + self._trailer(time, 0, cpu, 0), 24)
+
     def write(self, file: Path, repeats: int = 1, period: int = 0) -> int:
         """Write the file, its records again and again, a period later each time; their number."""
         attrs, ids = b"", b""
