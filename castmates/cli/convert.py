@@ -19,13 +19,15 @@ def convert(
     source: Annotated[
         str,
         typer.Argument(
+            metavar="SOURCE",
             help="A file or folder of strace, ftrace, trace-cmd, perf script, LTTng, TensorBoard or Chrome's JSON; a "
-            "trace's own folder; or a study, before MIX."
+            "trace's own folder; or a study, before MIX.",
         ),
     ],
     mix: Annotated[
         str,
         typer.Argument(
+            metavar="MIX",
             help="The mix whose trace it is, if SOURCE is a study, or words that only one trace has; "
             "MIX@PARTITION under a partition.",
             show_default=False,

@@ -98,7 +98,7 @@ def _parted(words: list[str]) -> tuple[str, str]:
     is_sql = [word == "-" or len(word.split()) > 1 for word in words]
     if is_sql in ([], [True]):
         return "", "".join(words)
-    if is_sql in ([False], [False, True]):
+    if is_sql in ([False], [False, True], [True, True]):  # a mix may be named by several words, too
         return words[0], "".join(words[1:])
     raise CastmatesError(f"after WHERE come '{' '.join(words)}', expected a mix, or SQL in quotation marks, or both.")
 

@@ -17,7 +17,10 @@ OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys t
 def trace(
     study: StudyFile,
     mix: Annotated[
-        str, typer.Argument(help="A mix of the study, such as dlrm-train+stream; words that only one mix has will do.")
+        str,
+        typer.Argument(
+            help="A mix of the study, such as dlrm-train+stream; words that only one mix has will do.", metavar="MIX"
+        ),
     ],
     seconds: Annotated[
         float | None, typer.Option(min=0.1, max=60, metavar="S", help="Recorded in each scene; 5 if left out.")

@@ -103,6 +103,10 @@ class PerfData:
         """A mark of perf: it has read the buffers of all CPUs."""
         self._record(68, 0, b"")
 
+    def lost_by_event(self, time: int, cpu: int, count: int) -> None:
+        """What the kernel counts of one event at the end of a recording, without when they were lost."""
+        self._record(13, 0, struct.pack("<Q", count) + self._trailer(time, 0, cpu, 0), 24)
+
     def write(self, file: Path, repeats: int = 1, period: int = 0) -> int:
         """Write the file, its records again and again, a period later each time; their number."""
         attrs, ids = b"", b""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
-from castmates.runner.tracing import stacks
+from castmates.runner.tracing import record, stacks
 from castmates.timeline.flames import words
 from castmates.timeline.flames.demangling import scopes
 from castmates.timeline.flames.drawing import colour, draw
@@ -304,6 +305,17 @@ def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
     without = type(trace)(**{**vars(trace), "stacks": trace.stacks.iloc[:0]})
     assert write_beside(without, tmp_path / "other", "x", "lead+stream") is None
     assert not (tmp_path / "other").exists()
+
+
+def test_a_launch_draws_its_graph_and_leaves_none_of_an_earlier_trace(tmp_path):
+    block = SimpleNamespace(
+        study="x", company=SimpleNamespace(mixes=[SimpleNamespace(name="lead+stream", partitions=())])
+    )
+    (tmp_path / "flame-lead@0-solo.svg").write_text("of another trace")
+    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", block=block))
+    assert [file.name for file in tmp_path.iterdir()] == ["flame-lead@0-difference.svg"]
+    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", block=block))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_member_without_steps_is_compared_by_the_second():

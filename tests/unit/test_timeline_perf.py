@@ -182,6 +182,18 @@ def test_in_a_container_the_schedulers_own_numbers_are_translated(tmp_path):
     ]
 
 
+def test_losses_without_a_time_cut_nothing_and_are_reported_so(tmp_path):
+    made = PerfData()
+    made.switch(10, A, 0, out=False)
+    made.leave(20, A, 0, S, 0)
+    made.lost_by_event(30, 0, 5)
+    found, timeline = loaded(made, tmp_path)
+    assert found["lost"] == 5
+    assert (10, 20, "running") in [row[:3] for row in states_of(timeline, A)]
+    (sentence,) = [each for each in found["missing"] if "lost" in each]
+    assert sentence == "5 events were lost, and when is not known: states and sums around them may be wrong."
+
+
 def test_where_events_were_lost_no_state_is_claimed(tmp_path):
     made = PerfData()
     made.switch(10, A, 0, out=False)

@@ -52,6 +52,7 @@ def run(*words: str):
 def test_a_trace_that_no_sweep_made_is_found_by_every_command_for_traces(traced, tmp_path, named):
     asked = run("query", named, "stream", "SELECT DISTINCT trace FROM intervals")
     assert asked.stdout.splitlines() == ['"trace"', '"lead+stream"']
+    assert run("query", named, "lead beside stream", "SELECT DISTINCT trace FROM intervals").stdout == asked.stdout
     assert run("convert", named, "lead beside stream", "--to", "chrome").exit_code == 0
     assert (tmp_path / "lead+stream.json").is_file()
     assert (_traced(find_traces(tmp_path / named)[0], "stream") / "trace.pftrace").is_file()

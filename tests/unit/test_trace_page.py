@@ -87,12 +87,14 @@ def text_of(results):
 
 def test_the_section_has_recordings_losses_and_states(results):
     (results.folder.trace(MIX) / "open.html").touch()
+    (results.folder.trace(MIX) / "flame-lead@0-difference.svg").touch()
     html, text = text_of(results)
     assert "lead+stream solo 1.0 40.00 50.00 25.0 600 3" in text
     assert "agree to 1.5 µs or better" in text
     assert "perf lost 3 events" in text
     assert "No GHz here." in text
     assert f'href="../traces/{MIX}/open.html"' in html
+    assert f'href="../traces/{MIX}/flame-lead@0-difference.svg"' in html
     assert "waits for another thread (futex)" in text
     assert re.search(r"lead step 20\.00 20\.00 cpu ghz (2\.9|3\.0)\d+ GHz (2\.9|3\.0)\d+ GHz", text)
     assert 1950 < sum(map(float, re.findall(r"lead (?:runs|woken, waits for a CPU) ([\d.]+)", text))) < 2900
