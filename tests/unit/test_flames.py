@@ -307,15 +307,14 @@ def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_a_launch_draws_its_graph_and_leaves_none_of_an_earlier_trace(tmp_path):
+def test_a_launch_draws_its_graph_unless_it_failed(tmp_path):
     block = SimpleNamespace(
         study="x", company=SimpleNamespace(mixes=[SimpleNamespace(name="lead+stream", partitions=())])
     )
-    (tmp_path / "flame-lead@0-solo.svg").write_text("of another trace")
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", block=block))
-    assert [file.name for file in tmp_path.iterdir()] == ["flame-lead@0-difference.svg"]
     record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", block=block))
     assert list(tmp_path.iterdir()) == []
+    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", block=block))
+    assert [file.name for file in tmp_path.iterdir()] == ["flame-lead@0-difference.svg"]
 
 
 def test_a_member_without_steps_is_compared_by_the_second():

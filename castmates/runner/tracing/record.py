@@ -59,14 +59,19 @@ def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:
     """Write the files by which the trace is opened; a sentence where that fails, because the tables are the trace."""
     try:
         write_all(timeline, folder)
-        if outcome.status == "measured":  # where the lead spends more CPU time beside others, if stacks were sampled
-            write_beside(timeline, folder, outcome.block.study, trace_name(outcome.block))
+        _draw(timeline, folder, outcome)
     except Exception as problem:  # whatever it is, the launch took minutes and its tables are written
         why = reason(problem) if isinstance(problem, OSError) else str(problem) or type(problem).__name__
         return [
             f"The files for Perfetto could not be written ({why.rstrip('.')}); `castmates convert` writes them later."
         ]
     return []
+
+
+def _draw(timeline: Timeline, folder: Path, outcome: Outcome) -> None:
+    """Draw where the lead spends more CPU time beside others, if stacks were sampled."""
+    if outcome.status == "measured":
+        write_beside(timeline, folder, outcome.block.study, trace_name(outcome.block))
 
 
 class _Kept:
