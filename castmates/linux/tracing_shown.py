@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from castmates.linux.tracing_rights import FAULTS, INTERRUPTS, SCHEDULER, SYSCALLS, Rights
 
-STACKS = "stacks"  # a family of the study beside those of the kernel's events
+STACKS, LATENCIES = "stacks", "latencies"  # families of the study beside those of the kernel's events
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ SHOWN = (
     Shown("sampled stacks", "stacks", (STACKS,)),
     Shown("the kernel's own part of page faults and stacks", "kernel", (FAULTS, STACKS)),
     Shown("interrupts that a thread had to bear", "tracepoints", (INTERRUPTS,)),
+    Shown("sampled loads, where the processor samples them", "stacks", (LATENCIES,)),
 )
 # What each kind of user may record; tests/real/test_privileges.py tries it.
 _EVERYTHING = Rights(

@@ -89,6 +89,7 @@ def test_a_study_of_one_mix_has_that_mix_as_its_margins():
         assert row["slowdown_low"] == pytest.approx(effect["slowdown_low"])
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("margin", "leads", "antagonists"),
     [

@@ -125,6 +125,7 @@ def test_a_study_whose_traces_are_gone_has_no_findings_of_them(study):
     assert not [each for each in findings_of(read_results(study)) if each.name in OF_TRACES and each.found]
 
 
+@pytest.mark.landing  # long, because it makes tables and pages of a study
 def test_traces_that_failed_or_are_damaged_are_named_and_stop_nobody(study, capsys):
     threads = FAULTS["faults in every step"][0]
     results = traced(study, scripted(threads, {"mix": "job+stream", "status": "failed", "reason": "stream ended"}))
@@ -159,6 +160,7 @@ def test_the_command_that_shows_what_is_behind_a_finding_runs(study, rule):
     assert answer.exit_code == 0, answer.output
 
 
+@pytest.mark.landing  # long, because it makes tables and pages of a study
 def test_each_trace_has_its_rows_in_csv_and_parquet(study):
     traced(study, scripted(FAULTS["a neighbour on the same CPU"][0], {"study": "made", "mix": "job+stream"}))
     results = traced(
@@ -171,6 +173,7 @@ def test_each_trace_has_its_rows_in_csv_and_parquet(study):
         assert (study / "tables" / f"{name}.csv").read_text().count("\n") == len(getattr(results, name)) + 1
 
 
+@pytest.mark.landing  # long, because it makes tables and pages of a study
 def test_an_imported_trace_is_read_everywhere_and_kept_by_retry(study):
     results = traced(study, scripted(FAULTS["nothing"][0], {"mix": "job+stream", "status": "imported"}))
     assert set(results.trace_summary["trace"]) == {"job+stream"}

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
-from castmates.linux.kernel_files import read_text
+from castmates.linux.page_counts import numa_maps
 from castmates.machine.topology import NumaNode
 from castmates.protocols import Sample
 
@@ -34,9 +33,5 @@ def remote_share(texts: Iterable[str], near: Collection[int]) -> float | None:
 
 def remote_sample(t_ns: int, member: str, pids: Iterable[int], near: Collection[int] | None) -> list[Sample]:
     """The reading of a member's processes as they are now, noted for a moment; none where it is not known."""
-    share = remote_share(map(_maps_of, pids), near) if near else None
+    share = remote_share(map(numa_maps, pids), near) if near else None
     return [] if share is None else [Sample(t_ns, SOURCE, member, METRIC, share)]
-
-
-def _maps_of(pid: int) -> str:
-    return read_text(Path(f"/proc/{pid}/numa_maps")) or ""  # it may have ended, or the kernel may have no NUMA

@@ -29,6 +29,7 @@ def played(tmp_path, monkeypatch, way, chase):
     return record, *(table[table["scene"].str.endswith("@split-8")] for table in tables)
 
 
+@pytest.mark.landing
 def test_an_emptied_cache_is_full_again_in_the_first_cycle(tmp_path, monkeypatch):
     """It takes a chase over half of 480 MiB half a second, and its first cycle was four times slower than the last."""
     record, windows, slices = played(tmp_path, monkeypatch, "32 MiB", "240 MiB")

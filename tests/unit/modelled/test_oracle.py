@@ -197,6 +197,7 @@ def test_the_noise_here_is_the_modelled_machine_s(tmp_path, monkeypatch, part):
         assert logs.std() == pytest.approx(here[name].std(), rel=0.15, abs=1e-9), name
 
 
+@pytest.mark.simulation
 def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = project_of(tmp_path, STUDY + SWEEPS).plan()
