@@ -3,6 +3,7 @@
 Its times are of CLOCK_REALTIME.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,7 @@ class _Host:
         return self._making.track("thread", name, self._process)
 
 
-class _Kinds:
+class _Kinds(ABC):
     """What the events of a line are: their kinds, names and details, by the number of their name."""
 
     stats: tuple[str, ...] = ()
@@ -135,9 +136,9 @@ class _Kinds:
         """What events of a name are called."""
         return name.name or name.display_name
 
+    @abstractmethod
     def of(self, name: str) -> tuple[str, str, str]:
         """Kind, name and detail of events of this name."""
-        raise NotImplementedError
 
     def numbers(self, events: Any) -> Any:  # noqa: ANN401 (an array)
         """A number of each event; NaN for none."""
