@@ -92,7 +92,9 @@ def measured(folder: Path, name: str) -> tuple[float, float, int, float]:
     if done.returncode != 0:
         raise CastmatesError(f"the export as {name} failed: {done.stderr.strip().splitlines()[-1:]}")
     reading, writing, memory = map(float, done.stdout.split())
-    return reading, writing, (folder / f"exported{FORMATS[name].suffix}").stat().st_size, memory
+    exported = folder / f"exported{FORMATS[name].suffix}"
+    files = exported.rglob("*") if exported.is_dir() else [exported]  # CTF is a folder
+    return reading, writing, sum(file.stat().st_size for file in files if file.is_file()), memory
 
 
 def export(folder: Path, name: str) -> None:
