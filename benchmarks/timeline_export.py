@@ -18,6 +18,7 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
+from castmates.files import size_of
 from castmates.timeline.export.index import FORMATS
 from castmates.timeline.model import Timeline
 from castmates.timeline.tables import read, write
@@ -92,9 +93,7 @@ def measured(folder: Path, name: str) -> tuple[float, float, int, float]:
     if done.returncode != 0:
         raise CastmatesError(f"the export as {name} failed: {done.stderr.strip().splitlines()[-1:]}")
     reading, writing, memory = map(float, done.stdout.split())
-    exported = folder / f"exported{FORMATS[name].suffix}"
-    files = exported.rglob("*") if exported.is_dir() else [exported]  # CTF is a folder
-    return reading, writing, sum(file.stat().st_size for file in files if file.is_file()), memory
+    return reading, writing, size_of(folder / f"exported{FORMATS[name].suffix}"), memory
 
 
 def export(folder: Path, name: str) -> None:

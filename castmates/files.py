@@ -75,6 +75,12 @@ def writing(path: Path) -> Iterator[None]:
         ) from None
 
 
+def size_of(place: Path) -> int:
+    """How many bytes a file has, or all files of a folder together."""
+    files = place.rglob("*") if place.is_dir() else [place]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def reason(problem: OSError) -> str:
     """Why the system refused; pyarrow's errors have a number, and words around it."""
     return os.strerror(problem.errno) if problem.errno else str(problem).partition("\n")[0]

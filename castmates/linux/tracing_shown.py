@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from castmates.linux.tracing_rights import FAULTS, INTERRUPTS, SCHEDULER, SYSCALLS, Rights
-
-STACKS, LATENCIES = "stacks", "latencies"  # families of the study beside those of the kernel's events
+from castmates.study.tracing_design import LATENCIES, STACKS
 
 
 @dataclass(frozen=True, slots=True)

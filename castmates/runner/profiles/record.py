@@ -13,7 +13,7 @@ from typing import Any
 
 from castmates.analysis.operations.instructions import FLAGS
 from castmates.errors import CastmatesError
-from castmates.files import reason, replace, replace_text
+from castmates.files import reason, replace, replace_text, size_of
 from castmates.linux.host import cpu_flags
 from castmates.linux.owner import boot_id
 from castmates.results.columns.operations import PROFILE_RECORD
@@ -85,7 +85,7 @@ def _read(taken: Taken, logged: bool) -> Read:
     files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern))
     if not files:
         return Read(taken, reason="the profiler left no trace")
-    size = sum(file.stat().st_size for file in taken.folder.rglob("*") if file.is_file())
+    size = size_of(taken.folder)
     try:
         found = read(files[-1])
         if not found.trace.works:

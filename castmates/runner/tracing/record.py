@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.files import reason
+from castmates.files import reason, size_of
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
 from castmates.linux.tracing_rights import Rights, rights
@@ -84,7 +84,7 @@ class _Kept:
     def consider(self, recorded: Recorded) -> None:
         """Keep the files of a recording that was read, or remove them."""
         folder = self._raw / recorded.scene.name / str(recorded.round)
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        size = size_of(folder)
         if size <= self._left:
             self._left -= size
         else:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from castmates import files
 from castmates.errors import CastmatesError
 from castmates.timeline.importers import chrome, ctf, ftrace, strace, tensorboard, trace_cmd
 from castmates.timeline.importers.lines import Progress, head, no_progress
@@ -58,17 +59,16 @@ def read(path: Path, importer: Importer, progress: Progress = no_progress) -> Ti
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a file or folder has."""
-    files = path.rglob("*") if path.is_dir() else strace.files_of(path)
-    return sum(file.stat().st_size for file in files if file.is_file())
+    """How many bytes a file or folder has; strace may have written a file for each thread."""
+    return files.size_of(path) if path.is_dir() else sum(map(files.size_of, strace.files_of(path)))
 
 
 def _beginning(path: Path) -> bytes:
     """The beginning of a file, or of the first file of `strace -ff`; empty for other folders."""
     if path.is_file():
         content = head(path)
-    elif files := strace.files_of(path):
-        content = head(next(iter(files)))
+    elif own := strace.files_of(path):
+        content = head(next(iter(own)))
     elif path.is_dir():
         return b""
     else:
