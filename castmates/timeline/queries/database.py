@@ -15,7 +15,7 @@ from castmates.timeline.tables import read_about
 if TYPE_CHECKING:
     import duckdb
 
-MEMORY = "1500MB"  # of tables; the process takes about 0.4 GB more. Beyond it, DuckDB goes on in temporary files
+MEMORY = "1500MB"  # of tables; the process takes about 0.3 GB more. Beyond it, DuckDB goes on in temporary files
 # Nothing is fetched, and no variable of this program is taken for a table.
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY,
