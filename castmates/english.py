@@ -1,7 +1,7 @@
 """How numbers, counts, lists and durations are written, in the terminal and on the page; pure."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 WHOLE = 9.95  # per cent, from which on decimals do not matter
 # Letters without a shape that change the order in which others are shown.
@@ -38,6 +38,15 @@ def counted(count: int, thing: str) -> str:
 def listed(parts: Sequence[str]) -> str:
     """a, b and c."""
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def by_reason(named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Each reason once, with the names of all that are missing because of it."""
+    found: dict[str, list[str]] = {}
+    for name, reason in named:
+        if reason:
+            found.setdefault(reason, []).append(name)
+    return [(reason, listed(list(dict.fromkeys(names)))) for reason, names in found.items()]
 
 
 def duration(seconds: float) -> str:

@@ -153,8 +153,8 @@ class Display:
             self._sweep.begin(self._blocks[job.path], job.begun)
         elif job.rule in self._apart:
             self._apart[job.rule].begin(job)
-        elif job.rule in ANALYSIS and self._sweep.analysis_begun is None:
-            self._sweep.analysis_begun = job.begun
+        elif job.rule in ANALYSIS:
+            self._sweep.analysis.begin(job.begun)
         elif job.rule == "build_environment" and self._screen is not None and not self._screen.changes:
             self._line(f"{clock_time()}  {job.name}; the first time takes a while")
 
@@ -164,6 +164,8 @@ class Display:
             return
         if job.rule in LAUNCHES:
             self._launch_ends(self._sweep, job)
+        elif job.rule in ANALYSIS:
+            self._sweep.analysis.end(time.monotonic())
         elif job.rule in self._apart:
             line = self._apart[job.rule].end(job)
             if self._screen is not None and not self._screen.changes:
@@ -185,9 +187,12 @@ class Display:
         return sentences(looks[number - 1]) if number <= len(looks) else []
 
     def _job_fails(self, facts: dict[str, Any]) -> None:
-        job = self._jobs.pop(facts["jobid"], None) or Job(facts["rule_name"], {}, 0.0)
+        began = self._jobs.pop(facts["jobid"], None)
+        job = began or Job(facts["rule_name"], {}, 0.0)
         if self._sweep is not None and job.rule in LAUNCHES:
             self._sweep.end(job.path, time.monotonic(), failed=True)
+        if self._sweep is not None and began is not None and job.rule in ANALYSIS:
+            self._sweep.analysis.end(time.monotonic())
         if job.rule in self._apart:
             self._apart[job.rule].fail(job)
         for line in self._failures.add(job, facts["log"] or (), facts.get("rule_msg") or ""):
@@ -224,15 +229,15 @@ class Display:
         sweep, at = self._sweep, time.monotonic()
         failed = sweep.failed if sweep is not None and not self._failures.are_interruptions else 0
         if sweep is not None and sweep.done - sweep.failed + failed:
-            seconds = (sweep.analysis_begun or at) - (sweep.first_begun or at)
+            seconds = (sweep.analysis.begun or at) - (sweep.first_begun or at)
             what = words.measured_words(sweep.done - sweep.failed, sweep.windows, failed)
             mark = words.WRONG if failed else words.DONE
             self._line(words.tick(mark, "measured", what, words.clock(seconds)))
         for line in (line for each in self._apart.values() for line in each.summary()):
             self._line(line)
-        if well and sweep is not None and sweep.analysis_begun is not None:
+        if well and sweep is not None and sweep.analysis.begun is not None:
             report = prepared.report_words(self._project.results)
-            self._line(words.tick(words.DONE, "report", report, words.clock(at - sweep.analysis_begun)))
+            self._line(words.tick(words.DONE, "report", report, words.clock(sweep.analysis.seconds(at))))
         lines = text.splitlines()
         if not well and self._failures.count == 1:
             lines = lines[-1:]  # the reason stands right above

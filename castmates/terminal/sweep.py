@@ -41,6 +41,31 @@ class Windows:
             self.who.update(note.who)
 
 
+@dataclass
+class Analysis:
+    """The time in which at least one of its jobs runs: launches that are made apart may come between them."""
+
+    begun: float | None = None  # when its first job did
+    _spent: float = 0.0
+    _jobs: int = 0
+    _since: float = 0.0
+
+    def begin(self, now: float) -> None:
+        """One of its jobs begins."""
+        self.begun = now if self.begun is None else self.begun
+        self._since = self._since if self._jobs else now
+        self._jobs += 1
+
+    def end(self, now: float) -> None:
+        """One of its jobs has ended, well or not."""
+        self._spent = self.seconds(now) if self._jobs == 1 else self._spent
+        self._jobs -= 1
+
+    def seconds(self, now: float) -> float:
+        """How long it has taken by now."""
+        return self._spent + (now - self._since if self._jobs else 0.0)
+
+
 class Sweep:
     """The launches of a sweep; nothing here takes longer the more of them there are, but for the beginning."""
 
@@ -50,7 +75,7 @@ class Sweep:
         self.done = 0  # launches, failed ones too
         self._failed: dict[str, Launch] = {}  # those that were not begun again
         self.first_begun: float | None = None
-        self.analysis_begun: float | None = None
+        self.analysis = Analysis()
         self._seconds_of, self._at_once = seconds_of, at_once
         self._to_come = sum(launch.expected for launch in self.waiting.values())
         self._expected_done = 0.0
@@ -134,8 +159,7 @@ class Sweep:
         """How long the rest takes, at the pace of what is done; before that, at the expected one."""
         launches = self._to_come + sum(launch.expected for launch in self.at_work.values())
         launches -= self._worked(now) - self._expected_done
-        analysis = ANALYSIS - (now - self.analysis_begun if self.analysis_begun is not None else 0.0)
-        return launches * self._pace(now) + max(analysis, 1.0)
+        return launches * self._pace(now) + max(ANALYSIS - self.analysis.seconds(now), 1.0)
 
     def _worked(self, now: float) -> float:
         """Expected seconds that are behind us; a launch that takes longer than expected has not ended."""

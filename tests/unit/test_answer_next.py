@@ -195,3 +195,15 @@ def test_a_narrow_terminal_gets_short_lines_and_notes_below_their_rows(study):
     assert len(narrow) > len(wide)
     assert any(line.strip().startswith("not proven: 4 pairs") for line in narrow)
     assert any("suspected loss (not proven: 4 pairs were tried)" in line for line in wide)
+
+
+def test_variants_of_a_lead_can_be_told_apart_and_a_note_of_many_rows_is_printed_once(study):
+    found = answer(named(told(study, NEARLY, NEARLY, NEARLY, SAME)))
+    names = [f"mobilenetv2-infer-memory.{variant}" for variant in ("bf16", "xla", "onednn-off", "batch-32")]
+    renamed = replace(found, pairs=[replace(pair, program=name) for pair, name in zip(found.pairs, names, strict=True)])
+    for width in (60, 100):
+        lines = [*answer_lines(renamed, width)]
+        rows = [line for line in lines if "beside" in line and "%" in line and line.startswith("  mobilenet")]
+        assert [name.rsplit(".", 1)[1] for name in names] == [row.split()[0].rsplit(".", 1)[1] for row in rows]
+        assert sum("not proven" in line for line in lines) == 1
+    assert all(name in "\n".join(lines) for name in names), "a wide terminal has whole names"

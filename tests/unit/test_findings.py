@@ -25,7 +25,7 @@ from castmates.results.columns.study import frame
 from castmates.results.finding_rules import contract, rules_of
 from castmates.results.rule_check import problem, unknown_table
 from castmates.results.tables import write_table
-from castmates.study.finding_rules import FindingRules
+from castmates.study.finding_rules import Compared, FindingRules
 from castmates.study.model import Study
 from castmates.study.reading import read
 from tests.unit.results_maker import make
@@ -239,6 +239,19 @@ def test_a_shipped_rule_finds_what_it_is_for_and_is_silent_on_the_opposite(name)
     assert states(name, holds) == [sure]
     assert set(states(name, does_not)) <= {NOT_SHOWN, NOT_KNOWN}
     assert states(name, {}) == [NOT_KNOWN]  # a table that is not there shows nothing
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_number_that_was_not_measured_is_no_reason_to_be_silent(name):
+    """A condition whose number, or a number that chooses its rows, is unknown: neither is the rule refuted."""
+    _, holds, _ = SHIPPED[name]
+    for condition in RULES[name].when:
+        compared = [column for column, cell in condition.where.items() if isinstance(cell, Compared)]
+        types = contract()[condition.table]
+        numbers = compared if condition.take == "count" else [condition.number, *compared]
+        for column in (each for each in numbers if types.get(each) == "float64"):  # a whole number is always known
+            rows = [row | {column: NAN} if column in row else row for row in holds[condition.table]]
+            assert states(name, holds | {condition.table: rows}) == [NOT_KNOWN], (condition.table, column)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from castmates.terminal import words
 from castmates.terminal.live import region
 from castmates.terminal.notes import Inbox, Note, read_note, recorded
 from castmates.terminal.prepared import lacks
-from castmates.terminal.sweep import Sweep
+from castmates.terminal.sweep import Analysis, Sweep
 from tests.unit.makers import plan, study
 from tests.unit.rounds.makers import slice_of, window_of
 
@@ -34,6 +34,19 @@ def seconds_of(block) -> float:
 
 def note_of(block, **facts) -> Note:
     return Note("test", block.path, **({"state": "ended", "rounds": 3} | facts))
+
+
+def test_the_time_of_the_report_leaves_out_launches_that_are_made_between_its_jobs():
+    analysis = Analysis()
+    analysis.begin(100)
+    analysis.begin(102)
+    analysis.end(105)
+    analysis.end(110)
+    assert analysis.seconds(800) == 10, "traces are recorded meanwhile"
+    analysis.begin(800)
+    assert (analysis.begun, analysis.seconds(805)) == (100, 15)
+    analysis.end(820)
+    assert analysis.seconds(900) == 30
 
 
 def test_the_bar_and_the_time_left_weigh_launches_by_their_expected_seconds(blocks):

@@ -73,12 +73,27 @@ def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) ->
     if rows.empty:
         return nothing(condition, f"the table {condition.table} has no such row")
     choice = _distinct(condition, rows)
-    rows = chosen(rows, condition.where)
+    asked = chosen(rows, condition.where)
+    unknown = _unknown(condition, rows)
+    if not unknown.empty and (asked.empty or condition.take == "all"):
+        return nothing(condition, _why_unknown(unknown))
     if condition.take in ("sum", "count"):
-        return _together(condition, rows)
-    if rows.empty:
+        return _together(condition, asked)
+    if asked.empty:
         return nothing(condition, f"no such row of {condition.table} has {_asked(condition)}", NOT_SHOWN)
-    return _strongest(condition, rows, choice)
+    return _strongest(condition, asked, choice)
+
+
+def _unknown(condition: Condition, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of which it is not known whether they have what `where` asks: a number in it was not measured."""
+    without = {name: cell for name, cell in condition.where.items() if not isinstance(cell, Compared)}
+    rows = chosen(rows, without)
+    compared = [name for name in condition.where if name not in without]
+    return rows[rows[compared].isna().any(axis=1)]
+
+
+def _why_unknown(rows: pd.DataFrame) -> str:
+    return str(_cells(rows, 0).get("not_known") or "the row has no number")
 
 
 def _distinct(condition: Condition, rows: pd.DataFrame) -> int:
@@ -110,6 +125,8 @@ def _threshold(condition: Condition) -> tuple[float, bool, str]:
 def _together(condition: Condition, rows: pd.DataFrame) -> Evidence:
     """The sum of the rows, or their count: without an interval."""
     values = rows[condition.number].astype("float64")
+    if condition.take == "sum" and len(values) and values.isna().all():
+        return nothing(condition, _why_unknown(rows))
     value = float(values.sum()) if condition.take == "sum" else float(len(rows))
     threshold, is_above, shown = _threshold(condition)
     beyond = value > threshold if is_above else value < threshold
@@ -140,7 +157,7 @@ def _strongest(condition: Condition, rows: pd.DataFrame, choice: int) -> Evidenc
     cells = _cells(rows, at)
     named = {name: str(cells[name]) for name in NAMES if str(cells.get(name, "")) not in ("", "nan")}
     why = condition.no_interval or ("too few launches for an interval" if math.isnan(near[at]) else "")
-    why = str(cells.get("not_known") or "the row has no number") if math.isnan(value[at]) else why
+    why = _why_unknown(rows.iloc[at : at + 1]) if math.isnan(value[at]) else why
     if states[at] == SEEN and condition.interval is not None:
         why = f"the strongest of {choice} rows, whose intervals are not adjusted for their number"
     return Evidence(

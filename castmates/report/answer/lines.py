@@ -1,6 +1,7 @@
 """The answer for a terminal: the same rows and sentences as on the page."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 
 from castmates.report.answer.answer import Answer
@@ -10,7 +11,9 @@ from castmates.report.text.words import number
 WIDTH = 100  # of sentences, where no terminal has another one
 NARROWEST = 40
 NOTE = " " * 13  # before what is to be known of a row, on a line below it
-NAME = 24  # letters of a name that a column gives room for
+NAME = 24  # letters of a name that a column gives room for, however narrow the terminal is
+NUMBERS = 24  # letters of a loss with its interval
+SHARED = 3  # so many rows with one note have it once, below the table
 
 
 def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
@@ -47,33 +50,49 @@ def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
 
 
 def _table(answer: Answer, width: int) -> Iterator[str]:
-    program = min(NAME, max(len(pair.program) for pair in answer.pairs))
     beside = min(NAME, max(len(pair.neighbours) for pair in answer.pairs))
+    rest = len("    beside ") + beside + 2 + NUMBERS + 2 + max(len(pair.words) for pair in answer.pairs)
+    program = min(max(NAME, width - rest), max(len(pair.program) for pair in answer.pairs))
+    shared = _shared_notes(answer)
     before = ""
     for pair in answer.pairs:
         name = "" if pair.program == before else _cut(pair.program, program)
         who = f"  {name:<{program}}  beside {_cut(pair.neighbours, beside):<{beside}}"
         row = f"{who}  {_numbers(pair)}  {pair.words}".rstrip()
         together = f"{row} ({pair.note})"
-        if not pair.note or len(together) <= width:
-            yield together if pair.note else row
+        if not pair.note or (pair.words, pair.note) in shared:
+            yield row
+        elif len(together) <= width:
+            yield together
         else:
             yield row
             yield from _wrapped(width, f"{NOTE}{pair.note}", hang=len(NOTE))
         before = pair.program
     if answer.all_pairs > len(answer.pairs):
         yield f"  … and {answer.all_pairs - len(answer.pairs)} more pairs in the report"
+    for words, note in shared:
+        yield from _wrapped(width, f"  {words} ({note})", hang=2)
+
+
+def _shared_notes(answer: Answer) -> list[tuple[str, str]]:
+    """Words and notes that many rows have in common."""
+    count = Counter((pair.words, pair.note) for pair in answer.pairs if pair.note)
+    return [both for both, rows in count.items() if rows >= SHARED]
 
 
 def _numbers(pair: Pair) -> str:
     if pair.state == MISSING or not pair.known:
-        return " " * 24
+        return " " * NUMBERS
     interval = f"[{number(pair.low):>5}, {number(pair.high):>5}]"
     return f"{number(pair.loss):>5} %  {interval:<15}"
 
 
 def _cut(name: str, width: int) -> str:
-    return name if len(name) <= width else f"{name[: width - 1]}…"
+    """Without letters of its middle: variants of a lead begin alike, and end with what they are."""
+    if len(name) <= width:
+        return name
+    end = width // 2
+    return f"{name[: width - 1 - end]}…{name[-end:]}"
 
 
 def _wrapped(width: int, text: str, hang: int = 0) -> list[str]:

@@ -208,6 +208,6 @@ def _key(panels: list[Panel], left_out: int) -> str:
     rows = [row for panel in panels for line in panel.lines if not line.prefix for row in line.rows]
     hollow = any(row["verdict"] not in PROVEN for row in rows)
     parts = ["hollow: not proven to be more or less sensitive than the base (Holm-adjusted)"] if hollow else []
-    parts += ["speed counts a step of a variant by its key `work`"] * any(row["work"] != 1 for row in rows)
+    parts += ["speed counts a step of a variant by the key work of the variant"] * any(row["work"] != 1 for row in rows)
     parts += [f"{counted(left_out, 'more lead')} in the CSV"] if left_out else []
     return "; ".join(parts)

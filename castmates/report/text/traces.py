@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from castmates.english import by_reason
 from castmates.results.columns.trace import OPENED
 
 KINDS = {
@@ -48,12 +49,12 @@ def _scene(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> Iterator[str]:
     seconds = (scene["t1_ns"] - scene["t0_ns"]) / 1e9
     round_ = f", recording {scene['round']}" if scene["round"] > 1 else ""
     yield f"{scene['scene']}{round_}: {seconds:.1f} s recorded{_rate(scene, lead)}"
-    for source in scene.get("sources", ()):
-        kinds = ", ".join(_kinds(source["events"]))
-        if source["reason"]:
-            yield f"  {source['name']:10} none: {source['reason']}"
-        elif kinds:
+    sources = scene.get("sources", ())
+    for source in sources:
+        if not source["reason"] and (kinds := ", ".join(_kinds(source["events"]))):
             yield f"  {source['name']:10} {kinds}{_lost(source)}{_early(source)}{_checked(source)}"
+    for reason, names in by_reason((source["name"], source["reason"]) for source in sources):
+        yield f"  without {names}: {reason}"
 
 
 def _rate(scene: Mapping[str, Any], lead: Mapping[str, Any]) -> str:

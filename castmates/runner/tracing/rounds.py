@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from castmates.english import by_reason
 from castmates.linux.processes import threads_of
 from castmates.linux.thread_blocks import tids_of
 from castmates.machine.topology import read_topology
@@ -81,7 +82,8 @@ def tracing_of(block: Block) -> Tracing:
 
 
 def _words(recorded: Recorded) -> str:
-    lacking = [f"without {name} ({events.reason})" for name, events in recorded.events.items() if events.reason]
+    reasons = by_reason((name, events.reason) for name, events in recorded.events.items())
+    lacking = [f"without {names} ({reason})" for reason, names in reasons]
     return "; ".join([f"{(recorded.span[1] - recorded.span[0]) / 1e9:.1f} s recorded", *lacking])
 
 
