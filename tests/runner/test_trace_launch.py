@@ -9,13 +9,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux.processes import numbers
 from castmates.machine.latency_sources import latency_source
 from castmates.pipeline.trace_launch import trace_launch
-from castmates.results.columns.trace import TRACE_TABLES
+from castmates.results.columns.trace import PATHS_FILE, TRACE_TABLES
 from castmates.runner.tracing import record, recorders, rounds
 from castmates.study.model import Workload
 from castmates.study.plan_text import in_plan
@@ -282,3 +283,11 @@ def test_operations_of_tensorflow_lie_on_the_threads_that_perf_saw_running(tmp_p
                 overlap = np.minimum(there["t1_ns"], end) - np.maximum(there["t0_ns"], begin)
                 known, whole = known + overlap.clip(lower=0).sum(), whole + end - begin
         assert known > 0.8 * whole, "a product of matrices waits for nothing but a CPU: its thread is the right one"
+    assert timeline.about["paths"] == {"steps": 4 * len(timeline.about["scenes"]), "reason": ""}
+    (file,) = tmp_path.rglob(PATHS_FILE)
+    along = pd.read_parquet(file)
+    steps = intervals[(intervals["kind"] == "step") & (intervals["source"] == "profile")].set_index("value")
+    assert along.groupby("step")["ns"].sum().to_dict() == (steps["t1_ns"] - steps["t0_ns"]).to_dict()
+    known = along[along["state"] != "unknown"].groupby("part")["ns"].sum()
+    assert known.sum() > 0.8 * along["ns"].sum()
+    assert {"operations", "queued"} <= {*known.index}

@@ -77,13 +77,17 @@ class Busy:
 
     def behind(self, thread: int, begin: int, end: int) -> list[tuple[int, int]]:
         """What a thread works on between two moments: node and time of each call."""
+        return [(node, last - first) for node, first, last in self.spans(thread, begin, end)]
+
+    def spans(self, thread: int, begin: int, end: int) -> list[tuple[int, int, int]]:
+        """What a thread works on between two moments: each call's node, and when, cut at these moments."""
         if end <= begin:
             return []
         low, high = self.first[thread], self.first[thread + 1]
         at = low + np.searchsorted(self.end[low:high], begin, "right")
         until = low + np.searchsorted(self.begin[low:high], end, "left")
-        time = np.minimum(self.end[at:until], end) - np.maximum(self.begin[at:until], begin)
-        return list(zip(self.node[at:until].tolist(), time.tolist(), strict=True))
+        first, last = np.maximum(self.begin[at:until], begin), np.minimum(self.end[at:until], end)
+        return list(zip(self.node[at:until].tolist(), first.tolist(), last.tolist(), strict=True))
 
 
 def joined(nodes: Nodes, calls: pd.DataFrame, steps: pd.DataFrame) -> Steps:

@@ -51,7 +51,7 @@ def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, e
             graph.graph, found.begin, found.end, found.step_begin, found.step_end
         )  # fmt: skip
         if not walked or any(path is None for path in walked):
-            rows.append(row | {"reason": _reason(found.joined)})
+            rows.append(row | {"reason": unlike(found.joined)})
             continue
         whole = [path for path in walked if path is not None]
         edge = _computing(graph, found)
@@ -62,7 +62,8 @@ def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, e
     return PathTraces(pd.DataFrame(rows, columns=None if rows else [*TRACE, "reason"]), table)
 
 
-def _reason(share: float) -> str:
+def unlike(share: float) -> str:
+    """Why a trace has no path in the graph, whose nodes account for this share of its operations' time."""
     if share >= ENOUGH:
         return "a step has no call of any node"
     return f"nodes of the graph account for {100 * share:.0f} % of the operations' time, less than {100 * ENOUGH:.0f} %"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from castmates.report.results import Results
-from castmates.report.text import trace_kernel, trace_phases, trace_recordings, trace_states
+from castmates.report.text import trace_kernel, trace_paths, trace_phases, trace_recordings, trace_states
 from castmates.results.traces import traces_there
 
 
@@ -25,6 +25,7 @@ class ShownPart(NamedTuple):
 PARTS = (
     TracePart("trace_recordings.html.j2", trace_recordings.context),
     TracePart("trace_states.html.j2", trace_states.context),
+    TracePart("trace_paths.html.j2", trace_paths.context),
     TracePart("trace_kernel.html.j2", trace_kernel.context),
     TracePart("trace_phases.html.j2", trace_phases.context),
 )

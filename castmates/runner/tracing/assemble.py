@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from castmates.analysis.dataflow.path_states import TracedSteps
 from castmates.errors import CastmatesError
 from castmates.protocols import Sample
 from castmates.runner.outcome import Outcome
@@ -34,6 +35,7 @@ class Assembly:
         self.making = Making()
         self.by_scene: list[list[Source]] = []
         self.annotations: list[Source] = []
+        self.traced: list[TracedSteps] = []
         self._outcome = outcome
         self._registry = Registry(self.making)
         self._registry.run(outcome.block.company.mixes[0].name)
@@ -56,7 +58,7 @@ class Assembly:
     def _scene(self, recorded: Recorded) -> Iterator[Source]:
         self._add_run(recorded)
         yield add_beats(self.making, self._registry, recorded, self._outcome.block.company.members)
-        if (profile := add_profile(self.making, self._registry, self._outcome, recorded)) is not None:
+        if (profile := add_profile(self.making, self._registry, self._outcome, recorded, self.traced)) is not None:
             yield profile
         yield self._add_samples(recorded.samples)
         owners = {pid: name for name, pids in recorded.pids.items() for pid in pids}

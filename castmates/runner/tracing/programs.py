@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from castmates.analysis.dataflow.path_states import TracedSteps
 from castmates.errors import CastmatesError
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
 from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.profiles.tables import Aligned
+from castmates.runner.tracing.paths import traced_steps
 from castmates.runner.tracing.rates import checked
 from castmates.runner.tracing.recorded import Recorded
 from castmates.study.spec import Member
@@ -147,8 +149,13 @@ def _number(number: int | None) -> float:
     return float("nan") if number is None else float(number)
 
 
-def add_profile(making: Making, registry: Registry, outcome: Outcome, recorded: Recorded) -> Source | None:
-    """Steps, operations, kernels and copies of the lead's framework, on the threads that executed them."""
+def add_profile(
+    making: Making, registry: Registry, outcome: Outcome, recorded: Recorded, traced: list[TracedSteps]
+) -> Source | None:
+    """Steps, operations, kernels and copies of the lead's framework, on the threads that executed them.
+
+    `traced` gets what its steps consist of, for their critical path.
+    """
     taken = recorded.profile
     if taken is None:
         return None
@@ -179,6 +186,7 @@ def add_profile(making: Making, registry: Registry, outcome: Outcome, recorded: 
     tracks, unknown = _tracks_of(making, registry, outcome, recorded, trace)
     source.more["threads not found"] = unknown
     _add_operations(making, tracks, aligned)
+    traced.append(traced_steps(aligned, tracks, recorded))
     source.events = {"step": trace.steps, "operation": len(trace.calls.begin_ps)}
     for activity, calls in _by_activity(found.devices).items():
         source.events[activity] = len(calls)

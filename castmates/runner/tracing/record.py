@@ -16,6 +16,7 @@ from castmates.linux.tracing_shown import not_shown
 from castmates.protocols import Sample
 from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
+from castmates.runner.tracing import paths
 from castmates.runner.tracing.assemble import Assembly, together
 from castmates.runner.tracing.numbers import NO_GHZ
 from castmates.runner.tracing.programs import PROFILE, Source
@@ -44,6 +45,7 @@ def write(outcome: Outcome, folder: Path) -> None:
         assembly.making.about = _about(outcome, assembly, folder)
         timeline = assembly.making.made()
         tables.write_tables(timeline, folder)
+        timeline.about.update(paths.write(outcome, assembly.traced, timeline, folder))
         timeline.about["missing"] += _export(timeline, folder, outcome)
         tables.write_record(timeline, folder)  # last: it shows that all is there
     except OSError as problem:

@@ -36,7 +36,7 @@ from castmates.study.spec import Block, Scene
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
 from castmates.study.tracing_design import Tracing
 from castmates.workloads.jobs.clocks import clock_pair
-from castmates.workloads.tfmodels.profile_page import Page, PageError
+from castmates.workloads.tfmodels.profile_page import GRAPH, Page, PageError
 
 RAW = "raw"  # the folder of what recorders write
 USUAL, USUAL_STEPS, LONGEST_USUAL = 2.0, 8, 30.0  # seconds of usual steps, how many at least, and seconds at most
@@ -57,6 +57,7 @@ def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with ExitStack() as exits:
         page = exits.enter_context(page_of(stage, lead, say)) if how else None
+        outcome.graph = page.left(GRAPH) if page else None
         for number, scene in order(block):
             recorded = _Recording(outcome, stage, scene, number, raw / scene.name / str(number)).made(page, steps)
             outcome.recorded.append(recorded)

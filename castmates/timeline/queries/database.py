@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from castmates.results.columns.trace import TRACE_TABLES
+from castmates.results.columns.trace import PATHS, PATHS_FILE, TRACE_TABLES
 from castmates.timeline.queries.documents import views
 from castmates.timeline.span import extent
 from castmates.timeline.tables import read_about
@@ -24,6 +24,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
 }
 HELD = ("recordings", "seen")  # a few rows that nearly every view needs: found once
+SQL = {"str": "VARCHAR", "int64": "BIGINT", "Int64": "BIGINT", "float64": "DOUBLE"}
 TRACES = {
     "trace": "VARCHAR", "study": "VARCHAR", "mix": "VARCHAR", "partition": "VARCHAR", "lead": "VARCHAR",
     "status": "VARCHAR", "platform": "VARCHAR", "host": "VARCHAR", "kernel": "VARCHAR", "cpu_model": "VARCHAR",
@@ -55,6 +56,7 @@ def database(traces: Sequence[TraceFolder], memory: str = MEMORY) -> Iterator["d
             _about(connection, traces)
             for name in TRACE_TABLES:
                 connection.execute(f"CREATE VIEW files.{name} AS {_of_files(name, traces)}")
+            connection.execute(f"CREATE VIEW files.paths AS {_paths(traces)}")
             for view in views().values():
                 kind = "TABLE" if view.name in HELD else "VIEW"
                 connection.execute(f"CREATE {kind} {view.name} AS {view.sql}")
@@ -70,6 +72,22 @@ def _of_files(name: str, traces: Sequence[TraceFolder]) -> str:
         f"FROM read_parquet({_text(f'{trace.path / name}.parquet')}{numbered})"
         for trace in traces
     )
+
+
+def _paths(traces: Sequence[TraceFolder]) -> str:
+    """The critical paths of those traces whose lead has a graph."""
+    empty = ", ".join(f"NULL::{SQL[kind]} AS {_quoted(name)}" for name, kind in PATHS.items())
+    columns = ", ".join(map(_quoted, PATHS))
+    there = [
+        f"SELECT {_text(trace.name)} AS trace, {columns} FROM read_parquet({_text(str(trace.path / PATHS_FILE))})"
+        for trace in traces
+        if (trace.path / PATHS_FILE).is_file()
+    ]
+    return " UNION ALL ".join([f"SELECT NULL::VARCHAR AS trace, {empty} WHERE false", *there])
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _about(connection: "duckdb.DuckDBPyConnection", traces: Sequence[TraceFolder]) -> None:

@@ -1,0 +1,145 @@
+"""The critical path of traced steps beside the states of threads: what the thread that carried each stretch did; pure.
+
+A step falls into stretches, in time and without gaps: before the path, of each node the wait until it begins and the
+node itself, and after the path. What lies before and after is the main thread's. Times are whole nanoseconds: the
+states of a stretch add up to it, and the stretches of a step add up to the step. Where no state of the thread is known,
+it is `unknown`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from castmates.analysis.dataflow.join import FETCH, Steps, joined, nodes_of
+from castmates.analysis.dataflow.path import NONE, Path, paths
+from castmates.analysis.dataflow.per_trace import ENOUGH, unlike
+
+Ints = npt.NDArray[np.int64]
+BEFORE, BATCH, OPERATIONS = "before", "batch", "operations"
+QUEUED, IDLE, AFTER = "queued", "between operations", "after"
+UNKNOWN = "unknown"
+NOBODY = -1  # no track
+
+
+@dataclass(frozen=True)
+class TracedSteps:
+    """The traced steps of one recording: rows as a profile launch leaves them, with tracks for threads."""
+
+    scene: str
+    recording: int
+    calls: pd.DataFrame
+    steps: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class ThreadStates:
+    """What a thread did: states that do not overlap, sorted."""
+
+    begin: Ints
+    end: Ints
+    state: Sequence[str]
+    reason: Sequence[str]
+
+    def within(self, begin: int, end: int) -> dict[tuple[str, str], int]:
+        """Nanoseconds of each state and reason between two moments, and of what is not known."""
+        low, high = int(np.searchsorted(self.end, begin, "right")), int(np.searchsorted(self.begin, end, "left"))
+        found: dict[tuple[str, str], int] = {}
+        for at in range(low, high):
+            took = min(int(self.end[at]), end) - max(int(self.begin[at]), begin)
+            key = (self.state[at], self.reason[at])
+            found[key] = found.get(key, 0) + took
+        left = end - begin - sum(found.values())
+        return found | ({(UNKNOWN, ""): left} if left else {})
+
+
+NOTHING_KNOWN = ThreadStates(np.empty(0, np.int64), np.empty(0, np.int64), (), ())
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a step, and the thread that carried it."""
+
+    part: str
+    node: int  # that runs, or is waited for; NONE before and after the path
+    track: int
+    begin: int
+    end: int
+
+
+def path_states(
+    recordings: Sequence[TracedSteps],
+    nodes: pd.DataFrame,
+    edges: pd.DataFrame,
+    states: Mapping[int, ThreadStates],
+    main: int,
+) -> tuple[list[dict[str, object]], str]:
+    """A row per step, stretch, state and reason; and why a recording has none. `main`: the main thread's track."""
+    graph = nodes_of(nodes, edges)
+    names = list(zip(graph.table["operation"].astype("str"), graph.table["type"].astype("str"), strict=True))
+    rows: list[dict[str, object]] = []
+    why = ""
+    for each in recordings:
+        found = joined(graph, each.calls, each.steps)
+        walked = paths(graph.graph, found.begin, found.end, found.step_begin, found.step_end)
+        if found.joined < ENOUGH or not walked or None in walked:
+            why = unlike(found.joined)
+            continue
+        numbers = each.steps.sort_values("step")["heartbeat"].tolist()
+        for at, path in enumerate(path for path in walked if path is not None):
+            common = {"scene": each.scene, "recording": each.recording, "step": int(numbers[at])}
+            parts = stretches([type_ for _, type_ in names], found, at, path, main)
+            rows += [common | row for row in _rows(names, parts, states)]
+    return rows, why
+
+
+def stretches(types: Sequence[str], found: Steps, step: int, path: Path, main: int) -> Iterator[Stretch]:
+    """The parts of a step in the order of time; those that take no time are left out."""
+    ready = path.ready.tolist() or [int(found.step_end[step])]
+    yield from _lasting(Stretch(BEFORE, NONE, main, int(found.step_begin[step]), ready[0]))
+    tracks = [int(name) if name.lstrip("-").isdigit() else NOBODY for name in found.threads]
+    for node, begins, begin, end in zip(
+        path.nodes.tolist(), path.ready.tolist(), path.begin.tolist(), path.end.tolist(), strict=True
+    ):
+        thread = int(found.thread[step, node])
+        track = tracks[thread]
+        yield from _waiting(found, thread, node, track, begins, begin)
+        part = BATCH if types[node] == FETCH else OPERATIONS
+        yield from _lasting(Stretch(part, node, track, begin, end))
+    last = int(found.step_end[step])
+    yield from _lasting(Stretch(AFTER, NONE, main, last - path.after, last))
+
+
+def _waiting(found: Steps, thread: int, node: int, track: int, begin: int, end: int) -> Iterator[Stretch]:
+    """The wait of a node that is ready: behind other operations on its thread, and between them."""
+    moments = [begin]
+    for _, first, last in found.calls.spans(thread, begin, end):
+        moments += [first, last]
+    for place, (first, last) in enumerate(pairwise([*moments, end])):
+        yield from _lasting(Stretch(QUEUED if place % 2 else IDLE, node, track, first, last))
+
+
+def _lasting(stretch: Stretch) -> Iterator[Stretch]:
+    if stretch.end > stretch.begin:
+        yield stretch
+
+
+def _rows(
+    names: Sequence[tuple[str, str]], parts: Iterator[Stretch], states: Mapping[int, ThreadStates]
+) -> Iterator[dict[str, object]]:
+    for place, each in enumerate(parts):
+        operation, type_ = names[each.node] if each.node != NONE else ("", "")
+        about = {
+            "place": place,
+            "part": each.part,
+            "operation": operation,
+            "type": type_,
+            "track": each.track if each.track != NOBODY else None,
+            "t0_ns": each.begin,
+            "t1_ns": each.end,
+        }
+        for (state, reason), ns in states.get(each.track, NOTHING_KNOWN).within(each.begin, each.end).items():
+            yield about | {"state": state, "reason": reason, "ns": ns}

@@ -1,0 +1,31 @@
+"""Where steps get longer along their critical path, by what the threads that carry it do."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from castmates.report.results import Results, records
+from castmates.report.text.trace_states import state_words
+from castmates.report.traces import Trace, traces
+
+PARTS = {
+    "before": "before the path",
+    "batch": "wait for the batch",
+    "operations": "operations",
+    "queued": "ready, behind others on its thread",
+    "between operations": "ready, between operations",
+    "after": "after the path",
+}
+LEAST_MS = 0.005  # of a step, that a row needs on either side
+
+
+def context(results: Results) -> dict[str, Any]:
+    """What the page shows; nothing where no trace has a path."""
+    rows = [row for trace in traces(results) for row in _rows(trace)]
+    return {"rows": rows} if rows else {}
+
+
+def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:
+    for row in records(trace.named("path")):
+        if row["beside_ms"] >= LEAST_MS or row["alone_ms"] >= LEAST_MS:
+            what = "not known" if row["state"] == "unknown" else state_words(row["state"], row["reason"])
+            yield {**row, "part": PARTS[row["part"]], "what": what}
