@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from castmates.errors import CastmatesError
+from castmates.results.folder import StudyFolder
 
 if TYPE_CHECKING:
     from castmates.timeline.converting import Source
     from castmates.timeline.model import Timeline
 
 FORMATS = ("perfetto", "chrome", "ctf", "tables")
+STUDY_SUFFIXES = (".yaml", ".yml")
 SHOWN = 8  # kinds in a line
 
 
@@ -73,12 +75,18 @@ def convert(
 
 def _path(source: str, mix: str) -> Path:
     """The file or folder that is meant."""
-    if not mix:
-        return Path(source)
     from castmates.results.find import find_traces
-    from castmates.results.traces import trace_folder
+    from castmates.results.traces import trace_folder, traces_there
 
-    return trace_folder(find_traces(Path(source))[0], mix)
+    path = Path(source)
+    if mix:
+        return trace_folder(find_traces(path)[0], mix)
+    own = StudyFolder(path)
+    if path.suffix in STUDY_SUFFIXES or own.plan_file.is_file() or traces_there(own):
+        there = traces_there(find_traces(path)[0])
+        known = f"it has {', '.join(there)}" if there else "it has none; `castmates trace` makes one"
+        raise CastmatesError(f"{path}: this is a study; give the mix of the trace after it ({known}).")
+    return path
 
 
 def _read(source: "Source") -> "Timeline":

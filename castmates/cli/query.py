@@ -131,14 +131,30 @@ def _answer(
 
     usual = ROWS if form == "table" and output is None else 0
     most = limit if limit is not None else usual
-    with database(_readable(where, mix)) as connection:
-        answer = ask(connection, sql, values)
+    traces = _readable(where, mix)
+    with database(traces) as connection:
+        found = ask(connection, sql, values)
         if form == "table" and output is None:
-            write_table(console(), answer, most)
+            rows = write_table(console(), found, most)
         else:
-            write(cut(answer, most), form, output)
+            answer = cut(found, most)
+            write(answer, form, output)
+            rows = answer.rows
+    if not rows:
+        _explain(traces)
     if output is not None:
         typer.echo(output, err=True)
+
+
+def _explain(traces: "list[TraceFolder]") -> None:
+    """What the traces have not: perhaps why an answer has no rows."""
+    from castmates.timeline.queries.found import lacking
+
+    for trace in traces:
+        if sentences := lacking(trace):
+            typer.echo(f"No rows. What the trace of {trace.name} has not:", err=True)
+            for sentence in sentences:
+                typer.echo(f"  - {sentence}", err=True)
 
 
 def _readable(where: Path, mix: str) -> "list[TraceFolder]":

@@ -64,7 +64,8 @@ def trace(
 
     What the study has under `trace` holds where an option is left out. A trace that is there is not made again.
     """
-    from castmates.preview.traces import room_line, trace_lines
+    from castmates.linux.tracing_rights import rights
+    from castmates.preview.traces import trace_lines
     from castmates.project import load
     from castmates.report.text.traces import trace_report
     from castmates.results.traces import is_made, read_record
@@ -80,7 +81,7 @@ def trace(
     if launch is None:
         raise CastmatesError(f"{study}: the mix '{mix}' has no launch here; `castmates plan {study}` shows why.")
     folder = project.results
-    for line in (*trace_lines(launch, folder), room_line(launch, folder)):
+    for line in trace_lines(launch, folder, rights()):
         typer.echo(line, err=not only_plan)
     if only_plan:
         return

@@ -42,6 +42,11 @@ USERS: Mapping[str, Rights] = {
 }
 
 
+def recordable(wanted: Iterable[str], can: Rights) -> list[str]:
+    """Those of these families of which this user may record anything."""
+    return [family for family in wanted if any(family in each.families and getattr(can, each.right) for each in SHOWN)]
+
+
 def not_shown(wanted: Collection[str], can: Rights) -> list[str]:
     """What a trace of these families will not show."""
     lacking = [each for each in SHOWN if set(each.families) & set(wanted) and not getattr(can, each.right)]

@@ -17,13 +17,13 @@ def hold_sweep_lock(results: StudyFolder) -> None:
     """Take the lock for as long as this process lives."""
     refuse_links(results)
     file = results.lock_file
-    file.parent.mkdir(parents=True, exist_ok=True)
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as problem:
         raise CastmatesError(
-            f"{file} cannot be opened ({problem.strerror}): these results belong to somebody else; give the study "
-            "another 'name', or run as their owner."
+            f"{file} cannot be opened ({problem.strerror}): they belong to somebody else, or lie where nothing may "
+            "be written; give the study another 'name', or run as their owner."
         ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -31,6 +31,7 @@ LONGEST_RUN = 120.0  # seconds of a command that is run again and again
 AT_ONCE = 10.0  # a run that takes less is tried twice: the first one reads its files from the disk
 WINDOW, MOST_RUNS, FEWEST_RUNS = 0.5, 10, 4  # seconds of a scene in a round, and runs that should fit into them
 LONGEST_WINDOW = 600.0  # that a study may have
+LEAST_UNITS = 2  # that its schema allows in a window
 ROOM = 1.5  # times the memory that was seen
 BLOCKS, ROUNDS = 6, 3
 
@@ -119,8 +120,14 @@ def memory_of(trial: FirstRun) -> str:
 
 def budget_of(seconds: float, blocks: int) -> list[str]:
     """The budget as lines of YAML: windows that hold as many units of so many seconds as are good to have."""
-    units = max(FEWEST_RUNS, min(MOST_RUNS, math.floor(WINDOW / seconds)))
-    window = max(WINDOW, round(units * seconds, 2))
+    fitting = math.floor(LONGEST_WINDOW / seconds)
+    if fitting < LEAST_UNITS:
+        raise CastmatesError(
+            f"one run or step takes {seconds:.0f} s: a window of {LONGEST_WINDOW:.0f} s, which is the longest, "
+            f"would hold fewer than {LEAST_UNITS}. Give it less to do."
+        )
+    units = min(fitting, max(FEWEST_RUNS, min(MOST_RUNS, math.floor(WINDOW / seconds))))
+    window = min(LONGEST_WINDOW, max(WINDOW, round(units * seconds, 2)))
     return [
         "budget:",
         f"  blocks: {blocks}",
@@ -160,8 +167,8 @@ def _measures(study: Study, command: Sequence[str], beside: Sequence[str]) -> bo
 
 
 def _run(command: Sequence[str]) -> FirstRun:
-    begun = time.monotonic()
     with machine_lock(f"a first run of {command[0]}"), tempfile.TemporaryFile() as errors:
+        begun = time.monotonic()  # not before: another sweep may have had the machine for minutes
         try:
             process = subprocess.Popen(
                 list(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from castmates.english import counted, duration, listed
+from castmates.linux.tracing_rights import Rights
+from castmates.linux.tracing_shown import recordable
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces, read_record, room_for, traces_there
 from castmates.study.model import Study
@@ -39,24 +41,25 @@ def _whole(launch: Block, made: Sequence[Mapping[str, Any]]) -> float:
     return max(starts, default=LAUNCH) + _seconds(launch)
 
 
-def trace_lines(launch: Block, folder: StudyFolder) -> Iterator[str]:
-    """What one launch records, in lines."""
+def trace_lines(launch: Block, folder: StudyFolder, can: Rights) -> Iterator[str]:
+    """What one launch records here, in lines, and how much disk that may take until it is read."""
     tracing = launch.design.tracing
     assert tracing is not None
     scenes = [scene.name for scene in scenes_of_trace(launch.company)]
     yield f"trace {trace_name(launch)}: {listed(scenes)}, {tracing.seconds:g} s of each" + (
         f", {tracing.rounds} times" if tracing.rounds > 1 else ""
     )
-    yield f"  perf: {', '.join(tracing.events)} of {listed(recorded_members(launch))}; of nobody else"
+    families = recordable(tracing.events, can)
+    if families:
+        yield f"  perf: {', '.join(families)} of {listed(recorded_members(launch))}; of nobody else"
+    if lacking := [family for family in tracing.events if family not in families]:
+        yield f"  not recorded here: {', '.join(lacking)} ({'; '.join(can.reasons)})"
     if steps := profiled_steps(launch):
         yield f"  {launch.company.lead.workload}: {counted(steps, 'step')} of each recording profiled by its framework"
     yield f"  about {duration(recording_seconds([launch], folder))}"
-
-
-def room_line(launch: Block, folder: StudyFolder) -> str:
-    """How much disk its recordings may take until they are read, and how much there is."""
-    most, free = most_bytes(launch), room_for(folder.trace(trace_name(launch)))
-    return f"  up to {most / 1e9:.1f} GB of recordings on disk until they are read; {free / 1e9:.1f} GB are free"
+    if families:
+        most, free = most_bytes(launch), room_for(folder.trace(trace_name(launch)))
+        yield f"  up to {most / 1e9:.1f} GB of recordings on disk until they are read; {free / 1e9:.1f} GB are free"
 
 
 def _seconds(launch: Block) -> float:

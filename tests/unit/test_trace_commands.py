@@ -1,5 +1,6 @@
 """The commands for traces find them by their study and by words, before any sweep, and write nowhere else."""
 
+import json
 import re
 from pathlib import Path
 
@@ -9,14 +10,19 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.cli.open import _traced
 from castmates.errors import CastmatesError
+from castmates.files import replace_text
+from castmates.linux import tracing_rights
+from castmates.linux.tracing_rights import Rights
 from castmates.pipeline import trace_launch
 from castmates.report.text.traces import trace_report
+from castmates.results.columns.trace import TRACE_RECORD
 from castmates.results.find import find, find_traces
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import trace_of, traces_there
 from castmates.runner.node_check import OtherNode
 from castmates.study.spec import NodeClass
 from castmates.timeline import tables
+from castmates.timeline.tables import read_about
 from tests.unit.makers import plan, study, workloads
 from tests.unit.test_node_check import FACTS
 from tests.unit.timeline_maker import made
@@ -151,3 +157,34 @@ def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_large
     scene = {"scene": "solo", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
     lines = "\n".join(trace_report({"status": "measured", "scenes": [scene], "mix": "a+b"}, tmp_path, tmp_path))
     assert "6 of 8 steps have their heartbeat nearest to their own end; at most 900 µs apart" in lines
+
+
+def test_what_is_not_recorded_here_is_named_and_takes_no_disk(traced, monkeypatch):
+    monkeypatch.setattr(tracing_rights, "rights", lambda: Rights(False, False, False, "", ("there is no perf",)))
+    shown = run("trace", "study.yaml", "chase+stream", "--only-plan").output
+    assert "not recorded here: scheduler, syscalls, faults, interrupts, stacks (there is no perf)" in shown
+    assert "perf:" not in shown
+    assert "GB" not in shown
+
+
+def test_an_answer_without_rows_lists_what_the_trace_has_not(traced):
+    about = read_about(traced.trace("lead+stream")) | {"missing": ["Not recorded: page faults."]}
+    replace_text(traced.trace("lead+stream") / TRACE_RECORD, json.dumps(about))
+    found = run("query", "study.yaml", "--named", "time-on-cpu", "--set", "member=nobody")
+    assert "No rows. What the trace of lead+stream has not:\n  - Not recorded: page faults.\n" in found.stderr
+    assert "No rows" not in run("query", "study.yaml", "--named", "time-on-cpu").stderr
+
+
+def test_what_people_have_in_hand_is_refused_with_the_way_on(traced, tmp_path):
+    record, perf = traced.trace("lead+stream") / TRACE_RECORD, tmp_path / "perf.data"
+    perf.write_bytes(b"PERFILE2" + bytes(100))
+    said = {name: str(run(*words).exception) for name, words in {
+        "study": ("convert", "study.yaml"),
+        "results": ("convert", str(traced.path)),
+        "perf": ("convert", str(perf)),
+    }.items()}  # fmt: skip
+    assert said["study"] == "study.yaml: this is a study; give the mix of the trace after it (it has lead+stream)."
+    assert "give the mix of the trace after it" in said["results"]
+    assert "`perf script --ns`" in said["perf"]
+    record.unlink()
+    assert "this is no record of a trace" in str(run("query", str(record.parent), "--named", "lost").exception)

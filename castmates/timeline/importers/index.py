@@ -38,11 +38,21 @@ IMPORTERS = (  # those that are sure of themselves come first
 )
 
 
+# What people have in hand and is not read, by how it begins.
+NOT_READ = {
+    b"PERFILE2": "this is a file of perf record; convert the text that `perf script --ns` prints of it",
+    b"\n": "this looks like a trace for Perfetto, which is written and not read; give the folder of the trace itself, "
+    "results/<study>/traces/<mix>",
+}
+
+
 def importer_of(path: Path) -> Importer:
     """The importer that recognises a file or folder."""
     beginning = _beginning(path)
     found = next((each for each in IMPORTERS if each.recognises(path, beginning)), None)
     if found is None:
+        if hint := next((words for begin, words in NOT_READ.items() if beginning.startswith(begin)), ""):
+            raise CastmatesError(f"{path}: {hint}.")
         known = ", ".join(each.title for each in IMPORTERS)
         what = "folder" if path.is_dir() else "file"
         raise CastmatesError(f"{path}: this {what} is none of what can be read: {known}.")

@@ -24,7 +24,13 @@ class Answer:
     """What a query found, in parts of some rows."""
 
     def __init__(self, schema: "pa.Schema", parts: "Parts") -> None:
-        self.schema, self.parts = schema, parts
+        self.schema, self.parts = schema, self._counted(parts)
+        self.rows = 0  # that were taken
+
+    def _counted(self, parts: "Parts") -> "Parts":
+        for part in parts:
+            self.rows += part.num_rows
+            yield part
 
 
 def cut(reader: "pa.RecordBatchReader", most: int) -> Answer:
@@ -42,8 +48,8 @@ def cut(reader: "pa.RecordBatchReader", most: int) -> Answer:
     return Answer(reader.schema, some())
 
 
-def write_table(console: "Console", reader: "pa.RecordBatchReader", most: int) -> None:
-    """Print a table of at most so many rows, and whether there are more."""
+def write_table(console: "Console", reader: "pa.RecordBatchReader", most: int) -> int:
+    """Print a table of at most so many rows, and whether there are more; return how many were printed."""
     from rich.table import Table
 
     rows: list[dict[str, Any]] = []
@@ -73,6 +79,7 @@ def write_table(console: "Console", reader: "pa.RecordBatchReader", most: int) -
         console.print("No rows.", style="dim")
     if more:
         console.print(f"{most} rows; there are more: --limit 0 shows all.", style="dim", highlight=False)
+    return len(shown)
 
 
 def cell_words(value: object) -> str:

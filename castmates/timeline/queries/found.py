@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.trace import TRACE_RECORD
+from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
 from castmates.results.find import find_traces
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import is_whole, trace_of, traces_there
@@ -18,6 +18,8 @@ def traces_of(where: Path, mix: str = "") -> list[TraceFolder]:
     """The traces of a study (its file, or folder), or the one in this folder; `mix` chooses by a pattern, or words."""
     if (where / TRACE_RECORD).is_file():
         return [TraceFolder(where.resolve().name, where)]
+    if any((where / f"{name}.parquet").is_file() for name in TRACE_TABLES):
+        read_about(where)  # which names the record that is not there
     if where.is_dir() and any(where.glob(f"*/{TRACE_RECORD}")):
         found = [TraceFolder(file.parent.name, file.parent) for file in sorted(where.glob(f"*/{TRACE_RECORD}"))]
     else:
@@ -55,6 +57,13 @@ def problem_of(trace: TraceFolder) -> str:
     except CastmatesError as problem:
         return f"The trace of {trace.name} cannot be read: {problem}"
     return ""
+
+
+def lacking(trace: TraceFolder) -> list[str]:
+    """What a trace has not, by its record: a sentence each."""
+    record = read_about(trace.path)
+    why = str(dict(record.get("paths") or {}).get("reason") or "")
+    return [*map(str, record.get("missing") or ()), *([f"Critical paths: {why.rstrip('.')}."] if why else [])]
 
 
 def of_study(folder: StudyFolder) -> list[TraceFolder]:
