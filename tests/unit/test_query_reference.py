@@ -102,6 +102,7 @@ class Made:
                 operation = {"kind": "operation", "name": name, "detail": name[5:], "depth": [depth]}
                 self.making.intervals(t0_ns=[t0], t1_ns=[t1], track=track, source="torch", **operation)
         at, begin, end = self.times(30, edges[0], edges[-1]), edges[0], edges[-1]
+        at[0] = begin  # of an imported trace its first moment, which counts
         value = self.dice.choice([-11.0, 0.0, 5.0, np.nan, -1e6], 30)
         name = self.dice.choice(["futex", "read"], 30)
         self.making.intervals(t0_ns=at, t1_ns=at + 900, track=track, kind="syscall", name=name, value=value)
