@@ -106,10 +106,11 @@ def _read(source: "Source") -> "Timeline":
 
 def _show_read(source: "Source", timeline: "Timeline") -> None:
     """What was read: how much of what, what is lost and left out, and over which time."""
+    from castmates.english import counted
     from castmates.timeline.converting import counts, words
 
     kinds = [f"{count:,} {kind}" for kind, count in counts(timeline).items()]
-    more = f", {len(kinds) - SHOWN} more kinds" if len(kinds) > SHOWN else ""
+    more = f", {counted(len(kinds) - SHOWN, 'more kind')}" if len(kinds) > SHOWN else ""
     typer.echo(f"{source.path}: {source.title}, {words(timeline)}: {', '.join(kinds[:SHOWN])}{more}")
     for each in timeline.about.get("sources", []):
         if source.importer is None:

@@ -95,7 +95,9 @@ def flame(
 
 def _tracing(study: Path | None, mix: str, partition: str) -> str:
     """The command that made the trace."""
-    under = f" --partition {partition}" if partition else ""
+    from castmates.study.spec import UNMANAGED
+
+    under = f" --partition {partition}" if partition not in ("", UNMANAGED) else ""
     return f"castmates trace {study or 'STUDY'} {mix.removesuffix(f'@{partition}')}{under}"
 
 

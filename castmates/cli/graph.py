@@ -41,14 +41,16 @@ def graph(
     """Write the optimised graph of a traced lead's step: types, shapes, estimated work, times, slack, critical path."""
     from castmates.report.export.graph_files import FORMATS, write_graph
     from castmates.report.export.graph_study import COLOURS, graph_study
-    from castmates.report.results import read_results
+    from castmates.report.results import load, read_results
     from castmates.results.find import find
 
     for option, given, known in (("--format", format_, FORMATS), ("--colour", colour, COLOURS)):
         if given not in known:
             raise CastmatesError(f"{option} is '{given}', expected {', '.join(known[:-1])} or {known[-1]}.")
     folder, file = find(study)
-    found = graph_study(read_results(folder.path, file), what)
+    # A study may be traced alone (`castmates profile --no-blocks`): then it has graphs, and no effects.
+    is_measured = (folder.tables / "effects.parquet").is_file()
+    found = graph_study(read_results(folder.path, file) if is_measured else load(study), what)
     place = output or folder.graph_file(what or found.member, format_)
     write_graph(found, format_, colour, place, every=every)
     typer.echo(found.path_words)

@@ -41,6 +41,12 @@ def test_it_reports_what_was_read_and_left_out(tmp_path):
     assert len(kept.instants) == len(read.instants)
 
 
+def test_calls_without_a_duration_are_named_with_what_helps(tmp_path, trace):
+    (tmp_path / "b").write_text("7 1795788749.854846 brk(NULL) = 0x559869bea000\n")
+    assert "record with -T" in convert(tmp_path / "b").output
+    assert "record with -T" not in convert(trace).output
+
+
 def test_a_part_of_our_own_trace(tmp_path):
     whole = made(events=600)
     tables.write(whole, tmp_path / "t")

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from castmates.analysis.dataflow.bounds import bounds
 from castmates.analysis.dataflow.effects import path_changes, path_effects
@@ -17,6 +18,7 @@ from castmates.analysis.dataflow.graph import Graph, in_order
 from castmates.analysis.dataflow.path import paths
 from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, path_traces
 from castmates.analysis.dataflow.summary import critical_path, path_operations
+from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.report.export.graph_files import FORMATS, write_graph
 from castmates.report.export.graph_study import LOSS, graph_study
@@ -296,6 +298,24 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> No
     two = pd.concat([made.dataflow_nodes, made.dataflow_nodes.assign(member="other@0")])
     with pytest.raises(CastmatesError, match=r"2 leads; name one of: lead@0, other@0, lead@0\+stream@1\."):
         graph_study(replace(made, dataflow_nodes=two), "")
+
+
+def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path) -> None:
+    study_ = results(tmp_path / "study")
+    for name in (
+        "dataflow_nodes",
+        "dataflow_edges",
+        "critical_path",
+        "path_operations",
+        "path_effects",
+        "path_changes",
+    ):
+        getattr(study_, name).to_parquet(study_.folder.tables / f"{name}.parquet")
+    for file in study_.folder.tables.glob("effects.*"):
+        file.unlink()
+    done = CliRunner().invoke(app, ["graph", str(study_.folder.path), "--format", "json"])
+    assert done.exit_code == 0, done.exception
+    assert "Critical path of a step alone" in done.output
 
 
 def test_the_page_names_what_a_path_consists_of(tmp_path: Path, made: Results) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.runner.tracing import record, stacks
+from castmates.study.spec import UNMANAGED
 from castmates.timeline.flames import words
 from castmates.timeline.flames.demangling import scopes
 from castmates.timeline.flames.drawing import colour, draw
@@ -279,7 +280,9 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
     assert ask("--per", "second").exit_code == 0
     assert "per second" in drawing.with_name("flame-lead@0-difference-second.svg").read_text()
     assert drawing.read_text() == by_step
-    write(made({"main": 20}, {"main": 20}, steps=(50, 50)), study / "traces/few")
+    alike = made({"main": 20}, {"main": 20}, steps=(50, 50))
+    alike.about["partition"] = UNMANAGED  # as a launch records it, and no option takes it
+    write(alike, study / "traces/few")
     few = run.invoke(app, ["flame", "results/x", "few"])
     assert "castmates trace STUDY few --seconds 60 --rounds 3 --again" in " ".join(few.output.split())
     assert ask("--scene", "solo", "--output", "one.speedscope.json").exit_code == 0

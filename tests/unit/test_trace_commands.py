@@ -68,6 +68,13 @@ def test_a_trace_that_no_sweep_made_is_found_by_every_command_for_traces(traced,
         find(tmp_path / named)
 
 
+@pytest.mark.parametrize("words", [("query",), ("flame", "stream"), ("convert", "stream")])
+def test_a_study_without_a_trace_needs_a_trace_and_no_sweep(traced, words):
+    Path("other.yaml").write_text(STUDY.replace("first", "second"))
+    said = str(run(words[0], "other.yaml", *words[1:]).exception)
+    assert "this study has no trace in results/second yet; make one with `castmates trace other.yaml MIX`." in said
+
+
 def test_an_unknown_mix_is_the_same_sentence_everywhere(traced):
     for words in (("query", "study.yaml", "gups", "SELECT 1 AS x"), ("convert", "study.yaml", "gups"),
                   ("flame", "study.yaml", "gups"), ("open", "study.yaml", "--trace", "gups")):  # fmt: skip

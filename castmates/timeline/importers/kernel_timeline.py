@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.english import counted
 from castmates.timeline.importers.kernel import (
     BEGIN,
     COUNTER,
@@ -56,11 +57,11 @@ class KernelTimeline:
         self._states(states, opened, closed)
         if states.unknown:
             self.missing.append(
-                f"{states.unknown} stretches of threads have no state, because switches are missing: they were lost, "
-                "or recorded of some programs alone"
+                f"without a state, because switches are missing (lost, or recorded of some programs alone): "
+                f"{counted(states.unknown, 'stretch')} of threads"
             )
         if states.cut:
-            self.missing.append(f"{states.cut} stretches of threads lack a part, because events were lost in it")
+            self.missing.append(f"cut, because events were lost: {counted(states.cut, 'stretch')} of threads")
         if unknown := int((self._tables["lost"]["count"] < 0).sum()):
             self.missing.append(f"the tracer did not count the events that it lost in {unknown} places")
         self._interrupts()

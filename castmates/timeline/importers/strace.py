@@ -59,9 +59,11 @@ def read(path: Path, progress: Progress) -> Timeline:
         )
     if len(files) > 1 and parsed.clock == RELATIVE:
         raise CastmatesError(f"{path}: differences of times (-r) of several files are on no common clock; use -ttt.")
+    missing = ["arguments of system calls are not in the timeline", "strace does not see when threads run"]
+    if not (parsed.columns["length"] >= 0).any():
+        missing.append("how long system calls took: the file does not have it; record with -T")
     making = Making()
     _fill(making, Registry(making), parsed, account)
-    missing = ["arguments of system calls are not in the timeline", "strace does not see when threads run"]
     clock = CLOCKS.get(parsed.clock, "CLOCK_REALTIME")
     making.about = record(path, SOURCE, account, clock, sum(file.stat().st_size for file in files), missing)
     return making.made()

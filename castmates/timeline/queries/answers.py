@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from castmates.english import counted
 from castmates.files import replace, writing
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def write_table(console: "Console", reader: "pa.RecordBatchReader", most: int) -
     if not rows:
         console.print("No rows.", style="dim")
     if more:
-        console.print(f"{most} rows; there are more: --limit 0 shows all.", style="dim", highlight=False)
+        console.print(f"{counted(most, 'row')}; there are more: --limit 0 shows all.", style="dim", highlight=False)
     return len(shown)
 
 

@@ -16,6 +16,10 @@ from castmates.timeline.tables import read_about
 
 def traces_of(where: Path, mix: str = "") -> list[TraceFolder]:
     """The traces of a study (its file, or folder), or the one in this folder; `mix` chooses by a pattern, or words."""
+    if not where.exists():
+        raise CastmatesError(
+            f"{where}: nothing has this name; give a study file, a folder results/<study>, or the folder of a trace."
+        )
     if (where / TRACE_RECORD).is_file():
         return [TraceFolder(where.resolve().name, where)]
     if any((where / f"{name}.parquet").is_file() for name in TRACE_TABLES):

@@ -1,6 +1,6 @@
 -- Time on CPU, per member
 -- What the threads of each member did, all together: milliseconds of a second that was recorded, and of a step of the
--- lead; alone beside others.
+-- lead; alone beside others. NULL where no state of the member was recorded, or steps of the lead are not known.
 --
 -- member [*]: members to show, by a pattern
 -- scene [*]: scenes to compare with solo, by a pattern
@@ -9,14 +9,22 @@ WITH times AS (
 ), rates AS (
     SELECT t.*, t.ms / r.seen_seconds AS ms_per_s, t.ms / r.seen_steps AS ms_per_step
     FROM times t JOIN recorded r ON r.trace = t.trace AND r.scene = t.scene
+), compared AS (
+    SELECT
+        c.trace, c.scene, t.member, t.state, t.reason,
+        sum(t.ms_per_s) FILTER (t.scene = c.alone) AS alone_s, sum(t.ms_per_s) FILTER (t.scene = c.scene) AS beside_s,
+        sum(t.ms_per_step) FILTER (t.scene = c.alone) AS alone_step,
+        sum(t.ms_per_step) FILTER (t.scene = c.scene) AS beside_step
+    FROM comparisons c JOIN rates t ON t.trace = c.trace AND t.scene IN (c.scene, c.alone)
+    WHERE c.scene GLOB $scene
+    GROUP BY c.trace, c.scene, t.member, t.state, t.reason
 )
 SELECT
-    c.trace, c.scene, t.member, t.state, t.reason,
-    CASE WHEN c.alone IS NOT NULL THEN coalesce(sum(t.ms_per_s) FILTER (t.scene = c.alone), 0) END AS alone_ms_per_s,
-    coalesce(sum(t.ms_per_s) FILTER (t.scene = c.scene), 0) AS beside_ms_per_s,
-    CASE WHEN c.alone IS NOT NULL THEN coalesce(sum(t.ms_per_step) FILTER (t.scene = c.alone), 0) END AS alone_ms_per_step,
-    coalesce(sum(t.ms_per_step) FILTER (t.scene = c.scene), 0) AS beside_ms_per_step
-FROM comparisons c JOIN rates t ON t.trace = c.trace AND t.scene IN (c.scene, c.alone)
-WHERE c.scene GLOB $scene
-GROUP BY c.trace, c.scene, c.alone, t.member, t.state, t.reason
-ORDER BY c.trace, c.scene, t.member, beside_ms_per_s DESC, t.state, t.reason
+    trace, scene, member, state, reason,
+    CASE WHEN count(alone_s) OVER each > 0 THEN coalesce(alone_s, 0) END AS alone_ms_per_s,
+    CASE WHEN count(beside_s) OVER each > 0 THEN coalesce(beside_s, 0) END AS beside_ms_per_s,
+    CASE WHEN count(alone_step) OVER each > 0 THEN coalesce(alone_step, 0) END AS alone_ms_per_step,
+    CASE WHEN count(beside_step) OVER each > 0 THEN coalesce(beside_step, 0) END AS beside_ms_per_step
+FROM compared
+WINDOW each AS (PARTITION BY trace, scene, member)
+ORDER BY trace, scene, member, beside_ms_per_s DESC, state, reason

@@ -27,10 +27,15 @@ WITH parts AS (
     FROM inside
     WHERE t_ns < t1_ns
     GROUP BY ALL
+), named AS (
+    SELECT DISTINCT trace, member, part, name, unit FROM means
 ), rows AS (
-    SELECT l.*, m.name, m.unit, m.value, m.readings
+    -- A part has a row for each of its readings in every scene, or its time alone would stand apart from that beside.
+    SELECT l.*, n.name, n.unit, m.value, m.readings
     FROM lengths l
+    LEFT JOIN named n ON n.trace = l.trace AND n.member = l.member AND n.part = l.part
     LEFT JOIN means m ON m.trace = l.trace AND m.scene = l.scene AND m.member = l.member AND m.part = l.part
+        AND m.name = n.name AND m.unit = n.unit
 )
 SELECT
     c.trace, c.scene, r.member, r.part, max(r.times) FILTER (r.scene = c.alone) AS alone_times,

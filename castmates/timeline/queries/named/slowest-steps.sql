@@ -13,11 +13,12 @@ WITH ours AS (
     WHERE scene IS NOT NULL AND member GLOB $member AND scene GLOB $scene
 ), parts AS (
     SELECT
-        trace, row, sum(ns) FILTER (state = 'running') / 1e6 AS running_ms,
-        sum(ns) FILTER (state IN ('runnable', 'preempted')) / 1e6 AS waiting_for_cpu_ms,
-        sum(ns) FILTER (state = 'blocked') / 1e6 AS blocked_ms
+        trace, row, coalesce(sum(ns) FILTER (state = 'running'), 0) / 1e6 AS running_ms,
+        coalesce(sum(ns) FILTER (state IN ('runnable', 'preempted')), 0) / 1e6 AS waiting_for_cpu_ms,
+        coalesce(sum(ns) FILTER (state = 'blocked'), 0) / 1e6 AS blocked_ms
     FROM step_states
-    GROUP BY ALL
+    GROUP BY trace, row
+    HAVING bool_or(state <> 'unknown')
 )
 SELECT
     s.trace, s.scene, s.member, s.step, (s.t0_ns - t.origin_ns) / 1e9 AS at_s, s.ms, s.ms / s.usual_ms AS times_the_median,

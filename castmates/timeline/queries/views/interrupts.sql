@@ -15,5 +15,5 @@ SELECT
     i.kind, i.name, coalesce(i.cpu, t.cpu) AS cpu, t.member, r.scene
 FROM files.intervals i
 JOIN files.tracks t ON t.trace = i.trace AND t.track = i.track
-JOIN seen r ON r.trace = i.trace AND i.t0_ns > r.t0_ns AND i.t0_ns < r.t1_ns
+JOIN seen r ON r.trace = i.trace AND i.t0_ns >= r.t0_ns AND i.t0_ns < r.t1_ns
 WHERE i.kind IN ('irq', 'softirq')

@@ -18,5 +18,6 @@ SELECT
     r.scene
 FROM files.intervals i
 JOIN files.tracks t ON t.trace = i.trace AND t.track = i.track
-JOIN seen r ON r.trace = i.trace AND i.t0_ns > r.t0_ns AND i.t0_ns < r.t1_ns
-WHERE i.kind = 'syscall' AND i.depth = 0
+JOIN seen r ON r.trace = i.trace AND i.t0_ns >= r.t0_ns AND i.t0_ns < r.t1_ns
+-- perf marks calls that were under way as it began: they stand at the beginning of a stretch, and did not begin in it.
+WHERE i.kind = 'syscall' AND i.depth = 0 AND i.detail <> 'began before'
