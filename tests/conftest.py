@@ -15,8 +15,10 @@ pytest_plugins = ["pytester", "tests.plugins.unsteady", "tests.plugins.order", "
 with suppress(ImportError):  # a guest that runs some of the tests may lack it
     from hypothesis import HealthCheck, settings
 
-    # No assertion on times: the machines are shared. The same examples each time; the nightly run looks for others.
-    settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    # No assertion on times: the machines are shared. The same 50 examples each time; the nightly run draws 500 others.
+    settings.register_profile(
+        "same", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.register_profile("random", settings.get_profile("same"), derandomize=False, max_examples=500)
     settings.load_profile("random" if os.environ.get("CASTMATES_RANDOM") else "same")
 
