@@ -77,9 +77,9 @@ class _Adding:
     def __init__(self, making: Making, registry: Registry, recording: Recording, people: People, spans: Spans) -> None:
         self._making, self._registry, self._recording = making, registry, recording
         self._people, self._spans = people, spans
-        first = min(recording.first_ns, int(spans.begins[0]))
+        first = min(recording.first_ns, int(spans.begins[0]))  # one earlier is asked for what comes from it on
         last = max(recording.last_ns, int(spans.ends[-1]))
-        self._keys = Keys(first, last, max(len(people) * len(spans.begins), 1 << 16))
+        self._keys = Keys(first - 1, last, max(len(people) * len(spans.begins), 1 << 16))
         self._tracks = np.full(len(people), -1)
         self._machine = recording.header.about.get("arch", "")
 
