@@ -13,7 +13,7 @@ State = tuple[int, int, int, str]  # thread, begin, end, name
 
 @dataclass
 class Schedule:
-    """One schedule as it goes on; times are nanoseconds, events are whole microseconds apart."""
+    """One schedule as it goes on; times are nanoseconds, events are at least half a microsecond apart."""
 
     seed: int
     own_switches: bool = False  # perf notes switches in and out itself too, as it does where it follows processes
@@ -44,13 +44,14 @@ class Schedule:
     def _wake(self, cpu: int) -> None:
         self._goes_on()
         woken, by, to = self._random.choice(self._blocked), self._on[cpu], self._random.randrange(CPUS)
-        for _ in range(self._random.choice((1, 2))):  # the kernel may report it twice
-            fields = {"pid": woken, "target_cpu": to}
-            self.perf.sample("sched:sched_waking", self.now, by, cpu, fields, pid=_process(by))
-            self._line(by, cpu, f"sched_waking: comm=t{woken} pid={woken} prio=120 target_cpu={to:03d}")
         self._blocked.remove(woken)
         self._waits.append(woken)
         self._becomes(woken, "runnable")
+        for again in range(self._random.choice((1, 2))):  # the kernel may report it twice
+            self.now += 500 * again
+            fields = {"pid": woken, "target_cpu": to}
+            self.perf.sample("sched:sched_waking", self.now, by, cpu, fields, pid=_process(by))
+            self._line(by, cpu, f"sched_waking: comm=t{woken} pid={woken} prio=120 target_cpu={to:03d}")
 
     def _switch(self, cpu: int) -> None:
         self._goes_on()
