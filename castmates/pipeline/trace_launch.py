@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
@@ -30,16 +29,6 @@ def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = 
         give_up(new)
         raise
     finish(new, folder)
-
-
-def planned(launch: Launch | None, name: str, study: str) -> Launch:
-    """The launch, where the plan of the study has it."""
-    if launch is None:
-        raise CastmatesError(
-            f"the plan of the study '{study}' has no trace launch '{name}'; if the study was edited while the sweep "
-            "was starting, run the same command again."
-        )
-    return launch
 
 
 def trace_now(project: Project, plan: Plan, block: Block) -> Path:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.timeline.cells import categories
 from castmates.timeline.perf.keys import Keys
 from castmates.timeline.perf.syscall_names import syscall_name
 from castmates.timeline.perf.syscalls import Calls
@@ -48,10 +49,7 @@ def waits(group: Array, times: Array, is_deep: Array, calls: Calls, keys: Keys, 
     numbers = np.where(within, calls.number[at], np.where(is_deep & (at >= 0), -2, -1))
     codes, unique = pd.factorize(numbers)
     words = [_word(int(number), machine) for number in unique]
-    again, categories = pd.factorize(pd.Series(words, dtype="str"))
-    return pd.Categorical.from_codes(
-        again[codes] if len(words) else codes, categories=pd.Index(categories, dtype="str")
-    )
+    return categories(codes, words)
 
 
 def _word(number: int, machine: str) -> str:
