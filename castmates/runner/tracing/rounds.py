@@ -255,9 +255,7 @@ class _Recording:
 
     def _note_pids(self) -> None:
         for name in self._out.scene.active:
-            known = self._out.pids.setdefault(name, [])
             for pid in self._pids_of(name):
-                known += [pid] if pid not in known else []
                 self._out.processes |= dict.fromkeys(threads_of(pid), pid)
 
     def _leader_or_all(self, name: str, leader_alone: bool) -> list[int]:
@@ -266,4 +264,6 @@ class _Recording:
     def _pids_of(self, name: str) -> list[int]:
         found = self._stage.freezer.stragglers(name)
         self._outcome.pids.update(found)
+        known = self._out.pids.setdefault(name, [])
+        known += [pid for pid in found if pid not in known]  # looked for ten times a second: it may end before the rest
         return found
