@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from castmates.errors import CastmatesError
-from castmates.pipeline.measure_block import measure
+from castmates.pipeline.measure_block import in_plan_of, measure
 from castmates.runner.profiles import record
 from castmates.study.plan_text import Launch
 
@@ -15,9 +14,4 @@ def profile_launch(launch: Launch, folder: Path, cache: Path, owner: int | None 
 
 def planned(launch: Launch | None, name: str, study: str) -> Launch:
     """The launch, where the plan of the study has it."""
-    if launch is None:
-        raise CastmatesError(
-            f"the plan of the study '{study}' has no profile launch '{name}'; if the study was edited while the sweep "
-            "was starting, run the same command again."
-        )
-    return launch
+    return in_plan_of(study, launch, f"profile launch '{name}'")

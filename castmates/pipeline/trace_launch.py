@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from castmates.errors import CastmatesError
 from castmates.files import cache_folder
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
-from castmates.pipeline.measure_block import measure
+from castmates.pipeline.measure_block import in_plan_of, measure
 from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk
 from castmates.project import ENVIRONMENTS, Project
 from castmates.runner.node_check import refuse_other_node
@@ -34,12 +33,7 @@ def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = 
 
 def planned(launch: Launch | None, name: str, study: str) -> Launch:
     """The launch, where the plan of the study has it."""
-    if launch is None:
-        raise CastmatesError(
-            f"the plan of the study '{study}' has no trace launch '{name}'; if the study was edited while the sweep "
-            "was starting, run the same command again."
-        )
-    return launch
+    return in_plan_of(study, launch, f"trace launch '{name}'")
 
 
 def trace_now(project: Project, plan: Plan, block: Block) -> Path:
