@@ -6,18 +6,15 @@ packet.
 """
 
 import argparse
-import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
+from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
-from castmates.errors import CastmatesError
 from castmates.files import size_of
 from castmates.timeline.export.index import FORMATS
 from castmates.timeline.model import Timeline
@@ -84,15 +81,7 @@ def found(report: Report, of_perfetto: dict[int, tuple[float, float, float]]) ->
 
 def measured(folder: Path, name: str) -> tuple[float, float, int, float]:
     """Seconds that a process reads and writes, the bytes it writes, and the megabytes of memory it takes at most."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.timeline_export", "--export", str(folder), name],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise CastmatesError(f"the export as {name} failed: {done.stderr.strip().splitlines()[-1:]}")
-    reading, writing, memory = map(float, done.stdout.split())
+    reading, writing, memory = apart("benchmarks.timeline_export", "--export", str(folder), name)
     return reading, writing, size_of(folder / f"exported{FORMATS[name].suffix}"), memory
 
 
@@ -102,8 +91,7 @@ def export(folder: Path, name: str) -> None:
     timeline: Timeline = read(folder)
     middle = time.monotonic()
     FORMATS[name].write(timeline, folder / f"exported{FORMATS[name].suffix}")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print(middle - begin, time.monotonic() - middle, memory)
+    print(middle - begin, time.monotonic() - middle, most_megabytes())
 
 
 def packet_by_packet() -> float:

@@ -5,16 +5,13 @@ threads take turns on two CPUs, with wake-ups, system calls and marks between th
 """
 
 import argparse
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
-from castmates.errors import CastmatesError
 from castmates.timeline import tables
 from castmates.timeline.importers import index
 
@@ -118,15 +115,7 @@ def ftrace() -> Iterator[str]:
 
 def measured(file: Path) -> tuple[float, float, float]:
     """Seconds and megabytes of a process that reads the text, and the intervals that it finds."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.timeline_import", "--read", str(file)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise CastmatesError(f"reading {file.name} failed: {done.stderr.strip().splitlines()[-1:]}")
-    seconds, megabytes, intervals = map(float, done.stdout.split())
+    seconds, megabytes, intervals = apart("benchmarks.timeline_import", "--read", str(file))
     return seconds, megabytes, intervals
 
 
@@ -135,8 +124,7 @@ def read(file: Path) -> None:
     begin = time.monotonic()
     timeline = index.read(file, index.importer_of(file))
     tables.write(timeline, file.with_name("tables"))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print(time.monotonic() - begin, memory, len(timeline.intervals))
+    print(time.monotonic() - begin, most_megabytes(), len(timeline.intervals))
 
 
 WRITERS = {"strace": strace, "ftrace": ftrace}

@@ -6,15 +6,12 @@ fault and an interrupt. A process for each size reads the file, builds all table
 
 import argparse
 import math
-import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
-from castmates.errors import CastmatesError
 from castmates.timeline.model import Making
 from castmates.timeline.perf.load import add_perf
 from castmates.timeline.registry import Registry
@@ -73,11 +70,7 @@ def found(report: Report, seconds: float, megabytes: float) -> None:
 
 def measured(file: Path) -> tuple[float, float, float]:
     """Seconds until all is written, those before the writing, and megabytes, of a process that loads a recording."""
-    command = [sys.executable, "-m", "benchmarks.timeline_perf", "--load", str(file)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise CastmatesError(f"loading {file.name} failed: {done.stderr.strip().splitlines()[-1:]}")
-    seconds, adding, megabytes = map(float, done.stdout.split())
+    seconds, adding, megabytes = apart("benchmarks.timeline_perf", "--load", str(file))
     return seconds, adding, megabytes
 
 
@@ -89,8 +82,7 @@ def load(file: Path) -> None:
     del making
     added = time.monotonic()
     write(timeline, file.with_suffix(""))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    print(time.monotonic() - begin, added - begin, peak)
+    print(time.monotonic() - begin, added - begin, most_megabytes())
 
 
 if __name__ == "__main__":

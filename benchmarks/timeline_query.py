@@ -6,15 +6,12 @@ calls, wake-ups and stacks are so many rows together.
 
 import argparse
 import math
-import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
-from castmates.errors import CastmatesError
 from castmates.timeline.queries.asking import ask, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
 from castmates.timeline.queries.documents import named
@@ -49,9 +46,9 @@ def measure(sizes: list[int]) -> None:
     for rows in sizes:
         say(f"{rows} rows")
         with scratch() as folder:
-            child("--make", str(folder / "t"), str(rows))
+            apart("benchmarks.timeline_query", "--make", str(folder / "t"), str(rows))
             for name in found:
-                seconds, megabytes = map(float, child("--ask", str(folder / "t"), name).split())
+                seconds, megabytes = apart("benchmarks.timeline_query", "--ask", str(folder / "t"), name)
                 found[name][rows] = seconds, megabytes
     head = ["query", *(f"{rows / MILLION:g} M rows (s)" for rows in sizes), "growth", "memory at most (MB)"]
     report.table(head, [row(name, sizes, each) for name, each in found.items()])
@@ -85,16 +82,7 @@ def ask_one(folder: Path, name: str) -> Measured:
     with database([TraceFolder("t", folder)]) as connection:
         for _ in ask(connection, query.sql, values_of(query, [])):
             pass
-    return time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-
-
-def child(*words: str) -> str:
-    """What a separate process prints."""
-    command = [sys.executable, "-m", "benchmarks.timeline_query", *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise CastmatesError(f"{' '.join(words)} failed: {done.stderr.strip().splitlines()[-1:]}")
-    return done.stdout
+    return time.monotonic() - begin, most_megabytes()
 
 
 if __name__ == "__main__":

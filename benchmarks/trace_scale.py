@@ -5,18 +5,15 @@ in steps of a thousand; trace_scale_torch.py describes that of PyTorch (JSON).
 """
 
 import argparse
-import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import trace_scale_torch
+from benchmarks.apart import apart, most_megabytes
 from benchmarks.common import Report, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
-from castmates.errors import CastmatesError
 from castmates.runner.profiles import tables
 from castmates.runner.profiles.taken import Taken
 from castmates.study.spec import UNMANAGED, Scene
@@ -103,15 +100,7 @@ def _varints(places: np.ndarray, values: np.ndarray) -> None:
 
 def measured(file: Path) -> tuple[float, float]:
     """Seconds and megabytes of a process that reads the trace."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.trace_scale", "--read", str(file)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise CastmatesError(f"reading {file.name} failed: {done.stderr.strip().splitlines()[-1:]}")
-    seconds, megabytes = map(float, done.stdout.split())
+    seconds, megabytes = apart("benchmarks.trace_scale", "--read", str(file))
     return seconds, megabytes
 
 
@@ -123,7 +112,7 @@ def read(file: Path) -> None:
     common = dict.fromkeys(("study", "company", "scene", "kind", "mix", "partition", "member", "platform"), "x")
     aligned = tables.Aligned(trace, Taken(scene, 1), 0, 0, common | {"launch": 1, "repetition": 1})
     tables.write_operations(iter([aligned]), file.with_suffix(".parquet"))
-    print(time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
+    print(time.monotonic() - begin, most_megabytes())
 
 
 WRITERS = (("TensorFlow", "x.xplane.pb", make), ("PyTorch", "x.pt.trace.json.gz", trace_scale_torch.make))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.profile_launch import planned, profile_launch
+from castmates.pipeline.measure_block import in_plan_of
+from castmates.pipeline.profile_launch import profile_launch
 from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_profile_launch
@@ -21,7 +22,9 @@ def main() -> None:
     parser.add_argument("--owner", type=int, help="end the launch when this process is gone")
     given = parser.parse_args()
     folder = StudyFolder(given.plan.parent)
-    launch = planned(read_profile_launch(given.plan, given.launch), given.launch, folder.path.name)
+    launch = in_plan_of(
+        folder.path.name, read_profile_launch(given.plan, given.launch), f"profile launch '{given.launch}'"
+    )
     refuse_wrong_node(folder, launch, f"{PROFILES}{given.launch}")
     profile_launch(launch, given.output.parent, cache_folder(), given.owner)
 

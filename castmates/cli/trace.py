@@ -65,6 +65,7 @@ def trace(
     What the study has under `trace` holds where an option is left out. A trace that is there is not made again.
     """
     from castmates.linux.tracing_rights import rights
+    from castmates.linux.tracing_shown import recordable
     from castmates.preview.traces import trace_lines
     from castmates.project import load
     from castmates.report.text.traces import trace_report
@@ -81,7 +82,8 @@ def trace(
     if launch is None:
         raise CastmatesError(f"{study}: the mix '{mix}' has no launch here; `castmates plan {study}` shows why.")
     folder = project.results
-    for line in trace_lines(launch, folder, rights()):
+    can, wanted = rights(), launch.design.tracing.events if launch.design.tracing else ()
+    for line in trace_lines(launch, folder, recordable(wanted, can), can.reasons):
         typer.echo(line, err=not only_plan)
     if only_plan:
         return

@@ -22,8 +22,8 @@ def hold_sweep_lock(results: StudyFolder) -> None:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as problem:
         raise CastmatesError(
-            f"{file} cannot be opened ({problem.strerror}): they belong to somebody else, or lie where nothing may "
-            "be written; give the study another 'name', or run as their owner."
+            f"{file} cannot be opened ({problem.strerror}): these results belong to somebody else or may not be "
+            "written; give the study another 'name', or run as their owner."
         ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -5,7 +5,7 @@ from pathlib import Path
 from castmates.files import cache_folder
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
-from castmates.pipeline.measure_block import in_plan_of, measure
+from castmates.pipeline.measure_block import measure
 from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk
 from castmates.project import ENVIRONMENTS, Project
 from castmates.runner.node_check import refuse_other_node
@@ -29,11 +29,6 @@ def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = 
         give_up(new)
         raise
     finish(new, folder)
-
-
-def planned(launch: Launch | None, name: str, study: str) -> Launch:
-    """The launch, where the plan of the study has it."""
-    return in_plan_of(study, launch, f"trace launch '{name}'")
 
 
 def trace_now(project: Project, plan: Plan, block: Block) -> Path:

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from castmates.english import counted, duration, listed
-from castmates.linux.tracing_rights import Rights
-from castmates.linux.tracing_shown import recordable
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces, read_record, room_for, traces_there
 from castmates.study.model import Study
@@ -41,19 +39,21 @@ def _whole(launch: Block, made: Sequence[Mapping[str, Any]]) -> float:
     return max(starts, default=LAUNCH) + _seconds(launch)
 
 
-def trace_lines(launch: Block, folder: StudyFolder, can: Rights) -> Iterator[str]:
-    """What one launch records here, in lines, and how much disk that may take until it is read."""
+def trace_lines(launch: Block, folder: StudyFolder, families: Sequence[str], why: Sequence[str]) -> Iterator[str]:
+    """What one launch records here, in lines, and how much disk that may take until it is read.
+
+    `families` of events can be recorded here; `why` has the reasons for what cannot.
+    """
     tracing = launch.design.tracing
     assert tracing is not None
     scenes = [scene.name for scene in scenes_of_trace(launch.company)]
     yield f"trace {trace_name(launch)}: {listed(scenes)}, {tracing.seconds:g} s of each" + (
         f", {tracing.rounds} times" if tracing.rounds > 1 else ""
     )
-    families = recordable(tracing.events, can)
     if families:
         yield f"  perf: {', '.join(families)} of {listed(recorded_members(launch))}; of nobody else"
     if lacking := [family for family in tracing.events if family not in families]:
-        yield f"  not recorded here: {', '.join(lacking)} ({'; '.join(can.reasons)})"
+        yield f"  not recorded here: {', '.join(lacking)} ({'; '.join(why)})"
     if steps := profiled_steps(launch):
         yield f"  {launch.company.lead.workload}: {counted(steps, 'step')} of each recording profiled by its framework"
     yield f"  about {duration(recording_seconds([launch], folder))}"

@@ -38,7 +38,7 @@ from castmates.runner.rounds.quota_witness import QuotaWitness
 from castmates.runner.staging import LiveStage, moved_aside, on_stage
 from castmates.runner.tracing import recorders
 from castmates.runner.tracing.rounds import RAW, trace_rounds
-from castmates.runner.tracing.stacks import remove_maps
+from castmates.runner.tracing.stacks import map_of, remove_maps
 from castmates.study.counter_keys import MOST_RANGES
 from castmates.study.cpus import format_cpu_list
 from castmates.study.profile_launches import is_logged
@@ -157,6 +157,8 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     stage.make_room_for_quotas(company, _purpose(block))
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
+        if tracing is not None:
+            stage.guard_orphan(map_of(outcome.cast[-1].pid))
     stage.freeze_ready()
     return roofs
 

@@ -59,6 +59,10 @@ class LiveStage(Stage):
         self.cast[start.name] = running
         return running
 
+    def guard_orphan(self, file: Path) -> None:
+        """Let a file that a process leaves behind go, should the runner be killed before it has read it."""
+        self._warden.guard_orphan(file)
+
     def freeze_ready(self) -> None:
         """Freeze those who are ready already, so that what is done before the barrier has their CPUs."""
         freeze_ready(list(self.cast.values()), self.freezer)

@@ -36,6 +36,8 @@ folder = Path(sys.argv[2], "scratch")
 warden.guard_path(folder)
 folder.mkdir()
 (folder / "file").write_text("x")
+warden.guard_orphan(Path(sys.argv[2], "orphan"))
+Path(sys.argv[2], "orphan").write_text("x")
 code = "import os, time; os.fork() or os.setsid(); time.sleep(600)"
 pids = []
 for name in ("frozen", "running"):
@@ -87,6 +89,7 @@ def test_nothing_outlives_a_killed_runner(kind, number, tmp_path):
     assert not any(map(alive, told["pids"]))
     assert not any(Path(group).exists() for group in told["groups"])
     assert not (tmp_path / "scratch").exists()
+    assert not (tmp_path / "orphan").exists()
 
 
 def test_release_sweeps_what_was_left(tmp_path):
@@ -97,7 +100,11 @@ def test_release_sweeps_what_was_left(tmp_path):
     warden.guard_process(sleeper.pid)
     warden.guard_path(left)
     warden.guard_path(tmp_path / "never made")
+    orphan = tmp_path / "orphan"
+    orphan.write_text("x")
+    warden.guard_orphan(orphan)
     warden.release()
+    assert orphan.exists(), "who ends in good order still reads it"
     assert sleeper.wait() == -signal.SIGKILL
     assert not left.exists()
     warden.release()

@@ -116,9 +116,11 @@ def test_a_story_with_known_states(tmp_path):
     assert turns[:3] == [(10, 40, "lead@0", "main"), (40, 70, "others or idle", "batch"), (70, 90, "lead@0", "main")]
 
 
-def test_threads_of_nobody_have_no_track_and_a_members_children_are_its_own(tmp_path):
+@pytest.mark.parametrize(("kind", "time"), [(7, 5), (4, 31)], ids=["born", "ended"])
+def test_threads_of_nobody_have_no_track_and_a_members_children_are_its_own(tmp_path, kind, time):
+    """Also those that were born while events were off, and that nobody saw alive: their end has their parent."""
     made = PerfData()
-    made.task(7, 5, 150, MEMBER, 150, MEMBER)
+    made.task(kind, time, 150, MEMBER, 150, MEMBER)
     made.switch(10, 150, 0, out=False, pid=150)
     made.switch(12, OTHER, 1, out=False, pid=OTHER)
     made.switch(30, 150, 0, out=True, pid=150)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.operations.effects import STEP
-from castmates.english import number
+from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import beside_words, operation_words, trouble_words
 from castmates.report.text.words import interval, plain
@@ -41,7 +41,7 @@ def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int
     for row in records(alone):
         yield (
             f"A step of {plain(member)} takes {number(row['usual_ms'], 2)} ms alone, and {number(row['mean_ms'], 2)} "
-            f"ms while it is traced ({row['steps']} steps in {row['traces']} traces)."
+            f"ms while it is traced ({counted(row['steps'], 'step')} in {counted(row['traces'], 'trace')})."
         )
         yield ""
         yield "  of a step, alone          operation"

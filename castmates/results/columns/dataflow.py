@@ -7,6 +7,7 @@ never measured: `source` names them so.
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.scenes import SCENE
 
 _LAUNCH: Columns = {
     "study": "str",
@@ -46,16 +47,6 @@ GRAPH_EDGES: Columns = {**_LAUNCH, **_EDGE, "platform": "str"}
 
 LAUNCH_GRAPH_TABLES: Mapping[str, Columns] = {"graph_nodes": GRAPH_NODES, "graph_edges": GRAPH_EDGES}
 
-_SCENE: Columns = {
-    "study": "str",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" where the scene serves several mixes
-    "partition": "str",
-    "member": "str",
-    "platform": "str",
-}
-
 # tables/dataflow_nodes.csv: a row per lead and node of its graph; of the first launch that has one.
 DATAFLOW_NODES: Columns = {
     "study": "str",
@@ -74,7 +65,7 @@ DATAFLOW_EDGES: Columns = {"study": "str", "member": "str", **_EDGE, "platform":
 
 # tables/critical_path.csv: a row per scene: its steps along the critical path, as they ran; means over launches.
 CRITICAL_PATH: Columns = {
-    **_SCENE,
+    **SCENE,
     "launches": "int64",
     "steps": "int64",  # that were traced
     "joined": "float64",  # share of the operations' time that nodes of the graph account for
@@ -96,7 +87,7 @@ CRITICAL_PATH: Columns = {
 
 # tables/path_operations.csv: a row per scene and operation of the graph with a call; milliseconds, means over launches.
 PATH_OPERATIONS: Columns = {
-    **_SCENE,
+    **SCENE,
     "operation": "str",  # with its scopes
     "type": "str",
     "layer": "str",  # scope

@@ -23,6 +23,7 @@ from castmates.results.columns import (
     prediction,
     primitives,
     ranges,
+    scenes,
     services,
     study,
     trace,
@@ -191,10 +192,12 @@ def _comments(module: str) -> dict[str, dict[str, str]]:
     }
     found: dict[str, dict[str, str]] = {}
     for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom) and node.module == scenes.__name__:
+            found |= _comments(node.module)
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict):
             own = found[node.target.id] = {}
             for key, value in zip(node.value.keys, node.value.values, strict=True):
-                if key is None and isinstance(value, ast.Name):  # the columns of another contract: **_SCENE
+                if key is None and isinstance(value, ast.Name):  # the columns of another contract: **SCENE
                     own |= found.get(value.id, {})
                 elif isinstance(key, ast.Constant) and key.lineno in lines:
                     own[str(key.value)] = lines[key.lineno]

@@ -8,25 +8,13 @@ from collections.abc import Mapping
 from castmates.results.columns.block import Columns
 from castmates.results.columns.dataflow import DATAFLOW_TABLES
 from castmates.results.columns.primitives import PRIMITIVE_TABLES
+from castmates.results.columns.scenes import SCENE, TRACE
 
 PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, written last
 
-# Which trace a row is of: the first columns of what profile launches leave.
-_TRACE: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",  # number of the profile launch within its company, from 1
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" where the scene serves several mixes
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",  # of the scene's trace in its launch, from 1
-}
-
 # profiles/<company>/<n>/operations.parquet: a row per call of an operation in the traced steps.
 OPERATIONS: Columns = {
-    **_TRACE,
+    **TRACE,
     "step": "int64",  # of the trace, from 0; -1 for a call that began before the first or between two
     "heartbeat": "Int64",  # that ends this step, counted from when the lead was ready; NA outside of steps
     "operation": "str",  # with its scopes, without the functions around it; "" inside the framework, between two
@@ -45,7 +33,7 @@ OPERATIONS: Columns = {
 
 # profiles/<company>/<n>/profiled_steps.parquet: a row per step, traced ones and usual ones right before and after.
 PROFILED_STEPS: Columns = {
-    **_TRACE,
+    **TRACE,
     "part": "str",  # before, traced, after
     "step": "int64",  # of its part, from 0
     "heartbeat": "Int64",  # that ends it, counted from when the lead was ready; NA for usual steps
@@ -59,7 +47,7 @@ PROFILED_STEPS: Columns = {
 
 # profiles/<company>/<n>/memory.parquet: a row per piece of memory that an allocator gave out or took back.
 MEMORY: Columns = {
-    **_TRACE,
+    **TRACE,
     "step": "int64",  # of the trace, from 0; -1 outside of steps
     "at_ns": "int64",  # CLOCK_MONOTONIC
     "change": "int64",  # bytes; negative where memory was given back
@@ -72,7 +60,7 @@ MEMORY: Columns = {
 
 # profiles/<company>/<n>/traced_stages.parquet: a row per trace and stage of its input pipeline, over all its steps.
 TRACED_STAGES: Columns = {
-    **_TRACE,
+    **TRACE,
     "depth": "int64",  # 1 for the stage that the step asks, 2 for the one that this asks …
     "stage": "str",  # with those that ask it before it: Prefetch/Map
     "calls": "int64",  # that began in a step
@@ -85,7 +73,7 @@ TRACED_STAGES: Columns = {
 
 # profiles/<company>/<n>/device_calls.parquet: a row per kernel, copy or piece of memory on a stream of a GPU.
 DEVICE_CALLS: Columns = {
-    **_TRACE,
+    **TRACE,
     "step": "int64",  # in which it began on the GPU, from 0; -1 outside of steps
     "device": "str",  # GPU:0
     "stream": "str",  # of the device
@@ -140,15 +128,6 @@ OPERATION_EFFECTS: Columns = {
     "share_of_loss_high": "float64",
 }
 
-_SCENE: Columns = {
-    "study": "str",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" where the scene serves several mixes
-    "partition": "str",
-    "member": "str",
-    "platform": "str",
-}
 _TIMES: Columns = {
     "calls": "float64",  # in a step
     "call_ms": "float64",  # of one call, without what it calls: mean
@@ -166,7 +145,7 @@ _TIMES: Columns = {
 
 # tables/operation_summary.csv: a row per scene and operation; what belongs to none is a row too.
 OPERATION_SUMMARY: Columns = {
-    **_SCENE,
+    **SCENE,
     "operation": "str",  # with its scopes
     "type": "str",
     "layer": "str",  # scope
@@ -176,11 +155,11 @@ OPERATION_SUMMARY: Columns = {
 }
 
 # tables/operation_types.csv: a row per scene, type of operation and direction.
-OPERATION_TYPES: Columns = {**_SCENE, "type": "str", "direction": "str", **_TIMES}
+OPERATION_TYPES: Columns = {**SCENE, "type": "str", "direction": "str", **_TIMES}
 
 # tables/operation_layers.csv: a row per scene, scope and direction, at every depth of scopes.
 OPERATION_LAYERS: Columns = {
-    **_SCENE,
+    **SCENE,
     "depth": "int64",  # of the scope, from 1
     "layer": "str",  # scope; it has all that deeper ones have
     "direction": "str",
@@ -189,7 +168,7 @@ OPERATION_LAYERS: Columns = {
 
 # tables/iterations.csv: a row per scene: its traced steps.
 ITERATIONS: Columns = {
-    **_SCENE,
+    **SCENE,
     "traces": "int64",
     "steps": "int64",  # that were traced
     "mean_ms": "float64",
@@ -206,7 +185,7 @@ ITERATIONS: Columns = {
 
 # tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.
 INPUT_PIPELINE: Columns = {
-    **_SCENE,
+    **SCENE,
     "step_ms": "float64",
     "waiting_ms": "float64",  # in which nothing but the wait for a batch goes on
     "waiting_share": "float64",  # of the step
@@ -220,7 +199,7 @@ INPUT_PIPELINE: Columns = {
 
 # tables/thread_pools.csv: a row per scene and pool of threads.
 THREAD_POOLS: Columns = {
-    **_SCENE,
+    **SCENE,
     "pool": "str",  # as the framework names its threads
     "threads": "float64",  # that worked in a trace; mean over traces
     "busy_ms": "float64",  # in a step, all of its threads together
@@ -245,7 +224,7 @@ NOT_COMPARED: Columns = {
 
 # tables/memory_use.csv: a row per scene, allocator and operation, and one for all operations.
 MEMORY_USE: Columns = {
-    **_SCENE,
+    **SCENE,
     "allocator": "str",
     "operation": "str",  # with its scopes; all operations for their sum
     "allocations": "float64",  # in a step
@@ -257,7 +236,7 @@ MEMORY_USE: Columns = {
 
 # tables/input_stages.csv: a row per scene and stage of the input pipeline (tf.data).
 INPUT_STAGES: Columns = {
-    **_SCENE,
+    **SCENE,
     "depth": "int64",  # 1 for the stage that the step asks, 2 for the one that this asks …
     "stage": "str",  # with those that ask it before it: Prefetch/Map
     "calls": "float64",  # in a step
@@ -271,7 +250,7 @@ INPUT_STAGES: Columns = {
 
 # tables/kernels.csv: a row per scene and kernel, or copy, that an operation has a GPU run.
 KERNELS: Columns = {
-    **_SCENE,
+    **SCENE,
     "device": "str",  # GPU:0
     "stream": "str",  # of the device
     "activity": "str",  # kernel, copy, set, memory, other

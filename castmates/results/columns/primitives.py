@@ -6,19 +6,12 @@ Add columns at the end, never rename or reorder.
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.scenes import SCENE, TRACE
 
 # profiles/<company>/<n>/primitives.parquet: a row per primitive that oneDNN executed in the traced steps, in launches
 # under its log.
 PRIMITIVES: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",
+    **TRACE,
     "platform": "str",
     "step": "int64",  # of the trace, from 0
     "begin_ns": "int64",  # CLOCK_MONOTONIC
@@ -40,15 +33,6 @@ PRIMITIVES: Columns = {
 
 LOGGED_TABLES: Mapping[str, Columns] = {"primitives": PRIMITIVES}  # what a launch under the log leaves beside others
 
-_SCENE: Columns = {
-    "study": "str",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" where the scene serves several mixes
-    "partition": "str",
-    "member": "str",
-    "platform": "str",
-}
 _PROBLEM: Columns = {
     "primitive": "str",  # matmul, convolution …
     "propagation": "str",  # forward_training, backward_data …
@@ -60,7 +44,7 @@ _PROBLEM: Columns = {
 
 # tables/primitive_summary.csv: a row per scene, operation and primitive with its implementation and shapes.
 PRIMITIVE_SUMMARY: Columns = {
-    **_SCENE,
+    **SCENE,
     "operation": "str",  # with its scopes; "" where it is not known
     "type": "str",
     "direction": "str",
@@ -79,7 +63,7 @@ PRIMITIVE_SUMMARY: Columns = {
 
 # tables/isa_use.csv: a row per scene, extension of the instruction set and type of operation, and one for the model.
 ISA_USE: Columns = {
-    **_SCENE,
+    **SCENE,
     "type": "str",  # of operations; all operations for the whole model
     "extension": "str",  # AVX2, AVX-512, VNNI, AVX-512 BF16, AMX
     "processor": "str",  # has it, lacks it, not known
@@ -96,7 +80,7 @@ ISA_USE: Columns = {
 
 # tables/roofline.csv: a row per scene and operation whose primitives have known work.
 ROOFLINE: Columns = {
-    **_SCENE,
+    **SCENE,
     "operation": "str",  # with its scopes
     "type": "str",
     "data_types": "str",  # of the operands of the primitive that takes most operations

@@ -6,6 +6,7 @@ Add columns at the end, never rename or reorder.
 from collections.abc import Mapping
 
 from castmates.results.columns.block import Columns
+from castmates.results.columns.scenes import TRACE
 
 # blocks/<company>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.
 RANGES: Columns = {
@@ -34,15 +35,7 @@ RANGES: Columns = {
 
 # profiles/<company>/<n>/profile_ranges.parquet: a row per phase, range, instant and epoch near a trace.
 PROFILE_RANGES: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",
+    **TRACE,
     "part": "str",  # it ended in usual steps (before, after), or while the profiler was on (traced)
     "type": "str",  # phase, range (by start and end), instant, epoch
     "name": "str",  # its own
@@ -61,15 +54,7 @@ PROFILE_RANGES: Columns = {
 
 # profiles/<company>/<n>/operation_ranges.parquet: a row per trace, range and operation that began inside of it.
 OPERATION_RANGES: Columns = {
-    "study": "str",
-    "company": "str",
-    "launch": "int64",
-    "scene": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",
-    "partition": "str",
-    "member": "str",
-    "repetition": "int64",
+    **TRACE,
     "path": "str",  # of the range, with the phases that it lies in
     "domain": "str",  # of the range; empty for the parts of a step
     "operation": "str",  # with its scopes

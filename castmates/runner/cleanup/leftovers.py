@@ -17,10 +17,10 @@ from castmates.linux.owner import Owner, is_gone
 from castmates.linux.processes import read_process, send
 from castmates.machine.journal import Journal
 
-Kind = Literal["cgroup", "process", "journal", "path"]
+Kind = Literal["cgroup", "process", "journal", "path", "orphan"]
 Guarded = tuple[Kind, object]  # what was announced, as it can be written down in JSON
 # Groups first: what is frozen there cannot be stopped by signals. Files last: the living may write again.
-ORDER: tuple[Kind, ...] = ("cgroup", "process", "journal", "path")
+ORDER: tuple[Kind, ...] = ("cgroup", "process", "journal", "path", "orphan")
 LONGEST_S = 10.0
 MEMORY = Path("/dev/shm")
 DISK = (Path("/tmp"), Path("/var/tmp"))
@@ -39,8 +39,18 @@ def clean_up(guarded: Iterable[Guarded]) -> None:
                 Journal(Path(value["folder"]), Owner(**value["owner"])).restore_mine()
             elif kind == "cgroup":
                 _remove_group(Path(str(value)), left_s)
+            elif kind == "orphan":
+                remove_own_file(Path(str(value)))
             else:
                 _remove_path(Path(str(value)), left_s)
+
+
+def remove_own_file(file: Path) -> None:
+    """Remove a file where everybody may write, such as /tmp, if it is a file, and ours."""
+    with contextlib.suppress(OSError):
+        found = file.lstat()
+        if stat.S_ISREG(found.st_mode) and os.geteuid() in (0, found.st_uid):
+            file.unlink()
 
 
 def _remove_group(group: Path, left_s: float) -> None:

@@ -31,7 +31,7 @@ def watch(runner: int) -> None:
             if kind in ORDER:
                 announced.append((kind, value))
             released |= kind == "release"  # the runner's last word where it ends in good order
-    clean_up(announced)
+    clean_up([each for each in announced if each[0] != "orphan" or not released])
     if not released:
         clean_up_unannounced(runner)
 

@@ -61,6 +61,10 @@ class Warden:
         """Guard a temporary file or directory."""
         self._announce("path", str(path.absolute()))
 
+    def guard_orphan(self, file: Path) -> None:
+        """Guard a file that this process reads, and removes itself: it goes only if this process is killed."""
+        self._announce("orphan", str(file.absolute()))
+
     def guard_journal(self, journal: Journal) -> None:
         """Guard what its owner will write down: the knobs go back."""
         self._announce("journal", {"folder": str(journal.path.parent), "owner": asdict(journal.owner)})

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from castmates.linux.processes import threads_of
 from castmates.protocols import Held
@@ -36,6 +37,9 @@ class Stage:
         self.shares: tuple[Share, ...] = ()  # in force
         self._check = check
         self._moving: set[str] = set()  # all begin frozen
+
+    def guard_orphan(self, file: Path) -> None:
+        """Let a file that a member leaves go, should the runner be killed; without processes there is none."""
 
     def held(self) -> dict[str, Held]:
         """Everyone, as allocators, monitors and counters know them."""

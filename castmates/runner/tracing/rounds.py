@@ -31,6 +31,7 @@ from castmates.runner.tracing.numbers import Numbers
 from castmates.runner.tracing.perf_recorder import PerfRecorder
 from castmates.runner.tracing.recorded import Recorded, Span
 from castmates.runner.tracing.remote import near_nodes, remote_sample
+from castmates.runner.tracing.stacks import map_of
 from castmates.study.profile_launches import traced_by
 from castmates.study.spec import Block, Scene
 from castmates.study.trace_launches import profiled_steps, scenes_of_trace
@@ -255,9 +256,7 @@ class _Recording:
 
     def _note_pids(self) -> None:
         for name in self._out.scene.active:
-            known = self._out.pids.setdefault(name, [])
             for pid in self._pids_of(name):
-                known += [pid] if pid not in known else []
                 self._out.processes |= dict.fromkeys(threads_of(pid), pid)
 
     def _leader_or_all(self, name: str, leader_alone: bool) -> list[int]:
@@ -265,5 +264,9 @@ class _Recording:
 
     def _pids_of(self, name: str) -> list[int]:
         found = self._stage.freezer.stragglers(name)
+        for pid in set(found) - self._outcome.pids:
+            self._stage.guard_orphan(map_of(pid))
         self._outcome.pids.update(found)
+        known = self._out.pids.setdefault(name, [])
+        known += [pid for pid in found if pid not in known]  # looked for ten times a second: it may end before the rest
         return found

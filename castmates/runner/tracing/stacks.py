@@ -3,12 +3,11 @@
 import os
 import re
 import shutil
-import stat
 import subprocess
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
+from castmates.runner.cleanup.leftovers import remove_own_file
 from castmates.study.tracing_design import MOST_SAMPLED
 
 HZ = 99  # not 100: no step with whatever happens a hundred times a second
@@ -73,11 +72,12 @@ def environment(python: tuple[int, int] | None) -> Mapping[str, str]:
     return {"ONEDNN_JIT_PROFILE": "2"}
 
 
+def map_of(pid: int) -> Path:
+    """Where a process names the code that it compiles while it runs."""
+    return PERF_MAPS / f"perf-{pid}.map"
+
+
 def remove_maps(pids: Iterable[int]) -> None:
     """Remove the maps that members of these ids wrote, after their stacks were read; of others nothing is touched."""
     for pid in pids:
-        file = PERF_MAPS / f"perf-{pid}.map"
-        with suppress(OSError):
-            found = file.lstat()
-            if stat.S_ISREG(found.st_mode) and (os.geteuid() in (0, found.st_uid)):
-                file.unlink()
+        remove_own_file(map_of(pid))

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,10 @@ from castmates.timeline.importers.kernel import (
     WAKEUP,
     WAKING,
     KernelEvents,
-    softirq_of,
-    state_of,
+    Named,
+    Rows,
 )
-from castmates.timeline.importers.lines import Ints, codes, integers, taken_apart, where
+from castmates.timeline.importers.lines import Ints, integers, taken_apart, where
 
 SECOND = 10**9
 NOBODY = -1
@@ -34,7 +33,7 @@ _LINE = (
 _KINDS = (("_begin", BEGIN), ("_start", BEGIN), ("_entry", BEGIN), ("_end", END), ("_stop", END), ("_exit", END))
 _CALL = re.compile(r"(?:compat_)?syscall_(entry|exit)_(\w+)")
 _VALUE = r'(?:\( ?)?(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<number>-?[\w.+-]+))'
-Words = Mapping[str, pa.Array]
+Add = Callable[[KernelEvents, Rows, pa.Array], None]
 
 
 class Reading:
@@ -109,7 +108,7 @@ class Reading:
             if last[-1] >= 0:
                 self._running[number] = int(into[rows][last[-1]]), int(named[rows][last[-1]])
 
-    def _take(self, name: str, rows: dict[str, Ints], fields: pa.Array) -> None:
+    def _take(self, name: str, rows: Rows, fields: pa.Array) -> None:
         account = self._events.account
         if known := EVENTS.get(name):
             known(self._events, rows, fields)
@@ -128,7 +127,7 @@ class Reading:
         else:
             account.leave(name, len(fields))
 
-    def _of_program(self, name: str, rows: dict[str, Ints], fields: pa.Array) -> None:
+    def _of_program(self, name: str, rows: Rows, fields: pa.Array) -> None:
         """Events that a program makes: ranges where names show begins and ends, otherwise notes."""
         base, kind = next(((name.removesuffix(end), one) for end, one in _KINDS if name.endswith(end)), (name, NOTE))
         known = rows["tid"] >= 0  # begins and ends of several threads cannot be told apart without that
@@ -138,7 +137,7 @@ class Reading:
                 some = {key: column[chosen] for key, column in rows.items()}
                 self._mark(of, name if of == NOTE else base, some, where(fields, chosen))
 
-    def _mark(self, kind: int, name: str, rows: dict[str, Ints], fields: pa.Array) -> None:
+    def _mark(self, kind: int, name: str, rows: Rows, fields: pa.Array) -> None:
         words, named = self._events.words, _field(fields, "name")
         labels = _note(name, fields) if kind == NOTE else pc.if_else(pc.equal(named, ""), name, named)
         group = words.number("" if kind == NOTE else name)
@@ -170,56 +169,44 @@ def _numbers(texts: pa.Array) -> npt.NDArray[np.float64]:
     return integers(texts, 0, base=0).astype(np.float64) if len(texts) else np.empty(0)
 
 
-def _switch(events: KernelEvents, rows: dict[str, Ints], fields: pa.Array) -> None:
-    numbers, letters = codes(_field(fields, "prev_state"))
-    states = np.array([state_of(each) for each in letters] or [0], np.int8)
-    who = {"tid": integers(_field(fields, "prev_tid")), "comm": events.words.take(_field(fields, "prev_comm"))}
-    events.switches.add(
-        **rows | who,
-        state=states[numbers],
-        next=integers(_field(fields, "next_tid")),
-        next_comm=events.words.take(_field(fields, "next_comm")),
-    )
+def _thread(fields: pa.Array, tid: str = "tid", comm: str = "comm") -> Named:
+    return _field(fields, tid), _field(fields, comm)
 
 
-def _wake(kind: int) -> Callable[[KernelEvents, dict[str, Ints], pa.Array], None]:
-    def add(events: KernelEvents, rows: dict[str, Ints], fields: pa.Array) -> None:
-        who = {"tid": integers(_field(fields, "tid")), "comm": events.words.take(_field(fields, "comm"))}
-        who["cpu"] = integers(_field(fields, "target_cpu"))
-        events.wakes.add(**rows | who, by=rows["comm"], waker=rows["tid"], kind=kind)
+def _switch(events: KernelEvents, rows: Rows, fields: pa.Array) -> None:
+    left, came = _thread(fields, "prev_tid", "prev_comm"), _thread(fields, "next_tid", "next_comm")
+    events.switch(rows, left, _field(fields, "prev_state"), came)
+
+
+def _wake(kind: int) -> Add:
+    def add(events: KernelEvents, rows: Rows, fields: pa.Array) -> None:
+        events.wake(rows, kind, _thread(fields), _field(fields, "target_cpu"))
 
     return add
 
 
-def _migrate(events: KernelEvents, rows: dict[str, Ints], fields: pa.Array) -> None:
-    who = {"tid": integers(_field(fields, "tid")), "comm": events.words.take(_field(fields, "comm"))}
-    who["cpu"] = integers(_field(fields, "dest_cpu"))
-    events.migrations.add(**rows | who, origin=integers(_field(fields, "orig_cpu")))
+def _migrate(events: KernelEvents, rows: Rows, fields: pa.Array) -> None:
+    events.migrate(rows, _thread(fields), _field(fields, "orig_cpu"), _field(fields, "dest_cpu"))
 
 
-def _interrupt(kind: int, enters: bool) -> Callable[[KernelEvents, dict[str, Ints], pa.Array], None]:
-    def add(events: KernelEvents, rows: dict[str, Ints], fields: pa.Array) -> None:
-        if kind == SOFTIRQ:
-            numbers, vectors = codes(_field(fields, "vec"))
-            names = np.array([events.words.number(softirq_of(each)) for each in vectors] or [0], np.int64)[numbers]
-        else:
-            named = _field(fields, "name")
-            names = events.words.take(pc.if_else(pc.equal(named, ""), _field(fields, "irq"), named))
-        when = {key: rows[key] for key in ("n", "t", "cpu")}
-        events.interrupts.add(**when, kind=kind, name=names, enters=enters)
+def _interrupt(kind: int, enters: bool) -> Add:
+    line = "vec" if kind == SOFTIRQ else "irq"
+
+    def add(events: KernelEvents, rows: Rows, fields: pa.Array) -> None:
+        events.interrupt(rows, kind, enters, _field(fields, line), _field(fields, "name"))
 
     return add
 
 
-def _fault(where_: str) -> Callable[[KernelEvents, dict[str, Ints], pa.Array], None]:
-    def add(events: KernelEvents, rows: dict[str, Any], fields: pa.Array) -> None:
+def _fault(where_: str) -> Add:
+    def add(events: KernelEvents, rows: Rows, fields: pa.Array) -> None:
         del fields
         events.faults.add(**rows, name=events.words.number(where_))
 
     return add
 
 
-EVENTS: Mapping[str, Callable[[KernelEvents, dict[str, Ints], pa.Array], None]] = {
+EVENTS: Mapping[str, Add] = {
     "sched_switch": _switch,
     "sched_waking": _wake(WAKING),
     "sched_wakeup": _wake(WAKEUP),

@@ -22,8 +22,7 @@ from castmates.timeline.importers.kernel import (
     WAKEUP,
     WAKING,
     KernelEvents,
-    softirq_of,
-    state_of,
+    Named,
 )
 from castmates.timeline.importers.lines import Ints, codes, integers, taken_apart, where
 from castmates.timeline.perf.syscall_names import syscall_name
@@ -89,25 +88,20 @@ def _either(parts: Mapping[str, pa.Array], name: str) -> pa.Array:
     return pc.if_else(pc.equal(parts[name], ""), parts[fields.SHORT + name], parts[name])
 
 
+def _thread(parts: Mapping[str, pa.Array], tid: str = "tid", comm: str = "comm") -> Named:
+    return _either(parts, tid), _either(parts, comm)
+
+
 def _switch(events: KernelEvents, rows: Rows) -> int:
     rows, parts = rows.taken(fields.SWITCH)
-    numbers, letters = codes(_either(parts, "state"))
-    states = np.array([state_of(each) for each in letters] or [0], np.int8)
-    events.switches.add(
-        **rows.who() | {"tid": integers(_either(parts, "tid")), "comm": events.words.take(_either(parts, "comm"))},
-        state=states[numbers],
-        next=integers(_either(parts, "next")),
-        next_comm=events.words.take(_either(parts, "next_comm")),
-    )
+    events.switch(rows.who(), _thread(parts), _either(parts, "state"), _thread(parts, "next", "next_comm"))
     return len(rows.t)
 
 
 def _wake(kind: int) -> Callable[[KernelEvents, Rows], int]:
     def add_wakes(events: KernelEvents, rows: Rows) -> int:
         rows, parts = rows.taken(fields.WAKE)
-        who = {"tid": integers(_either(parts, "tid")), "comm": events.words.take(_either(parts, "comm"))}
-        who["cpu"] = integers(_either(parts, "cpu"))
-        events.wakes.add(**rows.who() | who, by=rows.comm, waker=rows.tid, kind=kind)
+        events.wake(rows.who(), kind, _thread(parts), _either(parts, "cpu"))
         return len(rows.t)
 
     return add_wakes
@@ -115,8 +109,7 @@ def _wake(kind: int) -> Callable[[KernelEvents, Rows], int]:
 
 def _migrate(events: KernelEvents, rows: Rows) -> int:
     rows, parts = rows.taken(fields.MIGRATE)
-    who = {"tid": integers(parts["tid"]), "comm": events.words.take(parts["comm"]), "cpu": integers(parts["cpu"])}
-    events.migrations.add(**rows.who() | who, origin=integers(parts["origin"]))
+    events.migrate(rows.who(), (parts["tid"], parts["comm"]), parts["origin"], parts["cpu"])
     return len(rows.t)
 
 
@@ -148,12 +141,7 @@ def _named_call(events: KernelEvents, call: str, rows: Rows, enters: bool) -> in
 def _interrupt(kind: int, enters: bool) -> Callable[[KernelEvents, Rows], int]:
     def add_interrupts(events: KernelEvents, rows: Rows) -> int:
         rows, parts = rows.taken(fields.IRQ if kind == IRQ else fields.SOFTIRQ)
-        if kind == SOFTIRQ:
-            numbers, vectors = codes(parts["line"])
-            names = np.array([events.words.number(softirq_of(each)) for each in vectors] or [0], np.int64)[numbers]
-        else:
-            names = events.words.take(pc.if_else(pc.equal(parts["name"], ""), parts["line"], parts["name"]))
-        events.interrupts.add(n=rows.n, t=rows.t, cpu=rows.cpu, kind=kind, name=names, enters=enters)
+        events.interrupt(rows.who(), kind, enters, parts["line"], parts["name"])
         return len(rows.t)
 
     return add_interrupts

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from castmates.timeline.importers.kernel import DEAD, DISK, RUNS
 from castmates.timeline.importers.kernel_gaps import Gaps, of_all
 from castmates.timeline.importers.lines import Ints
+from castmates.timeline.perf.states import BLOCKED, PREEMPTED, RUNNABLE, RUNNING
 
 Array = npt.NDArray[Any]
 Table = Mapping[str, Array]
-STATES = ("running", "runnable", "preempted", "blocked")
-RUNNING, RUNNABLE, PREEMPTED, BLOCKED = range(4)
 GONE = 4  # after a thread's end
 IDLE = 0  # the thread that runs where none does
 NOBODY = -1
@@ -27,7 +26,7 @@ class States:
     tid: Ints
     t0: Ints
     t1: Ints
-    state: Ints  # a place in STATES
+    state: Ints  # a place in perf's NAMES
     cpu: Ints  # where it runs, ran last, or is going to run
     other: Ints  # name of who has the CPU meanwhile; -1 where it runs or is blocked
     is_disk: npt.NDArray[np.bool_]  # blocked without being interruptible

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.english import counted
+from castmates.timeline.cells import categories, or_none
 from castmates.timeline.importers.kernel import (
     BEGIN,
     COUNTER,
@@ -21,11 +22,11 @@ from castmates.timeline.importers.kernel import (
     KernelEvents,
 )
 from castmates.timeline.importers.kernel_gaps import gaps_of
-from castmates.timeline.importers.kernel_states import BLOCKED, IDLE, STATES, States, states_of
+from castmates.timeline.importers.kernel_states import IDLE, States, states_of
 from castmates.timeline.importers.lines import Ints
 from castmates.timeline.importers.nesting import fitted, pairs
-from castmates.timeline.importers.record import categories
 from castmates.timeline.model import Making
+from castmates.timeline.perf.states import BLOCKED, NAMES
 from castmates.timeline.perf.waiting import FAULT, UNKNOWN, wait_of
 from castmates.timeline.registry import Registry
 
@@ -119,7 +120,7 @@ class KernelTimeline:
             track=self._track(np.r_[rows["tid"], table["tid"][open_]]),
             kind="syscall",
             name=self._named(np.r_[rows["name"], table["name"][open_]]),
-            cpu=_numbers(np.r_[rows["cpu"], table["cpu"][open_]]),
+            cpu=or_none(np.r_[rows["cpu"], table["cpu"][open_]]),
             value=np.r_[table["value"][end], np.full(len(open_), np.nan)],
             detail=categories(np.r_[np.zeros(len(begin)), np.ones(len(open_))], ["", "did not return"]),
             source=self._source,
@@ -157,8 +158,8 @@ class KernelTimeline:
             t1_ns=states.t1,
             track=self._track(states.tid),
             kind="state",
-            name=categories(states.state, STATES),
-            cpu=_numbers(states.cpu),
+            name=categories(states.state, NAMES),
+            cpu=or_none(states.cpu),
             detail=categories(detail, words),
             source=self._source,
         )
@@ -180,7 +181,7 @@ class KernelTimeline:
                 kind=word,
                 name=self._named(own["name"][begin]),
                 depth=depth,
-                cpu=_numbers(own["cpu"][begin]),
+                cpu=or_none(own["cpu"][begin]),
                 source=self._source,
             )
 
@@ -200,7 +201,7 @@ class KernelTimeline:
             kind="range",
             name=self._named(own["name"][begin]),
             depth=depth,
-            cpu=_numbers(own["cpu"][begin]),
+            cpu=or_none(own["cpu"][begin]),
             source=self._source,
         )
         self._notes(table)
@@ -259,7 +260,7 @@ class KernelTimeline:
                 track=track,
                 kind=kind,
                 name=name,
-                cpu=_numbers(table["cpu"]),
+                cpu=or_none(table["cpu"]),
                 source=self._source,
                 **more,
             )
@@ -267,11 +268,6 @@ class KernelTimeline:
     def _cpus(self, numbers: npt.NDArray[Any]) -> Ints:
         tracks = {number: self._registry.cpu(number) for number in np.unique(numbers).tolist()}
         return np.array([tracks[number] for number in numbers.tolist()], np.int64)
-
-
-def _numbers(cpus: npt.NDArray[Any]) -> Any:  # noqa: ANN401 (an array with gaps)
-    """CPUs; none where it is not known."""
-    return pd.arrays.IntegerArray(cpus.astype(np.int64), cpus < 0)
 
 
 def _in_order(table: Table) -> Table:

@@ -1,11 +1,8 @@
-"""What is written of an imported trace beside its tables, and columns of words."""
+"""What is written of an imported trace beside its tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from castmates import __version__
 from castmates.timeline.importers.account import Account
@@ -39,10 +36,3 @@ def record(
         "missing": list(missing),
         "versions": {"castmates": __version__},
     } | more
-
-
-def categories(numbers: Any, words: Sequence[str]) -> pd.Categorical:  # noqa: ANN401 (an array of numbers)
-    """A column of words by their numbers; equal words may have several."""
-    index = pd.Index(pd.unique(np.array(list(words) or [""], dtype=object)), dtype="str")
-    places = index.get_indexer(pd.Index(list(words) or [""], dtype="str"))
-    return pd.Categorical.from_codes(places[np.asarray(numbers, np.int64)], categories=index)

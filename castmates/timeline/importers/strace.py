@@ -13,10 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.errors import CastmatesError
+from castmates.timeline.cells import categories
 from castmates.timeline.importers.account import Account
 from castmates.timeline.importers.lines import Ints, Progress, blocks
 from castmates.timeline.importers.nesting import fitted
-from castmates.timeline.importers.record import categories, record
+from castmates.timeline.importers.record import record
 from castmates.timeline.importers.strace_lines import BEGUN, MARK, OF_DAY, RELATIVE, RESUMED, WHOLE, Lines, Parsed
 from castmates.timeline.model import Making, Timeline
 from castmates.timeline.registry import Registry

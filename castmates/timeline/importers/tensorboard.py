@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from castmates.errors import CastmatesError
+from castmates.timeline.cells import categories
 from castmates.timeline.importers.account import Account
 from castmates.timeline.importers.lines import Ints, Progress
 from castmates.timeline.importers.nesting import fitted
-from castmates.timeline.importers.record import categories, record
+from castmates.timeline.importers.record import record
 from castmates.timeline.model import Making, Timeline
 from castmates.traces.devices import GPU, KINDS, STREAM
 from castmates.traces.operations import begin_of, operation_of

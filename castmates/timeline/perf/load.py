@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.errors import CastmatesError
+from castmates.timeline.cells import categories, or_none
 from castmates.timeline.model import Making
 from castmates.timeline.perf import cpus, moments, syscalls
 from castmates.timeline.perf.header import MONOTONIC
@@ -76,9 +77,9 @@ class _Adding:
     def __init__(self, making: Making, registry: Registry, recording: Recording, people: People, spans: Spans) -> None:
         self._making, self._registry, self._recording = making, registry, recording
         self._people, self._spans = people, spans
-        first = min(recording.first_ns, int(spans.begins[0]))
+        first = min(recording.first_ns, int(spans.begins[0]))  # one earlier is asked for what comes from it on
         last = max(recording.last_ns, int(spans.ends[-1]))
-        self._keys = Keys(first, last, max(len(people) * len(spans.begins), 1 << 16))
+        self._keys = Keys(first - 1, last, max(len(people) * len(spans.begins), 1 << 16))
         self._tracks = np.full(len(people), -1)
         self._machine = recording.header.about.get("arch", "")
 
@@ -123,10 +124,10 @@ class _Adding:
             t1_ns=found.ends,
             track=self._track(found.thread),
             kind="state",
-            name=_words(found.state, NAMES),
-            cpu=_or_none(found.cpu),
+            name=categories(found.state, NAMES),
+            cpu=or_none(found.cpu),
             value=value,
-            detail=_words(detail, words),
+            detail=categories(detail, words),
             source=SOURCE,
         )
 
@@ -140,10 +141,10 @@ class _Adding:
             t1_ns=calls.ends,
             track=self._track(calls.thread),
             kind="syscall",
-            name=_words(code, names),
-            cpu=_or_none(calls.cpu),
+            name=categories(code, names),
+            cpu=or_none(calls.cpu),
             value=calls.result,
-            detail=_words(calls.how, syscalls.HOW),
+            detail=categories(calls.how, syscalls.HOW),
             source=SOURCE,
         )
 
@@ -162,9 +163,9 @@ class _Adding:
             track=self._track(woken),
             kind="wakeup",
             name="woken",
-            cpu=_or_none(wakes.cpu[wake]),
+            cpu=or_none(wakes.cpu[wake]),
             value=np.where(waker >= 0, waker, np.nan),
-            detail=_words(np.asarray(label.codes), words),
+            detail=categories(np.asarray(label.codes), words),
             source=SOURCE,
         )
 
@@ -183,8 +184,8 @@ class _Adding:
             t1_ns=turns.ends,
             track=pd.Series(turns.cpu).map(tracks).to_numpy(np.int64),
             kind="on_cpu",
-            name=_words(np.where(is_member, of_thread[turns.thread], place[OTHERS]), members),
-            cpu=_or_none(turns.cpu),
+            name=categories(np.where(is_member, of_thread[turns.thread], place[OTHERS]), members),
+            cpu=or_none(turns.cpu),
             value=np.where(tids >= 0, tids, np.nan),
             detail=self._thread_names(tids),
             source=SOURCE,
@@ -193,7 +194,7 @@ class _Adding:
     def _thread_names(self, tids: Array) -> pd.Categorical:
         codes, unique = pd.factorize(tids)
         name = self._recording.tasks.name
-        return _words(codes, ["" if tid < 0 else "idle" if tid == 0 else name(tid) for tid in unique.tolist()])
+        return categories(codes, ["" if tid < 0 else "idle" if tid == 0 else name(tid) for tid in unique.tolist()])
 
     def _moments(self, found: States) -> None:
         for thread, time, cpu, in_kernel in moments.faults_of(self._recording, self._people, self._spans):
@@ -202,8 +203,8 @@ class _Adding:
                 track=self._track(thread),
                 kind="fault",
                 name="page fault",
-                cpu=_or_none(cpu),
-                detail=_words(in_kernel.astype(int), ("user", "kernel")),
+                cpu=or_none(cpu),
+                detail=categories(in_kernel.astype(int), ("user", "kernel")),
                 source=SOURCE,
             )
         for each in moments.interrupts_of(self._recording, self._people, self._spans):
@@ -212,8 +213,8 @@ class _Adding:
                 t1_ns=each.ends,
                 track=self._track(each.thread),
                 kind=each.kind,
-                name=_words(each.code, each.names),
-                cpu=_or_none(each.cpu),
+                name=categories(each.code, each.names),
+                cpu=or_none(each.cpu),
                 source=SOURCE,
             )
         thread, time, origin, to = moments.migrations_of(found)
@@ -222,7 +223,7 @@ class _Adding:
             track=self._track(thread),
             kind="migration",
             name="migrated",
-            cpu=_or_none(to),
+            cpu=or_none(to),
             detail=[f"cpu{one}->cpu{other}" for one, other in zip(origin.tolist(), to.tolist(), strict=True)],
             source=SOURCE,
         )
@@ -246,27 +247,14 @@ def _lost(making: Making, registry: Registry, recording: Recording) -> None:
             track=registry.cpu(cpu) if cpu >= 0 else registry.run(),
             kind="lost",
             name="events lost",
-            cpu=_or_none(np.array([cpu])),
+            cpu=or_none(np.array([cpu])),
             value=float(count),
             detail=f"within {(time - since) / 1e6:.3f} ms" if since else "",
             source=SOURCE,
         )
 
 
-def _words(codes: Array, words: Sequence[str]) -> pd.Categorical:
-    """Codes and what they mean, as categories; words may repeat."""
-    again, unique = pd.factorize(pd.Series(list(words), dtype="str"))
-    if len(words):
-        codes = again[codes]
-    return pd.Categorical.from_codes(codes, categories=pd.Index(unique, dtype="str"))
-
-
 def _again(column: pd.Categorical, place: Mapping[str, int]) -> Array:
     """The codes of a column among other words."""
     new = np.array([place[word] for word in column.categories] or [0])
     return np.asarray(new[np.asarray(column.codes)])
-
-
-def _or_none(numbers: Array) -> Any:  # noqa: ANN401
-    """Whole numbers, of which -1 is none."""
-    return pd.arrays.IntegerArray(numbers.astype(np.int64), numbers < 0)

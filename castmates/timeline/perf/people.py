@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.timeline.cells import categories
 from castmates.timeline.perf.reading import Recording
 
 Array = npt.NDArray[Any]
@@ -63,10 +64,7 @@ class People:
         codes, unique = pd.factorize(tids)
         numbers = self.number(unique)
         words = [self._label(int(tid), int(number)) for tid, number in zip(unique, numbers, strict=True)]
-        again, categories = pd.factorize(pd.Series(words, dtype="str"))
-        return pd.Categorical.from_codes(
-            again[codes] if len(words) else codes, categories=pd.Index(categories, dtype="str")
-        )
+        return categories(codes, words)
 
     def _label(self, tid: int, number: int) -> str:
         if tid < 0:

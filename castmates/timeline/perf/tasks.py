@@ -62,10 +62,12 @@ class Tasks:
         self.processes[tid] = pid
         if not is_birth:
             self.ends[tid] = max(time, self.ends.get(tid, 0))
+            if pid != parent:  # its birth may lie before the recording
+                self.parents.setdefault(pid, parent)
             return
         if time:  # perf notes the threads that it finds with a time of 0
             self.births[tid] = min(time, self.births.get(tid, time))
         if pid != parent:
-            self.parents.setdefault(pid, parent)
+            self.parents[pid] = parent
         if tid not in self.names and (name := self.name(by)):
             self.names[tid] = name

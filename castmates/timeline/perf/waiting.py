@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.timeline.cells import categories
 from castmates.timeline.perf.keys import Keys
 from castmates.timeline.perf.syscall_names import syscall_name
 from castmates.timeline.perf.syscalls import Calls
@@ -26,6 +27,8 @@ _KINDS: Mapping[str, str] = {  # calls that are not here count by their own name
     "socket": "recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg accept accept4 connect",
     "child": "wait4 waitid",
     "signal": "pause rt_sigtimedwait rt_sigsuspend",
+    # A thread that is frozen within a call with a limit of time goes on with it by this one; which it was is not shown.
+    "restarted": "restart_syscall",
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
@@ -48,10 +51,7 @@ def waits(group: Array, times: Array, is_deep: Array, calls: Calls, keys: Keys, 
     numbers = np.where(within, calls.number[at], np.where(is_deep & (at >= 0), -2, -1))
     codes, unique = pd.factorize(numbers)
     words = [_word(int(number), machine) for number in unique]
-    again, categories = pd.factorize(pd.Series(words, dtype="str"))
-    return pd.Categorical.from_codes(
-        again[codes] if len(words) else codes, categories=pd.Index(categories, dtype="str")
-    )
+    return categories(codes, words)
 
 
 def _word(number: int, machine: str) -> str:
