@@ -78,13 +78,13 @@ ISA_USE: Columns = {
     "launches": "int64",
 }
 
-# tables/roofline.csv: a row per scene and operation whose primitives have known work.
+# tables/roofline.csv: a row per scene and operation whose work is known: of its primitives, else estimated.
 ROOFLINE: Columns = {
     **SCENE,
     "operation": "str",  # with its scopes
     "type": "str",
-    "data_types": "str",  # of the operands of the primitive that takes most operations
-    "ms": "float64",  # of its primitives with known work, in a step, under oneDNN's log
+    "data_types": "str",  # of the operands of the primitive that takes most operations; estimated: of the first one
+    "ms": "float64",  # of its primitives with known work, in a step, under oneDNN's log; estimated: own time without it
     "share": "float64",  # of the step
     "flops": "float64",  # in a step, nominal
     "bytes": "float64",  # in a step: operands, each once: a lower bound of the traffic
@@ -98,6 +98,7 @@ ROOFLINE: Columns = {
     "roof": "str",  # memory; compute or memory, where more bytes than the bound would decide
     "roof_share": "float64",  # of what is attainable
     "launches": "int64",
+    "source": "str",  # of operations and bytes: primitives; estimated, from the graph of the step
 }
 
 PRIMITIVE_TABLES: dict[str, Columns] = {
