@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.known_work import ESTIMATED, OPERATION, PRIMITIVES
 from castmates.analysis.operations.per_trace import TRACE, Traces
 from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
@@ -22,6 +23,7 @@ from castmates.analysis.statistics.intervals import estimate, ratio
 # A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof
 # is measured.
 AS_DOUBLES = {"f64": 1.0, "f32": 2.0}
+_RATIO = ["ratio", "ratio_low", "ratio_high"]
 MEMORY, EITHER = "memory", "compute or memory"
 
 
@@ -46,7 +48,9 @@ def _most(measured: Sequence[dict[str, object]], name: str) -> float:
     return max((float(value) for one in measured if isinstance(value := one.get(name), int | float)), default=math.nan)
 
 
-def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Mapping[str, Roofs]) -> pd.DataFrame:
+def roofline(
+    primitives: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, roofs: Mapping[str, Roofs]
+) -> pd.DataFrame:
     """A row per scene and operation, of its primitives whose work is known; `roofs` has those of each lead's CPUs."""
     rows = with_work(primitives[primitives["operation"] != ""])
     rows = rows[(rows["flops"] > 0) & (rows["bytes"] > 0) & (rows["ms"] > 0)]
@@ -54,10 +58,12 @@ def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Mapping[str, 
         return pd.DataFrame()
     rows = rows.assign(flops=rows["flops"] * rows["calls"], bytes=rows["bytes"] * rows["calls"])
     each = rows.groupby([*TRACE, "operation", "type"], as_index=False)[["flops", "bytes", "ms"]].sum()
-    return _under(_reached(each, steps, _types(rows)), roofs).assign(source=PRIMITIVES)
+    return _under(_reached(each, steps, both, _types(rows)), roofs).assign(source=PRIMITIVES)
 
 
-def estimated_roofline(traces: Traces, work: pd.DataFrame, roofs: Mapping[str, Roofs]) -> pd.DataFrame:
+def estimated_roofline(
+    traces: Traces, work: pd.DataFrame, both: pd.DataFrame, roofs: Mapping[str, Roofs]
+) -> pd.DataFrame:
     """The same of operations whose work is estimated; `work` has that of one call (known_work.py)."""
     work = work[(work["source"] == ESTIMATED) & (work["flops"] > 0) & (work["bytes"] > 0)]
     each = traces.operations.groupby([*TRACE, "operation", "type"], as_index=False)[["calls", "own_ms"]].sum()
@@ -65,10 +71,10 @@ def estimated_roofline(traces: Traces, work: pd.DataFrame, roofs: Mapping[str, R
     if each.empty:
         return pd.DataFrame()
     each[["flops", "bytes"]] = each[["flops", "bytes"]].astype(float).mul(each["calls"], axis=0)
-    return _under(_reached(each, traces.steps, _types(each)), roofs).assign(source=ESTIMATED)
+    return _under(_reached(each, traces.steps, both, _types(each)), roofs).assign(source=ESTIMATED)
 
 
-def _reached(each: pd.DataFrame, steps: pd.DataFrame, types: pd.Series) -> pd.DataFrame:
+def _reached(each: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, types: pd.Series) -> pd.DataFrame:
     """A row per scene and operation, from one per trace and operation: launches are the units."""
     what = [*SCENE, "operation", "type"]
     speed = np.log(each["flops"] / each["ms"] / 1e6)
@@ -78,6 +84,8 @@ def _reached(each: pd.DataFrame, steps: pd.DataFrame, types: pd.Series) -> pd.Da
         table[name] = ratio(table[name])
     launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
     table = table.join(launches.groupby(what).mean()).join(types).reset_index()
+    more = differences(each.assign(speed=speed), both, ["operation", "type"], "speed").set_axis(_RATIO, axis=1)
+    table = table.join(more.astype("float64").apply(ratio), on=what)
     step = steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean().groupby(SCENE).mean().rename("step_ms")
     return table.join(step, on=SCENE)
 

@@ -160,7 +160,13 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
                 _beside(axes, row, {**other, "x": row["x"]}, look)
         estimated = row["source"] == ESTIMATED
         _point(axes, row, GREY if estimated else INK, "o", "white")
-        axes.annotate(f"{'≈' if estimated else ''}{place}", (row["x"], row["gflops"]), xytext=(5, 3), textcoords="offset points", fontsize=SMALL)
+        axes.annotate(
+            f"{'≈' if estimated else ''}{place}",
+            (row["x"], row["gflops"]),
+            xytext=(5, 3),
+            textcoords="offset points",
+            fontsize=SMALL,
+        )
         words = f"{place}  {squeezed(operation_words(row['operation'] + ':' + row['type']), LETTERS, 1)}"
         axes.text(1 + 0.15 / WIDE, 1 - 0.2 * place / HIGH, words, transform=axes.transAxes, fontsize=SMALL, color=INK)
     _roofs(axes, rows[rows["operation"].isin(alone["operation"])])
