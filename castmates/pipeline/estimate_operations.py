@@ -15,11 +15,11 @@ from castmates.analysis.operations.memory import memory_use
 from castmates.analysis.operations.per_trace import Traces, per_trace
 from castmates.analysis.operations.pools import thread_pools
 from castmates.analysis.operations.stages import input_stages
-from castmates.analysis.operations.summary import by_layer, by_type, summarise
+from castmates.analysis.operations.summary import by_layer, by_type
 from castmates.analysis.operations.waiting import input_pipeline
 from castmates.files import make_folder
-from castmates.pipeline.estimate_paths import path_tables
-from castmates.pipeline.estimate_primitives import logged_tables
+from castmates.pipeline.estimate_paths import graph_nodes, path_tables
+from castmates.pipeline.estimate_primitives import read_logged, work_tables
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
 from castmates.results.columns.operations import OPERATION_TABLES
 from castmates.results.columns.study import frame
@@ -40,13 +40,14 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
         stages.append(profile.stages)
         devices.append(profile.device_calls)
     level = _level(paths, folder, output)
+    logged = read_logged(folder, logged_profiles(plan, folder))
     tables: dict[str, Callable[[], pd.DataFrame]] = {}
-    if traces:
-        every, all_steps = Traces.together(traces), pd.concat(steps, ignore_index=True)
+    every = Traces.together(traces) if traces else None
+    if every is not None:
+        all_steps = pd.concat(steps, ignore_index=True)
         both = compared(every)
         tables = {
             "operation_effects": lambda: estimate_operation_effects(every, margin, level),
-            "operation_summary": lambda: summarise(every),
             "operation_types": lambda: by_type(every),
             "operation_layers": lambda: by_layer(every),
             "iterations": lambda: iterations(all_steps),
@@ -57,7 +58,8 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
             "kernels": lambda: kernels(pd.concat(devices, ignore_index=True), all_steps),
             "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps, both),
         }
-    tables |= logged_tables(folder, logged_profiles(plan, folder))
+    tables |= logged.tables() if logged else {}
+    tables |= work_tables(logged, every, graph_nodes(folder, paths))
     tables |= path_tables(folder, paths)
     make_folder(output)
     made = output / ".new-operations"  # all of them, or none

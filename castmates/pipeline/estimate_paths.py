@@ -8,6 +8,8 @@ from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.nodes import study_edges, study_nodes
 from castmates.analysis.dataflow.per_trace import PathTraces, path_traces
 from castmates.analysis.dataflow.summary import critical_path, path_operations
+from castmates.results.columns.dataflow import GRAPH_NODES
+from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import Graph, read_graph, read_profile
 
@@ -24,8 +26,7 @@ def path_tables(folder: StudyFolder, paths: Sequence[str]) -> Mapping[str, Table
             graphs.append(graph)
     if not found:
         return {}
-    every = PathTraces.together(found)
-    first = {str(graph.nodes["member"].iloc[0]): graph for graph in reversed(graphs)}.values()
+    every, first = PathTraces.together(found), _of_each_lead(graphs)
     nodes = pd.concat([graph.nodes for graph in first], ignore_index=True)
     edges = pd.concat([graph.edges for graph in first], ignore_index=True)
     return {
@@ -36,6 +37,16 @@ def path_tables(folder: StudyFolder, paths: Sequence[str]) -> Mapping[str, Table
         "path_effects": lambda: path_effects(every),
         "path_changes": lambda: path_changes(every),
     }
+
+
+def graph_nodes(folder: StudyFolder, paths: Sequence[str]) -> pd.DataFrame:
+    """The nodes of each lead's graph, of the first of these launches that has one."""
+    first = _of_each_lead([graph for _, graph in _graphs(folder, paths)])
+    return pd.concat([graph.nodes for graph in first], ignore_index=True) if first else frame([], GRAPH_NODES)
+
+
+def _of_each_lead(graphs: Sequence[Graph]) -> list[Graph]:
+    return list({str(graph.nodes["member"].iloc[0]): graph for graph in reversed(graphs)}.values())
 
 
 def _graphs(folder: StudyFolder, paths: Sequence[str]) -> Iterator[tuple[str, Graph]]:

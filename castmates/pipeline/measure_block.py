@@ -96,9 +96,7 @@ def _runner_of(launch: Launch) -> Callable[[Block, Path, Path, Say, Callable[[],
 
 def planned(launch: Launch | None, name: str, study: str) -> Launch:
     """The launch, where the plan of the study has it and it can be measured now."""
-    launch = in_plan_of(
-        study, launch, f"block '{name}'", "; if its results were copied here, remove their plan.json before"
-    )
+    launch = in_plan_of(study, launch, f"block '{name}'")
     if undecided([launch.block]):
         raise CastmatesError(
             f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
@@ -107,12 +105,12 @@ def planned(launch: Launch | None, name: str, study: str) -> Launch:
     return launch
 
 
-def in_plan_of(study: str, launch: Launch | None, what: str, otherwise: str = "") -> Launch:
+def in_plan_of(study: str, launch: Launch | None, what: str) -> Launch:
     """The launch, where the plan of the study has it."""
     if launch is None:
         raise CastmatesError(
             f"the plan of the study '{study}' has no {what}; if the study was edited while the sweep was starting, "
-            f"run the same command again{otherwise}."
+            "run the same command again; if its results were copied here, remove their plan.json before."
         )
     return launch
 

@@ -9,8 +9,9 @@ from types import ModuleType
 from castmates import plugins, project
 from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
-from castmates.results import for_jobs, node_notes
+from castmates.results import for_jobs, node_notes, profiles, traces
 from castmates.results.for_jobs import BlockTerms, Found, Terms
+from castmates.results.measured import measured_blocks
 from castmates.results.profiles import PROFILES
 from castmates.results.rounds import decided_rounds
 from castmates.results.torn import remember_torn, torn_blocks
@@ -102,6 +103,36 @@ class PlannedSweep:
         The rules ask while they are read: of files that come later Snakemake believes that they are not there.
         """
         return str(remember_torn(self.project.results, self.torn)) if self.torn else ""
+
+    def waits_for(self, path: str, files: Sequence[str]) -> list[str]:
+        """Those of the files that a launch needs which Snakemake is to know of: one that is over needs none that lack.
+
+        A file that has to be made first is one that changes to Snakemake, `ancient` or not: it would make the launch
+        again.
+        """
+        lacking = [file for file in files if not Path(file).exists()]
+        return [file for file in files if file not in lacking] if lacking and path in self._over else list(files)
+
+    @cached_property
+    def _over(self) -> frozenset[str]:
+        """The launches that were over when the sweep began, as they are planned now: by their records."""
+        folder = self.project.results
+        measured = self.plan.model_copy(update={"blocks": tuple(measured_blocks(folder))})
+        return frozenset(
+            [
+                *(block.path for block in without_decisions(measured).blocks if self._is_planned(block)),
+                *(f"{PROFILES}{path}" for path in profiles.measured_profiles(self.plan, folder)),
+                *(
+                    path
+                    for path, launch in self.traces.items()
+                    if traces.read_record(folder, trace_name(launch)).get("identity") == trace_identity(launch)
+                ),
+            ]
+        )
+
+    def _is_planned(self, block: Block) -> bool:
+        ours = self._undecided.get(block.path)
+        return ours is not None and self._fingerprints.of_block(ours) == self._fingerprints.of_block(block)
 
     # Found once: Snakemake asks again whenever a job ends, and an interrupt there shows a traceback.
     @cache  # noqa: B019 (a process has one sweep)

@@ -1,15 +1,17 @@
 """What a study traces beside what it measures, in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
 
 from castmates.english import counted, duration, listed
 from castmates.results.folder import StudyFolder
-from castmates.results.profiles import missing_profiles
+from castmates.results.profiles import missing_profiles, records_there
 from castmates.study.model import Study
 from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, cannot_log, is_logged, traces_of
 from castmates.study.spec import Block, Plan
 
-LAUNCH = 12.0  # seconds that the start of a launch takes: a guess; its traces come on top
+LAUNCH = 12.0  # seconds that the start of a launch takes: a guess until one was made; its traces come on top
 TRACE = 1.5  # seconds of one trace, its usual steps and its settling included: a guess for short steps
 
 
@@ -21,7 +23,7 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if plan.profiles:
         leads = listed(list(dict.fromkeys(launch.company.lead.workload for launch in plan.profiles)))
         left = [launch for launch in plan.profiles if launch.path in missing]
-        time = f", about {duration(tracing_seconds(left))} where steps are short" if left else ", all there"
+        time = f", {tracing_time(left, folder)}" if left else ", all there"
         many = counted(len(plan.profiles), "launch")
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
     if logged := sum(map(is_logged, plan.profiles)):
@@ -35,9 +37,27 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     return " ".join(parts)
 
 
-def tracing_seconds(launches: Iterable[Block]) -> float:
-    """How long these launches take where steps are short: a guess until some were made."""
-    return sum(LAUNCH + TRACE * traces_of(launch) for launch in launches)
+def tracing_time(launches: Iterable[Block], folder: StudyFolder) -> str:
+    """How long these launches take, as those took that were made; else a guess, which says where it holds."""
+    made = [record for record in records_there(folder) if _traces(record)]
+    seconds = sum(_seconds(launch, made) for launch in launches)
+    return f"about {duration(seconds)}" + ("" if made else " where steps are short")
+
+
+def _seconds(launch: Block, made: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds of a launch by those of the same lead, else by all of the study, else by a guess."""
+    lead = launch.company.lead.workload
+    known = [record for record in made if record.get("lead") == lead] or made
+    if not known:
+        return LAUNCH + TRACE * traces_of(launch)
+    took = [(float(record["seconds"]["total"]), float(record["seconds"]["trace"]), _traces(record)) for record in known]
+    start = fmean(total - tracing for total, tracing, _ in took)
+    return start + traces_of(launch) * sum(tracing for _, tracing, _ in took) / sum(traces for _, _, traces in took)
+
+
+def _traces(record: Mapping[str, Any]) -> int:
+    """How many traces a launch took that went through; 0 for one that failed."""
+    return len(record["traces"]) if record.get("status") == "measured" else 0
 
 
 def _ranges(most: int, plan: Plan) -> str:

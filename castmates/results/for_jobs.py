@@ -83,6 +83,10 @@ class WrittenSweep:
         except (KeyError, TypeError):
             raise CastmatesError(f"{self.terms.folder}: the sweep that runs now has no block '{path}'.") from None
 
+    def waits_for(self, path: str, files: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 (as the sweep asks)
+        """What a launch that runs now needs: all of it."""
+        return files
+
     @property
     def blocks(self) -> Sequence[str]:
         """The blocks that the study consists of."""

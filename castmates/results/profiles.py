@@ -75,6 +75,11 @@ def read_record(folder: StudyFolder, path: str) -> dict[str, Any]:
     return read_json(folder.profile(path) / PROFILE_RECORD)
 
 
+def records_there(folder: StudyFolder) -> list[dict[str, Any]]:
+    """The records of all profile launches that are there, planned or not."""
+    return [read_json(file) for file in _record_files(folder)]
+
+
 def is_under_log(record: Mapping[str, Any]) -> bool:
     """Whether oneDNN logged its primitives in this launch: its times are compared with those of its like alone."""
     return bool(record.get("primitives"))
@@ -90,10 +95,14 @@ def profile_records(plan: Plan, folder: StudyFolder) -> list[dict[str, Any]]:
     return [read_record(folder, path) for path in measured_profiles(plan, folder)]
 
 
+def _record_files(folder: StudyFolder) -> list[Path]:
+    return sorted(folder.profiles.glob(f"*/*/{PROFILE_RECORD}"))
+
+
 def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
     """Discard profile launches that failed or lack a trace: the next sweep makes them anew; yield why, and where."""
     refuse_links(folder)
-    for file in sorted(folder.profiles.glob(f"*/*/{PROFILE_RECORD}")):
+    for file in _record_files(folder):
         record = read_json(file)
         traces = [trace["reason"] for trace in record.get("traces", ()) if trace.get("reason")]
         if record.get("status") != "measured" or traces:

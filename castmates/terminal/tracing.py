@@ -3,7 +3,7 @@
 import time
 
 from castmates.english import counted, duration
-from castmates.preview.profiles import tracing_seconds
+from castmates.preview.profiles import tracing_time
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles, read_record
 from castmates.study.spec import Plan
@@ -34,9 +34,9 @@ class Tracing:
         """How many are missing, in a line; "" where none is."""
         if not self._missing:
             return ""
-        guess = duration(tracing_seconds(self._launches[path] for path in self._missing))
+        time = tracing_time([self._launches[path] for path in self._missing], self._folder)
         what = f"{launches(len(self._missing))} in which steps are traced"
-        return f"     and {what}, about {guess} more where steps are short"
+        return f"     and {what}, {time}"
 
     def begin(self, job: Job) -> None:
         """One begins."""

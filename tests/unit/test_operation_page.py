@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from castmates.report.figures import operations
+from castmates.report.figures.heatmap_cells import GREY_INK
 from castmates.report.page.page import environment
 from castmates.report.text.operations import context
 from castmates.results.columns.operations import INPUT_STAGES, KERNELS
@@ -71,5 +72,7 @@ def test_a_study_without_them_has_no_tables_of_them(made):
 def test_the_figure_of_too_few_launches_has_their_losses_without_an_interval(tmp_path, count):
     figure, source = operations.draw(results(tmp_path / "study", count))
     assert set(source["verdict"]) == {"too few blocks"}
-    assert [text for text in figure.texts if "no ±: fewer than three launches" in text.get_text()]
-    assert [text for axes in figure.axes for text in axes.texts if text.get_text() in ("16", "17")]
+    assert [text for text in figure.texts if "grey without ±: fewer than three launches" in text.get_text()]
+    losses = [text for axes in figure.axes for text in axes.texts if text.get_text() in ("16", "17")]
+    assert losses
+    assert {text.get_color() for text in losses} == {GREY_INK}, "the darkest colours are of what is proven"

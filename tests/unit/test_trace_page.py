@@ -11,11 +11,12 @@ from castmates.report.figures import scheduler
 from castmates.report.figures.index import figure_names
 from castmates.report.figures.scheduler_rows import coloured, shown
 from castmates.report.page.page import environment
-from castmates.report.page.trace_parts import trace_parts
+from castmates.report.page.trace_parts import how_to_trace, trace_parts
 from castmates.report.results import read_results
 from castmates.report.text.trace_states import REASONS, WORDS, state_words
 from castmates.timeline.perf.waiting import _KINDS, FAULT, UNKNOWN
 from castmates.timeline.tables import write
+from tests.unit.makers import plan, study
 from tests.unit.results_maker import make
 from tests.unit.timeline_maker import SCENES, SECOND, made
 
@@ -86,6 +87,7 @@ def text_of(results):
 
 
 def test_the_section_has_recordings_losses_and_states(results):
+    assert how_to_trace(results) == ""
     (results.folder.trace(MIX) / "open.html").touch()
     (results.folder.trace(MIX) / "flame-lead@0-difference.svg").touch()
     html, text = text_of(results)
@@ -103,6 +105,8 @@ def test_the_section_has_recordings_losses_and_states(results):
 def test_a_trace_that_failed_is_a_sentence_and_a_study_without_any_has_no_section(tmp_path):
     folder = make(tmp_path / "study")
     assert trace_parts(read_results(folder)) == []
+    planned = replace(read_results(folder), plan=plan(study(["lead"], ["stream", "compute"])))
+    assert "`castmates trace STUDY.yaml lead+stream` makes one" in how_to_trace(planned)
     assert "scheduler" not in figure_names(None, False)
     assert "scheduler" in figure_names(None, False, recorded=True)
     place = folder / "traces" / MIX

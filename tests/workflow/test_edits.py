@@ -59,7 +59,10 @@ def test_a_workload_is_added_as_the_readme_shows(project):
 
 
 def test_a_larger_budget_measures_only_more_blocks_and_never_two_at_a_time(project):
+    """Though the plan and the facts of the machine have to be made first, as where results were copied without them."""
     before = project.blocks()
+    (project.results / "plan.json").unlink()
+    (project.results / "machine.json").unlink()
     project.write_study({"budget": STUDY["budget"] | {"blocks": 4, "rounds": 3}})
     project.sweep("-j", "4", TABLES)
     after = project.blocks()

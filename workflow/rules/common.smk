@@ -179,6 +179,32 @@ def terms_of_trace(wildcards):
     return SWEEP.block(path_of_launch("traces/", wildcards))
 
 
+def planned_before(of=""):
+    """The plan and the facts of the machine, which are there before a launch; `of`: profiles/, traces/ or ""."""
+    if FOLDER.plan_file.exists() and FOLDER.machine_file.exists():
+        # Snakemake would ask a function for every block.
+        return ancient(["results/{study}/plan.json", "results/{study}/machine.json"])
+    files = [str(FOLDER.plan_file), str(FOLDER.machine_file)]
+    return ancient(
+        lambda wildcards: SWEEP.waits_for(path_of_launch(of, wildcards), files)
+    )
+
+
+def environments_of(of=""):
+    """The environments that a launch's members and placebos run in; their path carries their content."""
+    return ancient(lambda wildcards: waited_for(of, wildcards, "environments"))
+
+
+def inputs_of(of=""):
+    """The data sets that a launch's members read; their path carries their content."""
+    return ancient(lambda wildcards: waited_for(of, wildcards, "inputs"))
+
+
+def waited_for(of, wildcards, what):
+    path = path_of_launch(of, wildcards)
+    return SWEEP.waits_for(path, getattr(SWEEP.block(path), what))
+
+
 def path_of_launch(of, wildcards):
     """Where a launch lies: of a company by its number, but a trace by its name."""
     number = f"{wildcards.company}/{wildcards.number}" if of != "traces/" else None
@@ -288,16 +314,6 @@ def rounds_of_block(wildcards):
 def first_blocks(wildcards):
     """The launches of a company that decide how many rounds its others have; none where it is decided: that stays."""
     return block_files(RECORD, SWEEP.first_blocks(wildcards.company))
-
-
-def environments_of_block(wildcards):
-    """The environments that a block's members and placebos run in; their path carries their content."""
-    return terms_of_block(wildcards).environments
-
-
-def inputs_of_block(wildcards):
-    """The data sets that a block's members read; their path carries their content."""
-    return terms_of_block(wildcards).inputs
 
 
 def environment_of_inputs(wildcards):

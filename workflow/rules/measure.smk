@@ -1,13 +1,13 @@
 # A measured block has the machine to itself, by three layers: all threads, all of the resource `machine`
 # (profiles/default), and the runner's machine-wide lock. Inputs are ancient: only `spec` may cause a new measurement.
+# A launch that is over waits for none that lack: Snakemake would make it anew after them, `ancient` or not.
 rule measure_block:
     input:
-        plan=ancient("results/{study}/plan.json"),
-        machine=ancient("results/{study}/machine.json"),
+        planned=planned_before(),
         # Snakemake looks at the signature of each function for every block, so only those that are needed are there.
         rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
-        environments=ancient(environments_of_block),
-        inputs=ancient(inputs_of_block),
+        environments=environments_of(),
+        inputs=inputs_of(),
         again=again if SWEEP.torn_note else [],
     output:
         # Its tables lie beside it and are written before it: naming them too would make eight files of every block.
@@ -23,16 +23,15 @@ rule measure_block:
     params:
         spec=spec_of_block,
     shell:
-        "python -P -m castmates.pipeline measure_block {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.block:q} --owner $PPID 2> {log:q}"
+        "python -P -m castmates.pipeline measure_block {wildcards.company:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.block:q} --owner $PPID 2> {log:q}"
 
 
 # Apart from blocks, and after them: what is traced runs slower, and a study that comes to profile measures nothing again.
 rule profile_launch:
     input:
-        plan=ancient("results/{study}/plan.json"),
-        machine=ancient("results/{study}/machine.json"),
-        environments=ancient(lambda wildcards: terms_of_profile(wildcards).environments),
-        inputs=ancient(lambda wildcards: terms_of_profile(wildcards).inputs),
+        planned=planned_before("profiles/"),
+        environments=environments_of("profiles/"),
+        inputs=inputs_of("profiles/"),
     output:
         record="results/{study}/profiles/{company}/{number}/profile.json",
     log:
@@ -45,16 +44,15 @@ rule profile_launch:
     params:
         spec=lambda wildcards: terms_of_profile(wildcards).spec,
     shell:
-        "python -P -m castmates.pipeline profile_launch {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.record:q} --owner $PPID 2> {log:q}"
+        "python -P -m castmates.pipeline profile_launch {wildcards.company:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.record:q} --owner $PPID 2> {log:q}"
 
 
 # Apart from blocks too, and on demand by `castmates trace`: one launch in which everything that happens is recorded.
 rule trace_launch:
     input:
-        plan=ancient("results/{study}/plan.json"),
-        machine=ancient("results/{study}/machine.json"),
-        environments=ancient(lambda wildcards: terms_of_trace(wildcards).environments),
-        inputs=ancient(lambda wildcards: terms_of_trace(wildcards).inputs),
+        planned=planned_before("traces/"),
+        environments=environments_of("traces/"),
+        inputs=inputs_of("traces/"),
     output:
         record="results/{study}/traces/{trace}/trace.json",
     log:
@@ -67,4 +65,4 @@ rule trace_launch:
     params:
         spec=lambda wildcards: terms_of_trace(wildcards).spec,
     shell:
-        "python -P -m castmates.pipeline trace_launch {wildcards.trace:q} --plan {input.plan:q} --output {output.record:q} --owner $PPID 2> {log:q}"
+        "python -P -m castmates.pipeline trace_launch {wildcards.trace:q} --plan results/{wildcards.study}/plan.json --output {output.record:q} --owner $PPID 2> {log:q}"

@@ -2,8 +2,7 @@
 # side by side on all cores and need no environments.
 rule model_block:
     input:
-        plan=ancient("results/{study}/plan.json"),
-        machine=ancient("results/{study}/machine.json"),
+        planned=planned_before(),
         # Snakemake looks at the signature of each function for every block, so only those that are needed are there.
         rounds=ancient(rounds_of_block) if SWEEP.undecided else [],
         again=again if SWEEP.torn_note else [],
@@ -23,4 +22,4 @@ rule model_block:
     params:
         spec=spec_of_block,
     shell:
-        "python -P -m castmates.pipeline measure_block {wildcards.company:q}/{wildcards.number} --plan {input.plan:q} --output {output.block:q} --owner $PPID 2> {log:q}"
+        "python -P -m castmates.pipeline measure_block {wildcards.company:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.block:q} --owner $PPID 2> {log:q}"

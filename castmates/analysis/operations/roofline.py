@@ -1,7 +1,9 @@
 """What operations reach of what the lead's CPUs can do: 10^9 operations in a second, under measured roofs.
 
 Work is nominal and bytes are a lower bound (work.py), so the intensity, operations per byte, is an upper bound: a point
-may lie further to the left. What works from caches may lie above the roof of the memory.
+may lie further to the left. What works from caches may lie above the roof of the memory. Where primitives show the work
+of an operation, it is theirs, in their time under oneDNN's log. Of others it is estimated from the graph, and the time
+is that of the operation in launches without the log; `source` names which.
 """
 
 import math
@@ -12,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.operations.beside import differences
-from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.operations.known_work import ESTIMATED, OPERATION, PRIMITIVES
+from castmates.analysis.operations.per_trace import TRACE, Traces
 from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.statistics.intervals import estimate, ratio
@@ -54,25 +57,43 @@ def roofline(
     if rows.empty:
         return pd.DataFrame()
     rows = rows.assign(flops=rows["flops"] * rows["calls"], bytes=rows["bytes"] * rows["calls"])
-    what = [*SCENE, "operation", "type"]
     each = rows.groupby([*TRACE, "operation", "type"], as_index=False)[["flops", "bytes", "ms"]].sum()
+    return _under(_reached(each, steps, both, _types(rows)), roofs).assign(source=PRIMITIVES)
+
+
+def estimated_roofline(
+    traces: Traces, work: pd.DataFrame, both: pd.DataFrame, roofs: Mapping[str, Roofs]
+) -> pd.DataFrame:
+    """The same of operations whose work is estimated; `work` has that of one call (known_work.py)."""
+    work = work[(work["source"] == ESTIMATED) & (work["flops"] > 0) & (work["bytes"] > 0)]
+    each = traces.operations.groupby([*TRACE, "operation", "type"], as_index=False)[["calls", "own_ms"]].sum()
+    each = each[each["own_ms"] > 0].merge(work, on=OPERATION).rename(columns={"own_ms": "ms"})
+    if each.empty:
+        return pd.DataFrame()
+    each[["flops", "bytes"]] = each[["flops", "bytes"]].astype(float).mul(each["calls"], axis=0)
+    return _under(_reached(each, traces.steps, both, _types(each)), roofs).assign(source=ESTIMATED)
+
+
+def _reached(each: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, types: pd.Series) -> pd.DataFrame:
+    """A row per scene and operation, from one per trace and operation: launches are the units."""
+    what = [*SCENE, "operation", "type"]
     speed = np.log(each["flops"] / each["ms"] / 1e6)
     named = {"log": "gflops", "log_low": "gflops_low", "log_high": "gflops_high", "blocks": "launches"}
     table = estimate(as_pairs(each, speed), what)[list(named)].rename(columns=named)
     for name in ("gflops", "gflops_low", "gflops_high"):
         table[name] = ratio(table[name])
     launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
-    table = table.join(launches.groupby(what).mean()).join(_types(rows, what)).reset_index()
+    table = table.join(launches.groupby(what).mean()).join(types).reset_index()
     more = differences(each.assign(speed=speed), both, ["operation", "type"], "speed").set_axis(_RATIO, axis=1)
     table = table.join(more.astype("float64").apply(ratio), on=what)
     step = steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean().groupby(SCENE).mean().rename("step_ms")
-    return _under(table.join(step, on=SCENE), roofs)
+    return table.join(step, on=SCENE)
 
 
-def _types(rows: pd.DataFrame, what: Sequence[str]) -> pd.Series:
-    """The data types of the primitive that takes most of an operation's work."""
-    first = rows.sort_values("flops", ascending=False).drop_duplicates(list(what))
-    return first.set_index(list(what))["data_types"]
+def _types(rows: pd.DataFrame) -> pd.Series:
+    """The data types of what takes most of an operation's work."""
+    what = [*SCENE, "operation", "type"]
+    return rows.sort_values("flops", ascending=False).drop_duplicates(what).set_index(what)["data_types"]
 
 
 def _under(table: pd.DataFrame, roofs: Mapping[str, Roofs]) -> pd.DataFrame:

@@ -63,8 +63,19 @@ def key(seen: Collection[str], margin: float | None, close: bool) -> str:
     return "; ".join(parts)
 
 
-def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: float, close: bool = False) -> None:
-    """Draw one; hatched where there is nothing. `close` cells have no room for marks and further decimals."""
+def cell(
+    axes: Axes,
+    x: float,
+    y: float,
+    row: dict[str, Any] | None,
+    limit: float,
+    close: bool = False,
+    grey: Collection[str] = ("unclear",),
+) -> None:
+    """Draw one; hatched where there is nothing, and without a colour where the verdict is one of `grey`.
+
+    `close` cells have no room for marks and further decimals.
+    """
     verdict = row["verdict"] if row else "no data"
     if row is None or verdict == "no data" or math.isnan(row["degradation_pct"]):
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="#a8a8a8", hatch="////", linewidth=0))
@@ -74,7 +85,7 @@ def cell(axes: Axes, x: float, y: float, row: dict[str, Any] | None, limit: floa
                 x + 0.5, y + 0.5, "no data", ha="center", va="center", fontsize=SMALL, color=INK, backgroundcolor="w"
             )
         return
-    fill, ink = (PALE, GREY_INK) if verdict == "unclear" else colours(row["degradation_pct"], limit)
+    fill, ink = (PALE, GREY_INK) if verdict in grey else colours(row["degradation_pct"], limit)
     axes.add_patch(with_value(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0), _value(row)))
     if verdict in (PREDICTED, INTERPOLATED):
         axes.add_patch(

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from castmates.analysis.operations.effects import STEP
-from castmates.report.figures.heatmap_cells import cell, colour_bar, key, round_limit
+from castmates.report.figures.heatmap_cells import SURE, cell, colour_bar, key, round_limit
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, small_print
 from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
@@ -30,6 +30,8 @@ LINE, WIDEST, HEAD = 0.27, 0.75, 0.62  # inches of a line, of a cell at most, ab
 LETTERS = 46
 BLUE = "#7fa8c9"
 FEW = "too few blocks"  # a verdict
+# What has no colour: the scale is that of proven losses, and noise beyond it would be as dark as the largest of them.
+GREY = ("unclear", FEW)
 Row = dict[str, Any]
 
 
@@ -83,14 +85,16 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     count = fitting([HEAD + LINE * len(lines) for _, lines, _ in drawn], around=1.3)
     more = len(drawn) - count
     drawn = drawn[:count]
-    limit = _limit(table)
+    proven = table[table["verdict"].isin(SURE)]["degradation_pct"].abs()
+    limit = round_limit(float(proven.max()) if len(proven) else math.nan)
+    coloured = not set(table["verdict"]) <= {*GREY, "no data"}
     words = _key(set(table["verdict"]), results.margin)
     if _too_many(table, "group", LINES + 1):
         words += f"; smaller operations than {LINES} of a program are in the CSV"
     words += f"; not drawn: neighbours beyond {BESIDE}" if _too_many(table, "mix", BESIDE) else ""
     words += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
     notes = small_print(PAGE, f"bars: share of the step alone; {words}", results)
-    foot = 0.72 + NOTE * len(notes)
+    foot = (0.72 if coloured else 0.2) + NOTE * len(notes)
     top = 0.05 + badge_room(caveat(results), PAGE)
     height = top + sum(HEAD + LINE * len(lines) for _, lines, _ in drawn) + foot
     figure, y = Figure(figsize=(PAGE, height)), height - top
@@ -100,15 +104,9 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
         _bars(bars, name, lines)
         wide = min(WIDEST, (PAGE - LEFT - BAR - GAP - 0.1) / len(beside))
         _cells(axes_at(figure, LEFT + BAR + GAP, y, wide * len(beside), LINE * len(lines)), lines, beside, limit)
-    colour_bar(axes_at(figure, PAGE * 0.2, foot - 0.36, PAGE * 0.6, 0.09), limit)
+    if coloured:
+        colour_bar(axes_at(figure, PAGE * 0.2, foot - 0.36, PAGE * 0.6, 0.09), limit)
     return finish(figure, notes, results)
-
-
-def _limit(table: pd.DataFrame) -> float:
-    """The loss with the strongest colour: the largest that is proven; where none is, the largest of a whole step."""
-    proven = table["verdict"].isin(["slower", "faster"])
-    chosen = table[proven] if proven.any() else table[table["group"] == STEP]
-    return round_limit(float(chosen["degradation_pct"].abs().max()))
 
 
 def _too_many(table: pd.DataFrame, column: str, most: int) -> bool:
@@ -156,7 +154,7 @@ def _bars(axes: Axes, title: str, lines: list[tuple[str, float, dict[str, Row]]]
 
 def _key(seen: set[str], margin: float | None) -> str:
     """What the marks mean; losses of fewer than three launches have no interval at all here."""
-    parts = [key(seen - {FEW}, margin, close=True), "no ±: fewer than three launches" if FEW in seen else ""]
+    parts = [key(seen - {FEW}, margin, close=True), "grey without ±: fewer than three launches" if FEW in seen else ""]
     return "; ".join(filter(None, parts))
 
 
@@ -167,7 +165,7 @@ def _name(group: str) -> str:
 def _cells(axes: Axes, lines: list[tuple[str, float, dict[str, Row]]], beside: list[str], limit: float) -> None:
     for y, (_, _, by_mix) in enumerate(lines):
         for x, mix in enumerate(beside):
-            cell(axes, x, y, by_mix.get(mix), limit, close=True)
+            cell(axes, x, y, by_mix.get(mix), limit, close=True, grey=GREY)
     axes.set_xlim(0, len(beside))
     axes.set_ylim(len(lines), 0)
     axes.xaxis.tick_top()

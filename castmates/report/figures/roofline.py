@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from castmates.analysis.operations.known_work import ESTIMATED
 from castmates.report.figures import neighbours
 from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, legend, lines_across, small_print
 from castmates.report.figures.style import (
@@ -57,7 +58,7 @@ def lacking(results: Results) -> str:
     if len(_shown(results.roofline)):
         return ""
     return (
-        f"No operation of the study {results.name} has primitives whose work is known in traces of the lead alone "
+        f"No operation of the study {results.name} has work that is known in traces of the lead alone "
         "(docs/primitives.md)."
     )
 
@@ -67,7 +68,7 @@ def caption(results: Results) -> str:
     return (
         "What operations reach, hollow alone and filled beside a neighbour, under measured roofs. Bytes are those of "
         "operands, a lower bound: points may lie further left, and above the memory's roof where caches serve them. "
-        "Under oneDNN's log, 95 % t intervals between launches "
+        f"{_how(results.roofline)}, 95 % t intervals between launches "
         f"({units(results.roofline['launches'])}). "
     )
 
@@ -92,6 +93,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     looks = dict(list(neighbours.looks(results, (mix.partition("+")[2] for mix in mixes)).items())[:BESIDE])
     key = "numbers: operations, those that take most of a step first; size: share of the step; operations of one "
     key += f"intensity stand side by side; {_roof_words(shown)}"
+    key += "; ≈, hollow, dotted: work estimated" if (shown["source"] == ESTIMATED).any() else ""
     key += f"; not drawn: neighbours beyond {BESIDE}" if len({mix.partition("+")[2] for mix in mixes}) > BESIDE else ""
     key += f"; not drawn: {counted(len(names) - count, 'program')}; the CSV has all" if len(names) > count else ""
     notes = small_print(PAGE, key, results)
@@ -103,7 +105,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
         y -= HEAD + HIGH
         axes = axes_at(figure, LEFT, y, WIDE, HIGH)
         _panel(axes, shown[shown["member"] == name], looks)
-        axes.set_title(f"{plain(name)}, under oneDNN's log", loc="left", pad=4, fontweight="bold")
+        axes.set_title(f"{plain(name)}, traced", loc="left", pad=4, fontweight="bold")
         y -= UNDER
     keys: list[Artist] = [Line2D([], [], marker="o", color=INK, markerfacecolor="white", linestyle="", label="alone")]
     keys += [
@@ -112,6 +114,14 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     ]
     legend(figure, keys, (foot - 0.02) / height, len(keys))
     return finish(figure, notes, results)
+
+
+def _how(table: pd.DataFrame) -> str:
+    """Where the numbers come from: oneDNN's log, or estimates, which are marked."""
+    if not (table["source"] == ESTIMATED).any():
+        return "Under oneDNN's log"
+    marked = "≈, hollow beside neighbours too: work estimated from the graph of the step, without oneDNN's log"
+    return marked if (table["source"] == ESTIMATED).all() else f"Under oneDNN's log; {marked}"
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -148,8 +158,15 @@ def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
         for other in records(same[same["kind"] == "corun"]):
             if look := looks.get(other["mix"].partition("+")[2]):
                 _beside(axes, row, {**other, "x": row["x"]}, look)
-        _point(axes, row, INK, "o", "white")
-        axes.annotate(str(place), (row["x"], row["gflops"]), xytext=(5, 3), textcoords="offset points", fontsize=SMALL)
+        estimated = row["source"] == ESTIMATED
+        _point(axes, row, GREY if estimated else INK, "o", "white")
+        axes.annotate(
+            f"{'≈' if estimated else ''}{place}",
+            (row["x"], row["gflops"]),
+            xytext=(5, 3),
+            textcoords="offset points",
+            fontsize=SMALL,
+        )
         words = f"{place}  {squeezed(operation_words(row['operation'] + ':' + row['type']), LETTERS, 1)}"
         axes.text(1 + 0.15 / WIDE, 1 - 0.2 * place / HIGH, words, transform=axes.transAxes, fontsize=SMALL, color=INK)
     _roofs(axes, rows[rows["operation"].isin(alone["operation"])])
@@ -173,8 +190,12 @@ def _side_by_side(intensity: pd.Series) -> list[float]:
 
 def _beside(axes: Axes, alone: Row, beside: Row, look: Look) -> None:
     colour, marker = look
-    axes.plot([alone["x"], beside["x"]], [alone["gflops"], beside["gflops"]], color=colour, linewidth=0.8, zorder=2)
-    _point(axes, beside, colour, marker, colour)
+    estimated = beside["source"] == ESTIMATED
+    axes.plot(
+        [alone["x"], beside["x"]], [alone["gflops"], beside["gflops"]], color=colour, linewidth=0.8, zorder=2,
+        linestyle=":" if estimated else "-",
+    )  # fmt: skip
+    _point(axes, beside, colour, marker, "white" if estimated else colour)
 
 
 def _point(axes: Axes, row: Row, colour: str, marker: str, fill: str) -> None:
@@ -184,6 +205,7 @@ def _point(axes: Axes, row: Row, colour: str, marker: str, fill: str) -> None:
     size = 3.0 + 9.0 * math.sqrt(min(1.0, row["share"]))
     scene = "alone" if row["kind"] == "solo" else f"beside {plain(row['mix'].partition('+')[2])}"
     words = f"{operation_words(row['operation'] + ':' + row['type'])} {scene}: {number(row['gflops'])} GFLOP/s"
+    words += ", estimated" if row["source"] == ESTIMATED else ""
     point = axes.plot(
         [row["x"]], [row["gflops"]], marker=marker, markersize=size, color=colour, markerfacecolor=fill,
         linestyle="", zorder=3,

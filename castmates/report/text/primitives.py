@@ -10,6 +10,7 @@ import pandas as pd
 
 from castmates.analysis.operations.instructions import HAS, LACKS
 from castmates.analysis.operations.isa_use import ALL
+from castmates.analysis.operations.known_work import ESTIMATED
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import LISTED, change_words, scene_words
@@ -23,14 +24,14 @@ Row = Mapping[str, Any]
 
 
 def context(results: Results) -> dict[str, Any]:
-    """What this part of the section is made of; nothing where no launch is under oneDNN's log."""
+    """What this part of the section is made of; nothing where no launch is under oneDNN's log, nor work estimated."""
+    reached = {"roofline": _roofline(results.roofline)} if results.plan.profiles and len(results.roofline) else {}
     if not any(map(is_logged, results.plan.profiles)):
-        return {}
-    return {
+        return reached
+    return reached | {
         "sentences": [*use_words(results), *quality_words(results)],
         "summary": _primitives(results.primitive_summary),
         "use": [_use(row) for row in records(_whole_first(results.isa_use))],
-        "roofline": [_reached(row) for row in records(results.roofline)],
     }
 
 
@@ -74,7 +75,7 @@ def quality_words(results: Results) -> Iterator[str]:
         )
     if other:
         yield f"{counted(other, 'line')} of oneDNN's log were no executions, and are not used."
-    table = results.roofline
+    table = results.roofline[results.roofline["source"] != ESTIMATED]
     if above := table.loc[table["gflops"] > ABOVE * table["compute_gflops"], "operation"].nunique():
         yield (
             f"{counted(above, 'operation')} reached more than the roof of arithmetic: something else ran while that "
@@ -127,6 +128,17 @@ def _whole_first(table: pd.DataFrame) -> pd.DataFrame:
 
 def _use(row: Row) -> Row:
     return {**row, "who": scene_words(row), "change": change_words(row, 1, 100)}
+
+
+def _roofline(table: pd.DataFrame) -> dict[str, Any]:
+    """The operations of each scene that take longest, of all whose work is known."""
+    rows = table.sort_values("ms", ascending=False).groupby(["scene", "member", "platform"], sort=False).head(LISTED)
+    rows = rows.sort_index()
+    return {
+        "rows": [_reached(row) for row in records(rows)],
+        "more": len(table) - len(rows),
+        "estimated": bool((rows["source"] == ESTIMATED).any()),
+    }
 
 
 def _reached(row: Row) -> Row:

@@ -152,6 +152,10 @@ OPERATION_SUMMARY: Columns = {
     "layer_kind": "str",  # convolution, pooling, attention …
     "direction": "str",  # forward, backward, optimizer, input
     **_TIMES,
+    "flops": "float64",  # floating-point operations of all its calls in a step; NaN: not known
+    "bytes": "float64",  # of their operands, each once: a lower bound of the traffic; NaN: not known
+    "gflops": "float64",  # 10^9 operations in a second of its own time; NaN: not known, or none
+    "source": "str",  # of these three: primitives; estimated, from the graph of the step; "" where nothing is known
 }
 
 # tables/operation_types.csv: a row per scene, type of operation and direction.

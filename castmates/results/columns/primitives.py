@@ -81,13 +81,13 @@ ISA_USE: Columns = {
     "difference_high": "float64",
 }
 
-# tables/roofline.csv: a row per scene and operation whose primitives have known work.
+# tables/roofline.csv: a row per scene and operation whose work is known: of its primitives, else estimated.
 ROOFLINE: Columns = {
     **SCENE,
     "operation": "str",  # with its scopes
     "type": "str",
-    "data_types": "str",  # of the operands of the primitive that takes most operations
-    "ms": "float64",  # of its primitives with known work, in a step, under oneDNN's log
+    "data_types": "str",  # of the operands of the primitive that takes most operations; estimated: of the first one
+    "ms": "float64",  # of its primitives with known work, in a step, under oneDNN's log; estimated: own time without it
     "share": "float64",  # of the step
     "flops": "float64",  # in a step, nominal
     "bytes": "float64",  # in a step: operands, each once: a lower bound of the traffic
@@ -104,6 +104,7 @@ ROOFLINE: Columns = {
     "ratio": "float64",  # gflops beside others over those alone; NaN alone, and where nothing can be compared
     "ratio_low": "float64",  # 95 % between launches
     "ratio_high": "float64",
+    "source": "str",  # of operations and bytes: primitives; estimated, from the graph of the step
 }
 
 PRIMITIVE_TABLES: dict[str, Columns] = {
