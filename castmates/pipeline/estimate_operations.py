@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import effect_level
-from castmates.analysis.operations.effects import estimate_operation_effects, not_compared
+from castmates.analysis.operations.effects import compared, estimate_operation_effects, not_compared
 from castmates.analysis.operations.iterations import iterations
 from castmates.analysis.operations.kernels import kernels
 from castmates.analysis.operations.memory import memory_use
@@ -43,6 +43,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     tables: dict[str, Callable[[], pd.DataFrame]] = {}
     if traces:
         every, all_steps = Traces.together(traces), pd.concat(steps, ignore_index=True)
+        both = compared(every)
         tables = {
             "operation_effects": lambda: estimate_operation_effects(every, margin, level),
             "operation_summary": lambda: summarise(every),
@@ -52,9 +53,9 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
             "input_pipeline": lambda: input_pipeline(every),
             "thread_pools": lambda: thread_pools(every),
             "not_compared": lambda: not_compared(every),
-            "memory_use": lambda: memory_use(pd.concat(memory, ignore_index=True), all_steps),
+            "memory_use": lambda: memory_use(pd.concat(memory, ignore_index=True), all_steps, both),
             "kernels": lambda: kernels(pd.concat(devices, ignore_index=True), all_steps),
-            "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps),
+            "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps, both),
         }
     tables |= logged_tables(folder, logged_profiles(plan, folder))
     tables |= path_tables(folder, paths)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
+from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.isa_use import isa_use
 from castmates.analysis.operations.per_trace import Traces, per_trace
 from castmates.analysis.operations.primitives import reduced, summarise_primitives
@@ -31,7 +32,7 @@ def logged_tables(folder: StudyFolder, paths: Sequence[str]) -> Mapping[str, Cal
     return {
         "primitive_summary": lambda: summarise_primitives(primitives, every.steps),
         "isa_use": lambda: isa_use(every, primitives, _flags(records)),
-        "roofline": lambda: roofline(primitives, every.steps, roofs),
+        "roofline": lambda: roofline(primitives, every.steps, compared(every), roofs),
     }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
@@ -72,13 +73,24 @@ def test_points_sink_under_the_roofs():
 
 def test_without_a_measured_roof_nothing_is_attainable():
     traces, rows = launches(3, np.random.default_rng(1))
-    none = roofline(rows, traces.steps, {"lead@0": Roofs.of([{"memory_gbs": None}, {}]), "other@1": Roofs(9.0, 9.0)})
+    both = compared(traces)
+    none = roofline(
+        rows,
+        traces.steps,
+        compared(traces),
+        {"lead@0": Roofs.of([{"memory_gbs": None}, {}]), "other@1": Roofs(9.0, 9.0)},
+    )
     assert none["attainable_gflops"].isna().all()
     assert set(none["roof"]) == {""}
-    slow = roofline(rows, traces.steps, {"lead@0": Roofs(memory_gbs=1.0, compute_gflops_f64=60.0)})
+    slow = roofline(rows, traces.steps, both, {"lead@0": Roofs(memory_gbs=1.0, compute_gflops_f64=60.0)})
     assert set(slow["roof"]) == {"memory"}
     assert slow["attainable_gflops"].iloc[0] == pytest.approx(FLOPS / MOVED)
-    short = roofline(rows.assign(data_types="src:bf16 wei:bf16 dst:bf16"), traces.steps, {"lead@0": Roofs(20.0, 60.0)})
+    short = roofline(
+        rows.assign(data_types="src:bf16 wei:bf16 dst:bf16"),
+        traces.steps,
+        compared(traces),
+        {"lead@0": Roofs(20.0, 60.0)},
+    )
     assert short["compute_gflops"].isna().all(), "no roof was measured for such numbers"
 
 
@@ -94,7 +106,7 @@ def test_intervals_between_launches_hold_the_truth():
         launch=np.tile(np.arange(101, 101 + count), studies),
         ms=ALONE_MS * np.exp(dice.normal(0, 0.05, studies * count)),
     )
-    table = roofline(rows, rows.assign(step_ms=STEP), {})
+    table = roofline(rows, rows.assign(step_ms=STEP), rows[:0], {})
     truth = FLOPS / ALONE_MS / 1e6
     held = ((table["gflops_low"] < truth) & (truth < table["gflops_high"])).mean()
     assert_told("roofline", "gflops_low", float(held))
@@ -112,7 +124,7 @@ def test_the_page_has_primitives_instructions_and_the_roofline(tmp_path):
     assert "softmax jit:avx512_core avx512_core 64x64" in text
     assert "lead alone all operations AMX lacks it nothing eligible 0.0" in text
     assert re.search(
-        r"lead beside other model/dense/MatMul 59\.08 33\.\d \[[\d., ]+\] 120\.0 28 compute or memory", text
+        r"lead beside other model/dense/MatMul 59\.08 33\.\d \[[\d., ]+\] 0\.67 \[[\d., ]+\] 120\.0 28 compute or memory", text
     )
     usual = replace(made, plan=plan(study(["job"], ["stream"], profile={}), programs=workloads("stream", job=job)))
     assert context(usual) == {}

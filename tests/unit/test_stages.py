@@ -87,7 +87,7 @@ def test_a_stage_that_a_trace_lacks_did_nothing_in_it():
         if launch == 2:
             works = {"depth": 2, "stage": "Prefetch/Map", "waits": False, "function_ns": STEPS * 2_000_000}
             stages.append(trace | own | works)
-    table = input_stages(pd.DataFrame(stages), pd.DataFrame(steps)).set_index("stage")
+    table = input_stages(pd.DataFrame(stages), pd.DataFrame(steps), pd.DataFrame(stages)[:0]).set_index("stage")
     assert set(INPUT_STAGES) <= {*table.reset_index().columns}
     assert table["waiting_ms"].to_dict() == pytest.approx({"Prefetch": 1.0, "Prefetch/Map": 0.0})
     assert table["work_ms"].to_dict() == pytest.approx({"Prefetch": 0.0, "Prefetch/Map": 1.5})  # one of two launches

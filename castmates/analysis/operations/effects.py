@@ -29,11 +29,8 @@ def estimate_operation_effects(
 
     `known` has the groups of each lead's operations, where they are not those of this study alone.
     """
-    both = _scenes(traces)
-    compared = both[_comparable(both)]
-    pairs = [
-        _pairs(traces, compared[compared["member"] == member], member, known) for member in compared["member"].unique()
-    ]
+    both = compared(traces)
+    pairs = [_pairs(traces, both[both["member"] == member], member, known) for member in both["member"].unique()]
     every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
     if every.empty:
         return every
@@ -46,6 +43,12 @@ def estimate_operation_effects(
     return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"blocks": "launches"})
 
 
+def compared(traces: Traces) -> pd.DataFrame:
+    """The traces beside others that can be compared with the lead alone."""
+    both = _scenes(traces)
+    return both[_comparable(both)]
+
+
 def not_compared(traces: Traces) -> pd.DataFrame:
     """The traces beside others that cannot be compared with the lead alone, and why."""
     both = _scenes(traces)
@@ -54,9 +57,7 @@ def not_compared(traces: Traces) -> pd.DataFrame:
     return both.assign(reason=reason)
 
 
-def _pairs(
-    traces: Traces, compared: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None
-) -> pd.DataFrame:
+def _pairs(traces: Traces, both: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None) -> pd.DataFrame:
     """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, repetition and group."""
     operations = traces.operations[traces.operations["member"] == member]
     by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
@@ -68,7 +69,7 @@ def _pairs(
     sums = pd.concat([sums, step], ignore_index=True)
     alone = (sums["kind"] == "solo") & (sums["partition"] == UNMANAGED)
     solo = pd.DataFrame(sums.loc[alone, [*SAME, "group", "shared_ms"]]).rename(columns={"shared_ms": "solo_ms"})
-    wide = compared[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
+    wide = both[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
     wide = wide.merge(solo, "left", [*SAME, "group"])
     wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])
     return wide.fillna({"solo_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time

@@ -9,6 +9,8 @@ from collections.abc import Collection
 
 import pandas as pd
 
+from castmates.analysis.operations.beside import differences
+from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.instructions import (
     EXTENSIONS,
     LACKS,
@@ -40,7 +42,8 @@ NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
 def isa_use(traces: Traces, primitives: pd.DataFrame, flags: Collection[str] | None) -> pd.DataFrame:
     """A row per scene, extension and type of operation, and one for all of them; `flags` are the processor's."""
     pieces = _pieces(traces, primitives)
-    parts = [_of_extension(pieces, traces.steps, each, flags) for each in EXTENSIONS]
+    both = compared(traces)
+    parts = [_of_extension(pieces, traces.steps, both, each, flags) for each in EXTENSIONS]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -63,7 +66,7 @@ def _pieces(traces: Traces, primitives: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_extension(
-    pieces: pd.DataFrame, steps: pd.DataFrame, extension: Extension, flags: Collection[str] | None
+    pieces: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, extension: Extension, flags: Collection[str] | None
 ) -> pd.DataFrame:
     what = ["type", "primitive", "isa", "data_types"]
     kinds = pieces[what].drop_duplicates()
@@ -80,7 +83,10 @@ def _of_extension(
     launches = whole.groupby([*SCENE, "type", *LAUNCH])[["step_ms", *STATES]].mean()
     table = launches.groupby([*SCENE, "type"]).mean()
     table["launches"] = launches.groupby([*SCENE, "type"]).size()
-    table = table.reset_index().assign(extension=extension.name, processor=has(extension, flags))
+    eligible = whole[list(STATES)].sum(axis=1)
+    used = whole.assign(share=(whole[USED] / eligible).where(eligible > 0))
+    table = table.join(differences(used, both, ["type"], "share")).reset_index()
+    table = table.assign(extension=extension.name, processor=has(extension, flags))
     return _shares(table)
 
 

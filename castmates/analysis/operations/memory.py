@@ -2,13 +2,14 @@
 
 import pandas as pd
 
+from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 
 ALL = "all operations"
 MB = 1e6
 
 
-def memory_use(memory: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+def memory_use(memory: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame) -> pd.DataFrame:
     """A row per scene, allocator and operation, and one for all of them; `memory` has the rows of all launches."""
     traced = steps[steps["part"] == "traced"].groupby([*SCENE, *LAUNCH, "repetition"]).size().rename("steps")
     inside = memory[memory["step"] >= 0].join(traced, on=[*SCENE, *LAUNCH, "repetition"])
@@ -28,4 +29,6 @@ def memory_use(memory: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     peaks = inside.groupby([*SCENE, "allocator"])[["in_use", "peak"]].max() / MB
     peaks.columns = pd.Index(["in_use_mb", "peak_mb"])
     table = sums.join(peaks, on=[*SCENE, "allocator"])
+    more = differences(traces, both, ["allocator", "operation"], "allocated_mb", 0.0)
+    table = table.join(more, on=[*SCENE, "allocator", "operation"])
     return table.sort_values([*SCENE, "allocated_mb"], ascending=[*[True] * len(SCENE), False], ignore_index=True)

@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from castmates.analysis.operations.beside import differences
+from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 
@@ -13,4 +15,6 @@ def thread_pools(traces: Traces) -> pd.DataFrame:
     each = pools.assign(busy_share=share).groupby([*SCENE, *LAUNCH, "pool"], as_index=False)
     launches = each[["threads", "busy_ms", "busy_share"]].mean()
     means = launches.groupby([*SCENE, "pool"])[["threads", "busy_ms", "busy_share"]].mean()
-    return means.assign(launches=launches.groupby([*SCENE, "pool"]).size()).reset_index()
+    means = means.assign(launches=launches.groupby([*SCENE, "pool"]).size())
+    more = differences(pools.assign(busy_share=share), compared(traces), ["pool"], "busy_share", 0.0)
+    return means.join(more).reset_index()

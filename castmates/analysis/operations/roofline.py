@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.per_trace import TRACE
 from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
 from castmates.analysis.operations.summary import LAUNCH, SCENE
@@ -19,6 +20,7 @@ from castmates.analysis.statistics.intervals import estimate, ratio
 # A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof
 # is measured.
 AS_DOUBLES = {"f64": 1.0, "f32": 2.0}
+_RATIO = ["ratio", "ratio_low", "ratio_high"]
 MEMORY, EITHER = "memory", "compute or memory"
 
 
@@ -43,7 +45,9 @@ def _most(measured: Sequence[dict[str, object]], name: str) -> float:
     return max((float(value) for one in measured if isinstance(value := one.get(name), int | float)), default=math.nan)
 
 
-def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Mapping[str, Roofs]) -> pd.DataFrame:
+def roofline(
+    primitives: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, roofs: Mapping[str, Roofs]
+) -> pd.DataFrame:
     """A row per scene and operation, of its primitives whose work is known; `roofs` has those of each lead's CPUs."""
     rows = with_work(primitives[primitives["operation"] != ""])
     rows = rows[(rows["flops"] > 0) & (rows["bytes"] > 0) & (rows["ms"] > 0)]
@@ -59,6 +63,8 @@ def roofline(primitives: pd.DataFrame, steps: pd.DataFrame, roofs: Mapping[str, 
         table[name] = ratio(table[name])
     launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
     table = table.join(launches.groupby(what).mean()).join(_types(rows, what)).reset_index()
+    more = differences(each.assign(speed=speed), both, ["operation", "type"], "speed").set_axis(_RATIO, axis=1)
+    table = table.join(more.astype("float64").apply(ratio), on=what)
     step = steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean().groupby(SCENE).mean().rename("step_ms")
     return _under(table.join(step, on=SCENE), roofs)
 

@@ -2,13 +2,14 @@
 
 import pandas as pd
 
+from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 
 MS = 1e6  # nanoseconds
 TIMES = ["calls", "work_ms", "function_ms", "waiting_ms", "threads"]
 
 
-def input_stages(stages: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+def input_stages(stages: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame) -> pd.DataFrame:
     """A row per scene and stage, in the order in which a step asks them; traces are averaged over launches."""
     if stages.empty:
         return pd.DataFrame()
@@ -28,6 +29,7 @@ def input_stages(stages: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     every = traces.merge(rows[[*trace, "depth", "stage", *TIMES]], "left", [*trace, "depth", "stage"]).fillna(0.0)
     launches = every.groupby([*which, *LAUNCH])[TIMES].mean()
     means = launches.groupby(which)[TIMES].mean()
-    means = means.assign(launches=launches.groupby(which).size()).reset_index()
+    means = means.assign(launches=launches.groupby(which).size())
+    means = means.join(differences(every, both, ["depth", "stage"], "work_ms")).reset_index()
     whole = means.groupby(SCENE)["work_ms"].transform("sum")
     return means.assign(share=(means["work_ms"] / whole).where(whole > 0)).sort_values([*SCENE, "stage"])

@@ -55,10 +55,10 @@ def context(results: Results) -> dict[str, Any]:
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
         "iterations": [_iteration(row) for row in records(results.iterations)],
         "input": [_waiting(row) for row in records(results.input_pipeline)],
-        "stages": [{**row, "who": scene_words(row)} for row in records(results.input_stages)],
+        "stages": [_changed(row, 3) for row in records(results.input_stages)],
         "kernels": [{**row, "who": scene_words(row)} for row in records(_longest(results.kernels))],
-        "memory": [{**row, "who": scene_words(row)} for row in records(_memory(results.memory_use))],
-        "pools": [{**row, "who": scene_words(row)} for row in records(results.thread_pools)],
+        "memory": [_changed(row, 2) for row in records(_memory(results.memory_use))],
+        "pools": [_changed(row, 1, 100) for row in records(results.thread_pools)],
     }
 
 
@@ -213,4 +213,17 @@ def _iteration(row: Row) -> Row:
 def _waiting(row: Row) -> Row:
     known = not math.isnan(row["waiting_low"])
     ends = interval(100 * row["waiting_low"], 100 * row["waiting_high"]) if known else ""
-    return {**row, "who": scene_words(row), "interval": ends}
+    return {**_changed(row, 1, 100), "interval": ends}
+
+
+def _changed(row: Row, digits: int, factor: float = 1.0) -> Row:
+    return {**row, "who": scene_words(row), "change": change_words(row, digits, factor)}
+
+
+def change_words(row: Row, digits: int, factor: float = 1.0) -> str:
+    """How much more it is beside others than alone, with its interval; "" alone, and where nothing can be compared."""
+    value, low, high = (factor * row[name] for name in ("difference", "difference_low", "difference_high"))
+    if math.isnan(value):
+        return ""
+    ends = "" if math.isnan(low) else f" {interval(low, high, digits)}"
+    return f"{'+' if value > 0 else ''}{number(value, digits)}{ends}"

@@ -12,7 +12,7 @@ from castmates.analysis.operations.instructions import HAS, LACKS
 from castmates.analysis.operations.isa_use import ALL
 from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
-from castmates.report.text.operations import LISTED, scene_words
+from castmates.report.text.operations import LISTED, change_words, scene_words
 from castmates.report.text.words import interval, percent_of, plain
 from castmates.results.profiles import logged_profiles, read_record, usual_profiles
 from castmates.study.profile_launches import is_logged
@@ -126,10 +126,13 @@ def _whole_first(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _use(row: Row) -> Row:
-    return {**row, "who": scene_words(row)}
+    return {**row, "who": scene_words(row), "change": change_words(row, 1, 100)}
 
 
 def _reached(row: Row) -> Row:
     known = not math.isnan(row["gflops_low"])
     ends = interval(row["gflops_low"], row["gflops_high"]) if known else ""
-    return {**row, "who": scene_words(row), "interval": ends}
+    ratio = "" if math.isnan(row["ratio"]) else number(row["ratio"], 2)
+    if not math.isnan(row["ratio_low"]):
+        ratio += f" {interval(row['ratio_low'], row['ratio_high'], 2)}"
+    return {**row, "who": scene_words(row), "interval": ends, "change": ratio}

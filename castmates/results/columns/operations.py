@@ -195,6 +195,9 @@ INPUT_PIPELINE: Columns = {
     "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
     "launches": "int64",
     "verdict": "str",  # input-bound, compute-bound, unclear, too few launches
+    "difference": "float64",  # of waiting_share: beside others less alone; NaN alone, and where nothing can be compared
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
 }
 
 # tables/thread_pools.csv: a row per scene and pool of threads.
@@ -205,6 +208,9 @@ THREAD_POOLS: Columns = {
     "busy_ms": "float64",  # in a step, all of its threads together
     "busy_share": "float64",  # of what they could have worked
     "launches": "int64",
+    "difference": "float64",  # of busy_share: beside others less alone; NaN alone, and where nothing can be compared
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
 }
 
 # tables/not_compared.csv: a row per trace that cannot be compared with the one of the lead alone.
@@ -232,6 +238,9 @@ MEMORY_USE: Columns = {
     "in_use_mb": "float64",  # of the allocator, at most in a traced step
     "peak_mb": "float64",  # of the allocator, at most since the job's start; PyTorch: since the trace began
     "traces": "int64",
+    "difference": "float64",  # of allocated_mb: beside others less alone; NaN alone, and where nothing can be compared
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
 }
 
 # tables/input_stages.csv: a row per scene and stage of the input pipeline (tf.data).
@@ -246,6 +255,9 @@ INPUT_STAGES: Columns = {
     "threads": "float64",  # on which it is asked, and its functions run; mean over traces
     "launches": "int64",
     "share": "float64",  # of the work of all stages
+    "difference": "float64",  # of work_ms: beside others less alone; NaN alone, and where nothing can be compared
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
 }
 
 # tables/kernels.csv: a row per scene and kernel, or copy, that an operation has a GPU run.

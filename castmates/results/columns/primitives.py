@@ -76,6 +76,9 @@ ISA_USE: Columns = {
     "unused_share": "float64",  # … whose implementation names neither
     "unknown_share": "float64",  # … where nothing shows the instructions: Eigen, implementations that name none
     "launches": "int64",
+    "difference": "float64",  # of used_share: beside others less alone; NaN alone, and where nothing can be compared
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
 }
 
 # tables/roofline.csv: a row per scene and operation whose primitives have known work.
@@ -98,6 +101,9 @@ ROOFLINE: Columns = {
     "roof": "str",  # memory; compute or memory, where more bytes than the bound would decide
     "roof_share": "float64",  # of what is attainable
     "launches": "int64",
+    "ratio": "float64",  # gflops beside others over those alone; NaN alone, and where nothing can be compared
+    "ratio_low": "float64",  # 95 % between launches
+    "ratio_high": "float64",
 }
 
 PRIMITIVE_TABLES: dict[str, Columns] = {

@@ -1,0 +1,45 @@
+"""How much a number of traces changes beside others: an interval between launches, as for the times of operations.
+
+A trace beside others is compared with the one of its launch and round in which the lead is alone, if both are of the
+same graph with the same threads.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+
+from castmates.analysis.operations.effects import SAME
+from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.analysis.statistics.intervals import estimate
+from castmates.study.spec import UNMANAGED
+
+_DIFFERENCE = ["difference", "difference_low", "difference_high"]
+
+
+def differences(
+    values: pd.DataFrame, both: pd.DataFrame, keys: Sequence[str], name: str, absent: float | None = None
+) -> pd.DataFrame:
+    """By scene and keys: the number beside others less that alone, and its interval.
+
+    `values` has a row per trace and keys, `both` the traces that can be compared (`effects.compared`). What a trace has
+    no row of is `absent`; where that is None, it is left out.
+    """
+    pairs = both[[*SCENE, *LAUNCH, "repetition"]]
+    if absent is not None:
+        every = values[["study", "member", "platform", *keys]].drop_duplicates()
+        pairs = pairs.merge(every, on=["study", "member", "platform"])
+    how: Literal["inner", "left"] = "inner" if absent is None else "left"
+    alone = values[(values["kind"] == "solo") & (values["partition"] == UNMANAGED)]
+    alone = alone[[*SAME, *keys, name]].rename(columns={name: "alone"})
+    beside = values[[*SCENE, *LAUNCH, "repetition", *keys, name]].rename(columns={name: "beside"})
+    pairs = pairs.merge(beside, how, list(pairs.columns))
+    pairs = pairs.merge(alone, how, [*SAME, *keys])
+    if absent is not None:
+        pairs = pairs.fillna({"alone": absent, "beside": absent})
+    pairs = pairs.assign(difference=pairs["beside"] - pairs["alone"]).dropna(subset="difference")
+    which = [*SCENE, *keys]
+    if pairs.empty:
+        return pd.DataFrame(columns=_DIFFERENCE, index=pd.MultiIndex.from_arrays([[]] * len(which), names=which))
+    found = estimate(pairs.rename(columns={"launch": "block", "repetition": "round"}), which)
+    return found[["log", "log_low", "log_high"]].set_axis(_DIFFERENCE, axis=1)
