@@ -30,9 +30,9 @@ class Tables:
 
     @property
     def again(self) -> str:
-        """The command that makes them anew from the blocks, as Snakemake does not where there is a table."""
+        """The command that makes them anew from what is measured, as a sweep does not where there is a table."""
         study = self.study_file or "STUDY.yaml"
-        return f"run `snakemake --cores all --config study={study} --forcerun gather_blocks estimate_effects`"
+        return f"run `castmates sweep {study} --analyse-again`"
 
     def needed(self, name: str, columns: Columns) -> "pd.DataFrame":
         """A table that every analysed study has."""
@@ -50,8 +50,8 @@ class Tables:
             return frame([], columns)
         if lacking := [column for column in columns if column not in table.columns]:
             raise CastmatesError(
-                f"{file}: an earlier version wrote this table, without {', '.join(lacking)}; {self.again}: the blocks "
-                "are analysed again, and measured again only where this version cannot read them."
+                f"{file}: an earlier version wrote this table, without {', '.join(lacking)}; {self.again}: what is "
+                "measured is analysed again, and measured again only where this version cannot read it."
             )
         try:
             return table[list(columns)].astype(dict(columns))

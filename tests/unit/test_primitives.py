@@ -124,7 +124,8 @@ def test_the_page_has_primitives_instructions_and_the_roofline(tmp_path):
     assert "softmax jit:avx512_core avx512_core 64x64" in text
     assert "lead alone all operations AMX lacks it nothing eligible 0.0" in text
     assert re.search(
-        r"lead beside other model/dense/MatMul 59\.08 33\.\d \[[\d., ]+\] 0\.67 \[[\d., ]+\] 120\.0 28 compute or memory", text
+        r"lead beside other model/dense/MatMul 59\.08 33\.\d \[[\d., ]+\] 0\.67 \[[\d., ]+\] 120\.0 28 compute or",
+        text,
     )
     usual = replace(made, plan=plan(study(["job"], ["stream"], profile={}), programs=workloads("stream", job=job)))
     assert context(usual) == {}

@@ -83,8 +83,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     count = fitting([HEAD + LINE * len(lines) for _, lines, _ in drawn], around=1.3)
     more = len(drawn) - count
     drawn = drawn[:count]
-    shown = table[table["verdict"].isin(["slower", "faster"])]["degradation_pct"].abs()
-    limit = round_limit(float(shown.max()) if len(shown) else math.nan)
+    limit = _limit(table)
     words = _key(set(table["verdict"]), results.margin)
     if _too_many(table, "group", LINES + 1):
         words += f"; smaller operations than {LINES} of a program are in the CSV"
@@ -103,6 +102,13 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
         _cells(axes_at(figure, LEFT + BAR + GAP, y, wide * len(beside), LINE * len(lines)), lines, beside, limit)
     colour_bar(axes_at(figure, PAGE * 0.2, foot - 0.36, PAGE * 0.6, 0.09), limit)
     return finish(figure, notes, results)
+
+
+def _limit(table: pd.DataFrame) -> float:
+    """The loss with the strongest colour: the largest that is proven; where none is, the largest of a whole step."""
+    proven = table["verdict"].isin(["slower", "faster"])
+    chosen = table[proven] if proven.any() else table[table["group"] == STEP]
+    return round_limit(float(chosen["degradation_pct"].abs().max()))
 
 
 def _too_many(table: pd.DataFrame, column: str, most: int) -> bool:
