@@ -243,8 +243,11 @@ def test_a_shipped_rule_finds_what_it_is_for_and_is_silent_on_the_opposite(name)
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_number_that_was_not_measured_is_no_reason_to_be_silent(name):
-    """A condition whose number, or a number that chooses its rows, is unknown: neither is the rule refuted."""
-    _, holds, _ = SHIPPED[name]
+    """A condition whose number, or a number that chooses its rows, is unknown: neither is the rule refuted.
+
+    Nor do rows beside it refute the rule, which have a number that is not beyond the limit.
+    """
+    _, holds, does_not = SHIPPED[name]
     for condition in RULES[name].when:
         compared = [column for column, cell in condition.where.items() if isinstance(cell, Compared)]
         types = contract()[condition.table]
@@ -252,6 +255,14 @@ def test_a_number_that_was_not_measured_is_no_reason_to_be_silent(name):
         for column in (each for each in numbers if types.get(each) == "float64"):  # a whole number is always known
             rows = [row | {column: NAN} if column in row else row for row in holds[condition.table]]
             assert states(name, holds | {condition.table: rows}) == [NOT_KNOWN], (condition.table, column)
+            if condition.number == column and "verdict" in condition.where:
+                none = [row | {"verdict": "no data"} for row in rows]
+                assert states(name, holds | {condition.table: none}) == [NOT_KNOWN], condition.table
+            alone = {name: RULES[name].model_copy(update={"when": [condition]})}
+            others = does_not.get(condition.table, [])
+            if {each.state for each in findings(alone, made({condition.table: others}))} <= {NOT_SHOWN, NOT_KNOWN}:
+                mixed = findings(alone, made({condition.table: [*others, *rows]}))
+                assert NOT_KNOWN in {each.state for each in mixed}, (condition.table, column)
 
 
 @pytest.mark.parametrize(

@@ -78,18 +78,27 @@ def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) ->
     if not unknown.empty and (asked.empty or condition.take == "all"):
         return nothing(condition, _why_unknown(unknown))
     if condition.take in ("sum", "count"):
-        return _together(condition, asked)
-    if asked.empty:
+        evidence = _together(condition, asked)
+    elif asked.empty:
         return nothing(condition, f"no such row of {condition.table} has {_asked(condition)}", NOT_SHOWN)
-    return _strongest(condition, asked, choice)
+    else:
+        evidence = _strongest(condition, asked, choice)
+    if evidence.state == NOT_SHOWN and not unknown.empty:
+        return nothing(condition, _why_unknown(unknown))
+    return evidence
 
 
 def _unknown(condition: Condition, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of which it is not known whether they have what `where` asks: a number in it was not measured."""
-    without = {name: cell for name, cell in condition.where.items() if not isinstance(cell, Compared)}
-    rows = chosen(rows, without)
-    compared = [name for name in condition.where if name not in without]
-    return rows[rows[compared].isna().any(axis=1)]
+    """The rows of which it is not known whether they have what `where` asks: a number in it was not measured.
+
+    Nor is it of rows that all lack the condition's own number, whatever their verdict is.
+    """
+    compared = {name: cell for name, cell in condition.where.items() if isinstance(cell, Compared)}
+    within = chosen(rows, compared)
+    if len(within) and np.isnan(_floats(within, condition.number)).all():
+        return within
+    named = chosen(rows, {name: cell for name, cell in condition.where.items() if name not in compared})
+    return named[named[list(compared)].isna().any(axis=1)]
 
 
 def _why_unknown(rows: pd.DataFrame) -> str:
@@ -125,11 +134,11 @@ def _threshold(condition: Condition) -> tuple[float, bool, str]:
 def _together(condition: Condition, rows: pd.DataFrame) -> Evidence:
     """The sum of the rows, or their count: without an interval."""
     values = rows[condition.number].astype("float64")
-    if condition.take == "sum" and len(values) and values.isna().all():
-        return nothing(condition, _why_unknown(rows))
     value = float(values.sum()) if condition.take == "sum" else float(len(rows))
     threshold, is_above, shown = _threshold(condition)
     beyond = value > threshold if is_above else value < threshold
+    if condition.take == "sum" and values.isna().any() and not (beyond and is_above):
+        return nothing(condition, _why_unknown(rows[values.isna()]))  # what is missing could decide it
     first = _cells(rows, 0) if len(rows) else None
     named = {name: str(cell) for name, cell in (first or {}).items() if name in ("mix", "member")}
     state, why = (SEEN if beyond else NOT_SHOWN), condition.no_interval or ""
@@ -152,8 +161,10 @@ def _strongest(condition: Condition, rows: pd.DataFrame, choice: int) -> Evidenc
         proven = SEEN if is_best_of_many else PROVEN
         states[beyond & (sign * (near - threshold) > 0)] = proven  # an end that is NaN is beyond nothing
     far = np.where(np.isnan(near), value, near) * sign
-    order = sorted(range(len(rows)), key=lambda at: (STATES.index(states[at]), -far[at] if far[at] == far[at] else 0.0))
-    at = order[-1 if condition.take == "all" else 0]
+    is_for_all = condition.take == "all"
+    ranks = STATES if is_for_all else (*STATES[:-2], NOT_KNOWN, NOT_SHOWN)  # any row without a number could be the one
+    order = sorted(range(len(rows)), key=lambda at: (ranks.index(states[at]), -far[at] if far[at] == far[at] else 0.0))
+    at = order[-1 if is_for_all else 0]
     cells = _cells(rows, at)
     named = {name: str(cells[name]) for name in NAMES if str(cells.get(name, "")) not in ("", "nan")}
     why = condition.no_interval or ("too few launches for an interval" if math.isnan(near[at]) else "")
