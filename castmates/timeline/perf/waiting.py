@@ -26,6 +26,7 @@ _KINDS: Mapping[str, str] = {  # calls that are not here count by their own name
     "socket": "recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg accept accept4 connect",
     "child": "wait4 waitid",
     "signal": "pause rt_sigtimedwait rt_sigsuspend",
+    UNKNOWN: "restart_syscall",  # a futex, a poll or a sleep, that began before the recording
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
