@@ -243,6 +243,26 @@ def test_silence_means_something_where_all_events_were_on(tmp_path):
     assert calls == [(0, 45, "futex", 0, "began before")]
 
 
+def test_a_call_that_goes_on_after_a_freeze_keeps_its_name(tmp_path):
+    restart, poll = 219, 7
+    made = PerfData()
+    for time, number, ret in [(10, FUTEX, -516), (30, restart, -516), (50, restart, 0), (70, READ, 1)]:
+        made.call(time, B, 0, number)
+        made.leave(time + 1, B, 0, S, 0)
+        made.switch(time + 15, B, 0, out=False)
+        made.call(time + 16, B, 0, number, ret)
+    for time, number, ret in [(90, restart, 0), (95, poll, 0), (100, restart, -110)]:  # nothing to go on with
+        made.call(time, B, 0, number)
+        made.leave(time + 1, B, 0, S, 0)
+        made.switch(time + 2, B, 0, out=False)
+        made.call(time + 3, B, 0, number, ret)
+    _, timeline = loaded(made, tmp_path, span=(0, 200))
+    calls = [row[2] for kind, row in intervals_of(timeline, "thread", B) if kind == "syscall"]
+    assert calls == ["futex", "futex", "futex", "read", "restart_syscall", "poll", "futex"]
+    blocked = [state[4] for state in states_of(timeline, B) if state[2] == "blocked"]
+    assert blocked == ["futex", "futex", "futex", "io", "unknown", "poll", "futex"]
+
+
 def whole_of(timeline):
     rows = timeline.intervals[timeline.intervals["kind"] == "whole"]
     assert set(rows["name"]) | set(rows["source"]) <= {"perf"}

@@ -22,7 +22,6 @@ REASONS = {  # the kinds of waits that `timeline.perf.waiting` knows; of others,
     "child": "waits for a process that it started",
     "signal": "waits for a signal",
     "fault": "waits for a page",
-    "restarted": "goes on with a wait from before the scene",
     "unknown": "waits, for what is not known",
     "": "waits, for what is not known",
 }

@@ -93,3 +93,9 @@ def syscall_name(number: int, machine: str) -> str:
     names = _NAMES.get(machine, [])
     known = names[number] if 0 <= number < len(names) else "-"
     return known if known != "-" else f"syscall {number}"
+
+
+def number_of(name: str, machine: str) -> int:
+    """The number of a system call; -1 where it is not known."""
+    names = _NAMES.get(machine, [])
+    return names.index(name) if name in names else -1

@@ -9,10 +9,12 @@ import numpy.typing as npt
 from castmates.timeline.perf.people import People
 from castmates.timeline.perf.reading import Recording
 from castmates.timeline.perf.spans import Spans
+from castmates.timeline.perf.syscall_names import number_of
 
 Array = npt.NDArray[Any]
 ENTER, EXIT = "raw_syscalls:sys_enter", "raw_syscalls:sys_exit"
 ENDED, BEFORE, STILL, UNSEEN = range(4)
+RESTARTS, TIMED_OUT = -516, -110  # ERESTART_RESTARTBLOCK, which programs never see, and ETIMEDOUT
 HOW = ("", "began before", "not over", "end not seen")  # the detail of an interval
 
 
@@ -64,8 +66,26 @@ def calls_of(recording: Recording, people: People, spans: Spans, end_of: Array) 
     }
     order = np.lexsort((columns["begins"], columns["group"]))
     columns = {name: column[order] for name, column in columns.items()}
+    columns["number"] = _restarted(columns, recording.header.about.get("arch", ""))
     unpaired = int(is_exit.sum()) - int(closed.sum()) - len(early)
     return Calls(**columns, thread=columns["group"] // stretch, unpaired=unpaired)
+
+
+def _restarted(columns: dict[str, Array], machine: str) -> Array:
+    """The numbers of calls, where one that the kernel restarts keeps its own, as its thread waits for the same.
+
+    A freeze or a signal ends a wait with a time limit, and the kernel goes on with it by `restart_syscall`. Where the
+    call before it was not seen, a time limit that is over shows a futex: no other restarted call returns that.
+    """
+    group, number, result = columns["group"], columns["number"], columns["result"]
+    again = number == number_of("restart_syscall", machine)
+    follows = again.copy()
+    follows[:1] = False
+    follows[1:] &= (group[1:] == group[:-1]) & (result[:-1] == RESTARTS)
+    first = np.maximum.accumulate(np.where(follows, 0, np.arange(len(number))))
+    found = number[first]
+    still = found == number_of("restart_syscall", machine)
+    return np.where(still & again & (result == TIMED_OUT), number_of("futex", machine), found)
 
 
 def _side(recording: Recording, people: People, spans: Spans, name: str) -> tuple[Array, ...]:

@@ -27,8 +27,7 @@ _KINDS: Mapping[str, str] = {  # calls that are not here count by their own name
     "socket": "recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg accept accept4 connect",
     "child": "wait4 waitid",
     "signal": "pause rt_sigtimedwait rt_sigsuspend",
-    # A thread that is frozen within a call with a limit of time goes on with it by this one; which it was is not shown.
-    "restarted": "restart_syscall",
+    UNKNOWN: "restart_syscall",  # a futex, a poll or a sleep, that began before the recording
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
