@@ -25,13 +25,14 @@ Row = Mapping[str, Any]
 
 def context(results: Results) -> dict[str, Any]:
     """What this part of the section is made of; nothing where no launch is under oneDNN's log, nor work estimated."""
-    reached = {"roofline": _roofline(results.roofline)} if results.plan.profiles and len(results.roofline) else {}
-    if not any(map(is_logged, results.plan.profiles)):
-        return reached
-    return reached | {
-        "sentences": [*use_words(results), *quality_words(results)],
+    logged = any(map(is_logged, results.plan.profiles))
+    if not logged and (not results.plan.profiles or results.roofline.empty):
+        return {}
+    return {
+        "sentences": [*use_words(results), *quality_words(results)] if logged else [],
         "summary": _primitives(results.primitive_summary),
-        "use": [_use(row) for row in records(_whole_first(results.isa_use))],
+        "use": [_use(row) for row in records(_whole_first(results.isa_use))] if logged else [],
+        "roofline": _roofline(results.roofline),
     }
 
 
