@@ -58,7 +58,8 @@ def main() -> None:
     if not families:
         raise CastmatesError(f"Nothing can be recorded here: {'; '.join(can.reasons)}.")
     report = Report("Events a second that a trace's recording bears", "trace_rate")
-    report.text(f"Recorded as a trace records: {', '.join(families)}, by perf {can.perf}. Events that were lost count too.")
+    recorded = f"Recorded as a trace records: {', '.join(families)}, by perf {can.perf}."
+    report.text(f"{recorded} Events that were lost count too.")
     found: dict[int, list[Pair]] = {}
     with scratch() as folder:
         program = compiled(folder)
