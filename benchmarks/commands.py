@@ -69,4 +69,5 @@ COMMANDS = (
     Command("timeline_perf", "timeline_perf", 3),
     Command("timeline_import", "timeline_import", 8),
     Command("timeline_query", "timeline_query", 6),
+    Command("trace_rate", "trace_rate", 2),
 )

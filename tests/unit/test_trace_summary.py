@@ -248,6 +248,12 @@ def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
     assert all("4 more of its threads" in each.why for each in found)
     row = one(timeline, kind="solo")
     assert math.isnan(row["input_only_share"])
+    for inter, is_whole in ((4, True), (6, False)):  # what the framework's settings give the pool
+        members = {LEAD: {**timeline.about["members"][LEAD], "threads": {"intra": 9, "inter": inter}}}
+        told = replace(timeline, about={**timeline.about, "members": members})
+        solo = one(told, "trace_pools", kind="solo", pool="tf_Compute")
+        assert math.isnan(solo["used_share"]) != is_whole
+        assert (solo["unnamed"], "4 of its 6 threads were seen" in solo["not_known"]) == (4, not is_whole)
 
 
 def test_interrupts_are_of_the_time_on_cpus_and_idle_and_unknown_are_no_program():

@@ -17,6 +17,8 @@ INPUT = re.compile(r"tf_data|pt_data|data_?loader|prefetch", re.IGNORECASE)
 IO = "io"
 # What of a thread's name is its number in its pool; the query `pools` has the same.
 NUMBER = r"[\W_]*\d+$"
+# Pools of TensorFlow whose size its settings have, by the setting in the record of a trace.
+SETTINGS = {"inter": re.compile(r"tf_(Compute|inter_op)"), "intra": re.compile(r"(tf_.*)?Eigen$")}
 OF_SIZE = ("at_once_p99", "used_share", "all_busy_share", "all_busy_idle_share")  # cells that need all of a pool
 
 
@@ -31,8 +33,9 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
     own = of_member(seen.states, member)
     own = own.assign(pool=own["thread"].astype("str").map(pool_of))
     cpus, busy = len(seen.trace.cpus(member)), _spans(own[own["name"] != BLOCKED])
-    size = _size(unnamed(seen, own, member) + _silent(seen))
-    rows = [_pool(seen, member, str(name), each, busy, cpus) | size for name, each in own.groupby("pool", sort=True)]
+    more = unnamed(seen, own, member) + _silent(seen)
+    rows = [_pool(seen, member, str(name), each, busy, cpus) for name, each in own.groupby("pool", sort=True)]
+    rows = [row | _size(more, int(str(row["threads"])), set_size(seen, member, str(row["pool"]))) for row in rows]
     yield from sorted(rows, key=lambda row: -float(str(row["busy"])))
 
 
@@ -58,12 +61,22 @@ def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, every: Spans, c
     }
 
 
-def _size(unnamed: int) -> dict[str, object]:
-    """What a row has besides: where some of the member's threads have no name, no pool is known to be whole."""
-    cells: dict[str, object] = {"unnamed": unnamed, "not_known": ""}
-    if not unnamed:
+def set_size(seen: Seen, member: str, pool: str) -> int:
+    """How many threads the framework's settings give a pool; 0 where this is not known."""
+    threads = dict((seen.trace.about.get("members") or {}).get(member) or {}).get("threads") or {}
+    return next((int(threads.get(setting) or 0) for setting, name in SETTINGS.items() if name.match(pool)), 0)
+
+
+def _size(more: int, threads: int, of_settings: int) -> dict[str, object]:
+    """What a row has besides: where some of the member's threads have no name, a pool may lack threads.
+
+    It is whole if as many of them were seen as the framework's settings give it.
+    """
+    cells: dict[str, object] = {"unnamed": more, "not_known": ""}
+    if not more or threads == of_settings:
         return cells
-    why = f"the size of its pools is not known: {unnamed} more of its threads have no name but the program's"
+    seen = f"; {threads} of its {of_settings} threads were seen" if of_settings else ""
+    why = f"the size of its pools is not known: {more} more of its threads have no name but the program's{seen}"
     return cells | dict.fromkeys(OF_SIZE, NAN) | {"not_known": why}
 
 

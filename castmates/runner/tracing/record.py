@@ -117,6 +117,7 @@ def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
         "members": {
             process.name: {"workload": members[process.name].workload, "unit": members[process.name].unit}
             | member_record(process)
+            | (_threads(outcome) if process.name == block.company.lead.name else {})
             for process in outcome.cast
             if process.name in members
         },
@@ -164,6 +165,14 @@ def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
         "versions": versions(),
         "frameworks": next((each.profile.versions for each in outcome.recorded if each.profile), {}),
     }
+
+
+def _threads(outcome: Outcome) -> Facts:
+    """How many threads the lead's framework has by its settings; nothing where it does not tell."""
+    told = [each.profile.threads for each in outcome.recorded if each.profile is not None]
+    intra, inter = next((each for each in told if any(each)), (0, 0))
+    known = {name: count for name, count in (("intra", intra), ("inter", inter)) if count > 0}
+    return {"threads": known} if known else {}
 
 
 def _scene(outcome: Outcome, recorded: Recorded, sources: Sequence[Source], folder: Path) -> Facts:
