@@ -13,7 +13,11 @@ WORKERS := $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 PYTEST = python -m pytest
 QUICK := pure and not simulation and not landing and not nightly
 PURE = $(PYTEST) -q -n $(WORKERS) --dist loadfile -m
-REAL = $(PYTEST) --once-more -m
+# The others do not even collect the pure tests: that alone takes half a minute.
+PROCESSES := tests/real tests/runner tests/workflow tests/browser tests/chaos tests/lab
+REAL = $(PYTEST) $(PROCESSES) --once-more -m
+# Sweeps of a modelled machine measure nothing that other load could change.
+MODELLED = $(PYTEST) tests/workflow --once-more -n $(WORKERS) --dist loadfile -m
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # uv trusts what pip trusts: the system's certificates, where there are any.
@@ -62,10 +66,12 @@ test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, 
 
 # Required tests fail if they cannot run here; CASTMATES_LAB=wanted skips them instead, with the reason.
 test-all: export CASTMATES_NEEDS ?= twins,stress-ng,servers
-test-all: lint test ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
-	@$(PURE) "simulation and not nightly"
+test-all: lint $(VENV)/dev.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
+	@$(PURE) "pure and not nightly"
+	@$(REAL) "real and not landing and not tensorflow and not nightly"
+	@$(MODELLED) "modelled and not nightly"
 	@CASTMATES_LAB=$${CASTMATES_LAB:-required} CASTMATES_BROWSER=$${CASTMATES_BROWSER:-required} \
-	  $(REAL) "(sweep and not core or landing or browser or lab or chaos or tensorflow) and not nightly"
+	  $(REAL) "(sweep and not modelled or browser or lab or chaos or real and (landing or tensorflow)) and not nightly"
 
 test-nightly: $(VENV)/dev.stamp ## all other tests, with a new seed: all of the lab, 200 kills, all jobs, documented figures (3 hours)
 	@CASTMATES_SEED=$${CASTMATES_SEED:-$$(date +%s)} && export CASTMATES_SEED && \

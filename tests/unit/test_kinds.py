@@ -1,5 +1,6 @@
 """Where a test is decides its kind; every folder of tests has one."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,9 @@ def test_the_folder_is_the_kind(test, kind):
 
 def test_every_folder_with_tests_has_a_kind():
     assert {file.relative_to(HERE).parts[0] for file in HERE.rglob("test_*.py")} == set(KINDS)
+
+
+def test_make_names_every_folder_with_processes():
+    (named,) = re.findall(r"^PROCESSES := (.*)$", (HERE.parent / "Makefile").read_text(), re.MULTILINE)
+    folders = {f"tests/{folder}" for folder, kind in KINDS.items() if kind not in ("pure", "slurm")}  # make test-slurm
+    assert set(named.split()) == folders

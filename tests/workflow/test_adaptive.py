@@ -15,6 +15,8 @@ from castmates.study.plan_text import plan_of
 from tests.waiting import wait_for
 from tests.workflow.sweeps import Sweeps
 
+pytestmark = pytest.mark.modelled
+
 BUDGET = {"adaptive": True, "blocks": 4, "batch": 4, "most_blocks": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
           "company": 64, "longest_block": 3600}  # fmt: skip
 STUDY = {

@@ -8,6 +8,8 @@ import pytest
 
 from tests.workflow.sweeps import ROOT
 
+pytestmark = pytest.mark.modelled
+
 PAGE = ROOT / "docs" / "api.md"
 
 

@@ -8,6 +8,8 @@ import pytest
 from castmates.study.rounds import Cost, best_rounds, expected_ratio
 from tests.workflow.sweeps import TABLES, Sweeps
 
+pytestmark = pytest.mark.modelled
+
 BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
 STUDY = {"platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
 NOISY = {"noise": {"window": "20%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
