@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from castmates.errors import CastmatesError
-from castmates.results.folder import StudyFolder
 
 if TYPE_CHECKING:
     from castmates.timeline.converting import Source
@@ -76,6 +75,7 @@ def convert(
 def _path(source: str, mix: str) -> Path:
     """The file or folder that is meant."""
     from castmates.results.find import find_traces
+    from castmates.results.folder import StudyFolder
     from castmates.results.traces import trace_folder, traces_there
 
     path = Path(source)
