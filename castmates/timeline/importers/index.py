@@ -38,12 +38,12 @@ IMPORTERS = (  # those that are sure of themselves come first
 )
 
 
-# What people have in hand and is not read, by how it begins.
-NOT_READ = {
-    b"PERFILE2": "this is a file of perf record; convert the text that `perf script --ns` prints of it",
-    b"\n": "this looks like a trace for Perfetto, which is written and not read; give the folder of the trace itself, "
-    "results/<study>/traces/<mix>",
-}
+PERFETTO_SUFFIXES = (".pftrace", ".perfetto-trace")
+OF_PERF = "this is a file of perf record; convert the text that `perf script --ns` prints of it"
+FOR_PERFETTO = (
+    "this is named as a trace for Perfetto, which is written and not read; give the folder of the trace itself, "
+    "results/<study>/traces/<mix>"
+)
 
 
 def importer_of(path: Path) -> Importer:
@@ -51,8 +51,10 @@ def importer_of(path: Path) -> Importer:
     beginning = _beginning(path)
     found = next((each for each in IMPORTERS if each.recognises(path, beginning)), None)
     if found is None:
-        if hint := next((words for begin, words in NOT_READ.items() if beginning.startswith(begin)), ""):
-            raise CastmatesError(f"{path}: {hint}.")
+        if beginning.startswith(b"PERFILE2"):
+            raise CastmatesError(f"{path}: {OF_PERF}.")
+        if path.suffix in PERFETTO_SUFFIXES:  # its first byte is that of any text with an empty line at its top
+            raise CastmatesError(f"{path}: {FOR_PERFETTO}.")
         known = ", ".join(each.title for each in IMPORTERS)
         what = "folder" if path.is_dir() else "file"
         raise CastmatesError(f"{path}: this {what} is none of what can be read: {known}.")
