@@ -25,6 +25,7 @@ from castmates.linux.owned_names import folder_prefix
 from castmates.pipeline.jobs import let_jobs_find_us
 from castmates.study.spec import PROTOCOL, Company
 from castmates.workloads import environments, inputs
+from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
 
 
 def run(main: Callable[[], None]) -> None:
@@ -87,6 +88,16 @@ def scratch(in_memory: bool = False) -> Iterator[Path]:
     place = "/dev/shm" if in_memory and os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place) as folder:
         yield Path(folder)
+
+
+def compiled(source: Path, folder: Path, *flags: str) -> Path:
+    """Compile a C program into a folder, as the kernels are compiled, with further flags."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise CastmatesError("There is no working C compiler: install one or set CC.")
+    program = folder / source.stem
+    compile_program(source, program, compiler, (*compile_flags(compiler), *flags))
+    return program
 
 
 @contextmanager

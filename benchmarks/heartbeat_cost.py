@@ -7,10 +7,8 @@ from itertools import repeat
 from pathlib import Path
 
 from benchmarks.call_costs import EMPTY, LAUNCHES, Costs, describe, in_turns, launched, time_calls, time_empty
-from benchmarks.common import Report, run, scratch
-from castmates.errors import CastmatesError
+from benchmarks.common import Report, compiled, run, scratch
 from castmates.workloads.heartbeat import CAPACITY, VARIABLE, Writer, create
-from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
 
 
 def main() -> None:
@@ -23,7 +21,7 @@ def main() -> None:
         return
     report = Report("What a heartbeat costs", "heartbeat_cost")
     with scratch(in_memory=True) as folder:
-        program = compiled(folder)
+        program = compiled(Path(__file__).with_suffix(".c"), folder)
         launches: dict[str, list[Costs]] = {"C": [], "Python": []}
         for number in range(LAUNCHES):
             commands = {
@@ -36,16 +34,6 @@ def main() -> None:
                 launches[language].append(launched(command, {VARIABLE: str(beats)}))
     describe(report, launches)
     report.print()
-
-
-def compiled(folder: Path) -> Path:
-    """Compile the timing program."""
-    compiler = find_compiler()
-    if compiler is None:
-        raise CastmatesError("There is no working C compiler: install one or set CC.")
-    program = folder / "heartbeat_cost"
-    compile_program(Path(__file__).with_suffix(".c"), program, compiler, compile_flags(compiler))
-    return program
 
 
 def in_python(seed: int) -> list[dict[str, float]]:

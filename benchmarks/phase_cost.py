@@ -10,11 +10,9 @@ from pathlib import Path
 
 from benchmarks import verdicts
 from benchmarks.call_costs import CALLS, EMPTY, LAUNCHES, Costs, describe, in_turns, launched, time_calls, time_empty
-from benchmarks.common import Report, run, scratch
+from benchmarks.common import Report, compiled, run, scratch
 from castmates import shipped
-from castmates.errors import CastmatesError
 from castmates.workloads import phase_file, phases
-from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
 from castmates.workloads.phase_file import SECOND_VARIABLE, VARIABLE, create
 from castmates.workloads.phases import end, instant, mark, phase, start
 
@@ -34,7 +32,7 @@ def main() -> None:
     command = [sys.executable, "-m", "benchmarks.phase_cost", "--work"]
     launches: dict[str, list[Costs]] = {"Python": [], "C": []}
     with scratch(in_memory=True) as folder:
-        program = compiled(folder)
+        program = compiled(Path(__file__).with_suffix(".c"), folder, f"-I{shipped.include()}", "-pthread")
         for number in range(LAUNCHES):
             launches["Python"].append(launched([*command, str(number + 1)], {}))
             launches["C"].append(in_c(program, folder / str(number), number + 1))
@@ -45,16 +43,6 @@ def main() -> None:
             verdicts.ratio(f"{language}: a phase whose range is kept, of one that is summed", ratios, "launches")
         )
     report.print()
-
-
-def compiled(folder: Path) -> Path:
-    """Compile the timing program."""
-    compiler = find_compiler()
-    if compiler is None:
-        raise CastmatesError("There is no working C compiler: install one or set CC.")
-    flags = [*compile_flags(compiler), f"-I{shipped.include()}", "-pthread"]
-    compile_program(Path(__file__).with_suffix(".c"), folder / "phase_cost", compiler, flags)
-    return folder / "phase_cost"
 
 
 def in_c(program: Path, folder: Path, seed: int) -> Costs:

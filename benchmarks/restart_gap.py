@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks import verdicts
-from benchmarks.common import Report, run
+from benchmarks.common import Report, compiled, run
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.runner.processes.restarts import Restarts
@@ -109,11 +109,8 @@ def main() -> None:
 
 def compile_programs(folder: Path) -> None:
     """Compile the keeper, the lead and the finite program."""
-    compiler = native.find_compiler()
-    if compiler is None:
-        raise CastmatesError("There is no working C compiler: install one or set CC.")
     for source in (native.SOURCES / "loop.c", native.SOURCES / "stream.c", Path(__file__).with_suffix(".c")):
-        native.compile_program(source, folder / source.stem, compiler, native.compile_flags(compiler))
+        compiled(source, folder)
 
 
 @contextmanager

@@ -14,13 +14,12 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from benchmarks.common import Report, percent, run, say, scratch
+from benchmarks.common import Report, compiled, percent, run, say, scratch
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
 from castmates.linux.tracing_rights import FAMILIES, arguments, rights
 from castmates.runner.tracing.perf_recorder import PerfRecorder
 from castmates.timeline.perf.reading import Recording, read
-from castmates.workloads.native.build import compile_flags, compile_program, find_compiler
 
 WORK = (300_000, 60_000, 20_000, 6_000, 2_000, 500, 0)  # steps of a loop between two turns of a thread
 TRIED = 200  # turns from which their number is found
@@ -62,7 +61,7 @@ def main() -> None:
     report.text(f"{recorded} Events that were lost count too.")
     found: dict[int, list[Pair]] = {}
     with scratch() as folder:
-        program = compiled(folder)
+        program = compiled(Path(__file__).with_suffix(".c"), folder, "-pthread")
         record = partial(arguments, families, folder / "perf.data", rights=can)
         for work in WORK:
             say(f"{work} steps of work a turn")
@@ -70,16 +69,6 @@ def main() -> None:
             found[work] = [pair(program, turns, work, folder, record) for _ in range(options.pairs)]
     describe(report, found)
     report.print()
-
-
-def compiled(folder: Path) -> Path:
-    """Compile the program."""
-    compiler = find_compiler()
-    if compiler is None:
-        raise CastmatesError("There is no working C compiler: install one or set CC.")
-    program = folder / "trace_rate"
-    compile_program(Path(__file__).with_suffix(".c"), program, compiler, (*compile_flags(compiler), "-pthread"))
-    return program
 
 
 def turns_for(program: Path, work: int, seconds: float) -> int:

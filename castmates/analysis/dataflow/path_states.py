@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.dataflow.join import FETCH, Steps, joined, nodes_of
-from castmates.analysis.dataflow.path import NONE, Path, paths
-from castmates.analysis.dataflow.per_trace import ENOUGH, unlike
+from castmates.analysis.dataflow.path import NONE, Path
+from castmates.analysis.dataflow.per_trace import whole_paths
 
 Ints = npt.NDArray[np.int64]
 BEFORE, BATCH, OPERATIONS = "before", "batch", "operations"
@@ -80,33 +80,29 @@ def path_states(
     """A row per step, stretch, state and reason; and why a recording has none. `main`: the main thread's track."""
     graph = nodes_of(nodes, edges)
     names = list(zip(graph.table["operation"].astype("str"), graph.table["type"].astype("str"), strict=True))
+    types = [type_ for _, type_ in names]
     rows: list[dict[str, object]] = []
     why = ""
     for each in recordings:
         found = joined(graph, each.calls, each.steps)
-        walked = paths(graph.graph, found.begin, found.end, found.step_begin, found.step_end)
-        if found.joined < ENOUGH or not walked or None in walked:
-            why = unlike(found.joined)
-            continue
+        whole, reason = whole_paths(graph, found)
+        why = reason or why
         numbers = each.steps.sort_values("step")["heartbeat"].tolist()
-        for at, path in enumerate(path for path in walked if path is not None):
+        for at, path in enumerate(whole):
             common = {"scene": each.scene, "recording": each.recording, "step": int(numbers[at])}
-            parts = stretches([type_ for _, type_ in names], found, at, path, main)
-            rows += [common | row for row in _rows(names, parts, states)]
+            rows += [common | row for row in _rows(names, stretches(types, found, at, path, main), states)]
     return rows, why
 
 
 def stretches(types: Sequence[str], found: Steps, step: int, path: Path, main: int) -> Iterator[Stretch]:
     """The parts of a step in the order of time; those that take no time are left out."""
-    ready = path.ready.tolist() or [int(found.step_end[step])]
-    yield from _lasting(Stretch(BEFORE, NONE, main, int(found.step_begin[step]), ready[0]))
-    tracks = [int(name) if name.lstrip("-").isdigit() else NOBODY for name in found.threads]
-    for node, begins, begin, end in zip(
+    yield from _lasting(Stretch(BEFORE, NONE, main, int(found.step_begin[step]), int(path.ready[0])))
+    for node, ready, begin, end in zip(
         path.nodes.tolist(), path.ready.tolist(), path.begin.tolist(), path.end.tolist(), strict=True
     ):
         thread = int(found.thread[step, node])
-        track = tracks[thread]
-        yield from _waiting(found, thread, node, track, begins, begin)
+        track = int(found.threads[thread])
+        yield from _waiting(found, thread, node, track, ready, begin)
         part = BATCH if types[node] == FETCH else OPERATIONS
         yield from _lasting(Stretch(part, node, track, begin, end))
     last = int(found.step_end[step])

@@ -47,13 +47,10 @@ def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, e
         row: dict[str, Any] = dict(zip(TRACE, key, strict=True)) | {"threads": int(own["threads_inter"].iloc[0])}
         found = joined(graph, of_trace.get(key, calls.iloc[:0]), own)
         row |= {"steps": len(own), "step_ms": own["duration_ns"].mean() / MS, "joined": found.joined}
-        walked = [] if found.joined < ENOUGH else paths(
-            graph.graph, found.begin, found.end, found.step_begin, found.step_end
-        )  # fmt: skip
-        if not walked or any(path is None for path in walked):
-            rows.append(row | {"reason": unlike(found.joined)})
+        whole, reason = whole_paths(graph, found)
+        if reason:
+            rows.append(row | {"reason": reason})
             continue
-        whole = [path for path in walked if path is not None]
         edge = _computing(graph, found)
         added = _Added(graph, found, whole)
         rows.append(row | {"reason": ""} | added.parts() | _bounds(edge, row["threads"]))
@@ -62,11 +59,16 @@ def path_traces(calls: pd.DataFrame, steps: pd.DataFrame, nodes: pd.DataFrame, e
     return PathTraces(pd.DataFrame(rows, columns=None if rows else [*TRACE, "reason"]), table)
 
 
-def unlike(share: float) -> str:
-    """Why a trace has no path in the graph, whose nodes account for this share of its operations' time."""
-    if share >= ENOUGH:
-        return "a step has no call of any node"
-    return f"nodes of the graph account for {100 * share:.0f} % of the operations' time, less than {100 * ENOUGH:.0f} %"
+def whole_paths(nodes: Nodes, found: Steps) -> tuple[list[Path], str]:
+    """The paths of all steps of a trace; else none, and why."""
+    if found.joined < ENOUGH:
+        share, least = f"{100 * found.joined:.0f} %", f"{100 * ENOUGH:.0f} %"
+        return [], f"nodes of the graph account for {share} of the operations' time, less than {least}"
+    walked = paths(nodes.graph, found.begin, found.end, found.step_begin, found.step_end)
+    whole = [path for path in walked if path is not None]
+    if not whole or len(whole) < len(walked):
+        return [], "a step has no call of any node"
+    return whole, ""
 
 
 def _computing(nodes: Nodes, found: Steps) -> Bounds:

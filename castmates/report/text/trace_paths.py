@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from castmates.analysis.dataflow.path_states import AFTER, BATCH, BEFORE, IDLE, OPERATIONS, QUEUED, UNKNOWN
 from castmates.report.results import Results, records
 from castmates.report.text.trace_states import state_words
 from castmates.report.traces import Trace, traces
 
 PARTS = {
-    "before": "before the path",
-    "batch": "wait for the batch",
-    "operations": "operations",
-    "queued": "ready, behind others on its thread",
-    "between operations": "ready, between operations",
-    "after": "after the path",
+    BEFORE: "before the path",
+    BATCH: "wait for the batch",
+    OPERATIONS: "operations",
+    QUEUED: "ready, behind others on its thread",
+    IDLE: "ready, between operations",
+    AFTER: "after the path",
 }
 LEAST_MS = 0.005  # of a step, that a row needs on either side
 
@@ -27,5 +28,5 @@ def context(results: Results) -> dict[str, Any]:
 def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:
     for row in records(trace.named("path")):
         if row["beside_ms"] >= LEAST_MS or row["alone_ms"] >= LEAST_MS:
-            what = "not known" if row["state"] == "unknown" else state_words(row["state"], row["reason"])
+            what = "not known" if row["state"] == UNKNOWN else state_words(row["state"], row["reason"])
             yield {**row, "part": PARTS[row["part"]], "what": what}

@@ -168,9 +168,9 @@ def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
 
 
 def _threads(outcome: Outcome) -> Facts:
-    """How many threads the lead's framework has by its settings; nothing where it does not tell."""
-    told = [each.profile.threads for each in outcome.recorded if each.profile is not None]
-    intra, inter = next((each for each in told if any(each)), (0, 0))
+    """How many threads the lead's framework has by its settings; nothing where it does not report them."""
+    reported = [each.profile.threads for each in outcome.recorded if each.profile is not None]
+    intra, inter = next((each for each in reported if any(each)), (0, 0))
     known = {name: count for name, count in (("intra", intra), ("inter", inter)) if count > 0}
     return {"threads": known} if known else {}
 
