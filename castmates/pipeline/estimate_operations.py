@@ -18,13 +18,14 @@ from castmates.analysis.operations.stages import input_stages
 from castmates.analysis.operations.summary import by_layer, by_type
 from castmates.analysis.operations.waiting import input_pipeline
 from castmates.files import make_folder
+from castmates.pipeline.estimate_first_epoch import first_epoch_table
 from castmates.pipeline.estimate_paths import graph_nodes, path_tables
 from castmates.pipeline.estimate_primitives import read_logged, work_tables
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
 from castmates.results.columns.operations import OPERATION_TABLES
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.profiles import Profile, logged_profiles, read_profile, usual_profiles
+from castmates.results.profiles import Profile, first_epoch_profiles, logged_profiles, read_profile, usual_profiles
 from castmates.results.tables import write_table
 from castmates.study.spec import Plan
 
@@ -61,6 +62,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     tables |= logged.tables() if logged else {}
     tables |= work_tables(logged, every, graph_nodes(folder, paths))
     tables |= path_tables(folder, paths)
+    tables["first_epoch"] = lambda: first_epoch_table(folder, first_epoch_profiles(plan, folder))
     make_folder(output)
     made = output / ".new-operations"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed

@@ -8,7 +8,15 @@ from castmates.english import counted, duration, listed
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles, records_there
 from castmates.study.model import Study
-from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, cannot_log, is_logged, traces_of
+from castmates.study.profile_launches import (
+    WHO_CAN,
+    cannot_be_profiled,
+    cannot_begin_anew,
+    cannot_log,
+    is_logged,
+    is_of_first_epoch,
+    traces_of,
+)
 from castmates.study.spec import Block, Plan
 
 LAUNCH = 12.0  # seconds that the start of a launch takes: a guess until one was made; its traces come on top
@@ -28,6 +36,10 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
         parts.append(f"{many} in which steps of {leads} are traced, apart from what is measured{time}.")
     if logged := sum(map(is_logged, plan.profiles)):
         parts.append(f"In {logged} of them oneDNN logs its primitives; their times are compared with each other alone.")
+    if first := sum(map(is_of_first_epoch, plan.profiles)):
+        parts.append(f"In {first} of them each trace begins with the first record, from storage and from memory.")
+    if without := cannot_begin_anew(study, plan):
+        parts.append(f"{listed(without)} cannot begin anew: only jobs of the Model Garden that read records can.")
     if without := cannot_log(study, plan):
         parts.append(f"{listed(without)} cannot leave oneDNN's log: only jobs of the Model Garden can.")
     if plan.profiles and study.profile.ranges:

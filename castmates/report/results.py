@@ -135,7 +135,8 @@ class Results:
     iterations: StudyTable = StudyTable("iterations", operations.ITERATIONS, later=True)
     """The traced steps of each scene."""
     input_pipeline: StudyTable = StudyTable("input_pipeline", operations.INPUT_PIPELINE, later=True)
-    """Whether steps wait for their input."""
+    """Whether steps wait for their input; below, whether those do that begin with the first record."""
+    first_epoch: StudyTable = StudyTable("first_epoch", operations.FIRST_EPOCH, later=True)
     thread_pools: StudyTable = StudyTable("thread_pools", operations.THREAD_POOLS, later=True)
     """How busy the threads of each pool are."""
     not_compared: StudyTable = StudyTable("not_compared", operations.NOT_COMPARED, later=True)

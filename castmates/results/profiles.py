@@ -55,13 +55,19 @@ def analysed_profiles(plan: Plan, folder: StudyFolder) -> tuple[list[str], list[
 
 
 def usual_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
-    """Those of `analysed_profiles` whose times may be compared with others: not under oneDNN's log."""
-    return [path for path in analysed_profiles(plan, folder)[0] if not is_under_log(read_record(folder, path))]
+    """Those of `analysed_profiles` that show usual steps: not under oneDNN's log, and not of the first epoch."""
+    records = {path: read_record(folder, path) for path in analysed_profiles(plan, folder)[0]}
+    return [path for path, record in records.items() if not is_under_log(record) and not is_of_first_epoch(record)]
 
 
 def logged_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
     """Those of `analysed_profiles` under oneDNN's log."""
     return [path for path in analysed_profiles(plan, folder)[0] if is_under_log(read_record(folder, path))]
+
+
+def first_epoch_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
+    """Those of `analysed_profiles` whose traces begin with the first record."""
+    return [path for path in analysed_profiles(plan, folder)[0] if is_of_first_epoch(read_record(folder, path))]
 
 
 def missing_profiles(plan: Plan, folder: StudyFolder) -> list[str]:
@@ -83,6 +89,11 @@ def records_there(folder: StudyFolder) -> list[dict[str, Any]]:
 def is_under_log(record: Mapping[str, Any]) -> bool:
     """Whether oneDNN logged its primitives in this launch: its times are compared with those of its like alone."""
     return bool(record.get("primitives"))
+
+
+def is_of_first_epoch(record: Mapping[str, Any]) -> bool:
+    """Whether the traces of this launch begin with the first record."""
+    return bool(record.get("first_epoch"))
 
 
 def read_primitives(place: Path) -> "pd.DataFrame":

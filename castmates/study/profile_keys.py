@@ -45,6 +45,11 @@ class ProfileKeys(Written):
         description="as many further launches, in which oneDNN logs each primitive that it executes: which "
         "implementation, with which instructions, on which shapes. The other launches stay as they are",
     )
+    first_epoch: bool = Field(
+        default=False,
+        description="as many further launches, of leads that read records: each trace begins with the first record, "
+        "once read from storage, as in a first epoch, and once from the page cache. The other launches stay as they are",
+    )
 
 
 def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:

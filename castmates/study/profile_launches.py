@@ -1,7 +1,7 @@
 """The launches of a study in which its leads are traced: a few of each company, apart from its blocks."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,13 +18,14 @@ class Traced(NamedTuple):
     steps_before: int  # that a job makes before its first trace
     leaves_out: bool = False  # whether short operations are missing
     logs: bool = False  # whether it can leave oneDNN's log of each trace
+    begins_anew: bool = False  # whether a job that reads records can begin with the first one anew
 
 
 # The jobs that trace their steps. TensorFlow leaves operations out of a trace that it has found to take less than 8,000
 # cycles, and finds out in about 90 untraced steps: earlier traces of one graph show different operations. PyTorch and
 # XLA leave nothing out: all their traces of one job have the same calls, and a few steps are enough.
 TRACED = {
-    "castmates.workloads.tfmodels": Traced(120, leaves_out=True, logs=True),
+    "castmates.workloads.tfmodels": Traced(120, leaves_out=True, logs=True, begins_anew=True),
     "castmates.workloads.torchjobs": Traced(8),
     "castmates.workloads.jaxjobs": Traced(8),
 }
@@ -33,6 +34,8 @@ WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can, and Python progra
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
 # Launches under oneDNN's log are numbered from here on: those without it, 100 at most, keep their numbers and seeds.
 LOGGED_FROM = 101
+FIRST_EPOCH_FROM = 201  # of launches whose traces begin with the input
+FROM_RECORDS, FROM_MEMORY = "--data", ("--source", "memory")  # words of a command of such a job
 
 
 def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Block, ...]:
@@ -40,17 +43,24 @@ def profile_launches(study: Study, companies: Iterable[Company], usual: Design) 
     keys = study.profile
     if keys is None:
         return ()
-    kinds = [(1, _design(keys, usual))]
-    if keys.primitives:
-        kinds.append((LOGGED_FROM, _design(keys, usual, primitives=True)))
     return tuple(
         Block(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
         for company in sorted(companies, key=lambda each: each.id)
-        if (how := traced_by(company))
-        for first, design in kinds
-        if how.logs or not (design.profiling and design.profiling.primitives)
+        for first, design in _kinds(keys, usual, company)
         for number in range(first, first + keys.launches)
     )
+
+
+def _kinds(keys: ProfileKeys, usual: Design, company: Company) -> Iterator[tuple[int, Design]]:
+    """The kinds of launches that a company has: the number of the first one, and their design."""
+    how = traced_by(company)
+    if how is None:
+        return
+    yield 1, _design(keys, usual)
+    if keys.primitives and how.logs:
+        yield LOGGED_FROM, _design(keys, usual, primitives=True)
+    if keys.first_epoch and begins_anew(company):
+        yield FIRST_EPOCH_FROM, _design(keys, usual, first_epoch=True)
 
 
 def traced_by(company: Company) -> Traced | None:
@@ -63,6 +73,12 @@ def traced_by(company: Company) -> Traced | None:
     return next((how for job, how in TRACED.items() if any(word.startswith(job) for word in words)), None)
 
 
+def begins_anew(company: Company) -> bool:
+    """Whether the lead reads records, and can begin with the first one anew."""
+    how, words = traced_by(company), company.lead.command
+    return how is not None and how.begins_anew and FROM_RECORDS in words and FROM_MEMORY not in pairwise(words)
+
+
 def identity_of(launch: Block) -> str:
     """What decides whether a profile launch has to be made again: not how many rounds or windows blocks have."""
     company = launch.company
@@ -72,6 +88,7 @@ def identity_of(launch: Block) -> str:
         traced = f"{profiling.steps} {profiling.times} {' '.join(sorted(set(profiling.scenes)))}"
         traced += " ranges" if profiling.ranges else ""
         traced += " primitives" if profiling.primitives else ""
+        traced += " first epoch" if profiling.first_epoch else ""
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
@@ -81,7 +98,7 @@ def traces_of(launch: Block) -> int:
     if profiling is None:
         return 0
     scenes = [each for each in company.scenes if each.kind in profiling.scenes and company.lead.name in each.active]
-    return profiling.times * len(scenes)
+    return profiling.times * len(scenes) * (2 if profiling.first_epoch else 1)
 
 
 def cannot_be_profiled(study: Study, plan: Plan) -> list[str]:
@@ -101,12 +118,24 @@ def cannot_log(study: Study, plan: Plan) -> list[str]:
     return sorted({launch.company.lead.workload for launch in plan.profiles if launch.company.id not in logged})
 
 
+def cannot_begin_anew(study: Study, plan: Plan) -> list[str]:
+    """Leads that are traced, but not from the first record on where the study asks for that."""
+    if study.profile is None or not study.profile.first_epoch:
+        return []
+    return sorted({launch.company.lead.workload for launch in plan.profiles if not begins_anew(launch.company)})
+
+
+def is_of_first_epoch(launch: Block) -> bool:
+    """Whether the traces of this launch begin with the first record."""
+    return launch.design.profiling is not None and launch.design.profiling.first_epoch
+
+
 def is_logged(launch: Block) -> bool:
     """Whether oneDNN logs what it executes in this launch."""
     return launch.design.profiling is not None and launch.design.profiling.primitives
 
 
-def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False) -> Design:
+def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False, first_epoch: bool = False) -> Design:
     """That of blocks, with traces in the place of rounds and counters."""
     profiling = Profiling(
         steps=keys.steps,
@@ -115,6 +144,7 @@ def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False) -> De
         keep=bytes_of(keys.keep),
         ranges=keys.ranges,
         primitives=primitives,
+        first_epoch=first_epoch,
     )
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 0.0, "slice": None, "counters": NOTHING}
     return usual.model_copy(update={**changes, "profiling": profiling})

@@ -48,7 +48,7 @@ LATER_IN_PLANS = (
     "traces",
 )
 LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing")
-LATER_IN_PROFILING = ("primitives", "ranges")
+LATER_IN_PROFILING = ("first_epoch", "primitives", "ranges")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
@@ -222,6 +222,7 @@ class Profiling(Frozen):
     keep: int  # bytes of traces that are kept
     ranges: int = 0  # rows at most that the lead's annotations have; 0 for none
     primitives: bool = False  # oneDNN logs what it executes
+    first_epoch: bool = False  # traces begin with the input, and each scene has one of records that are not cached too
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

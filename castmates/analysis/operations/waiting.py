@@ -15,22 +15,27 @@ INPUT, COMPUTE, OPEN, TOO_FEW = "input-bound", "compute-bound", "unclear", "too 
 
 def input_pipeline(traces: Traces) -> pd.DataFrame:
     """A row per scene: the share of the step that is waited for the input, and that the input's own work has."""
-    once = [*SCENE, *LAUNCH, "repetition"]
-    operations = traces.operations
-    waits = operations[operations["layer"] == WAITING].groupby(once)["shared_ms"].sum().rename("waiting")
-    of_input = (operations["direction"] == "input") & (operations["layer"] != WAITING)
-    works = operations[of_input].groupby(once)[["shared_ms", "own_ms"]].sum()
-    works.columns = pd.Index(["working", "work_own"])
-    whole = traces.steps[[*once, "step_ms"]].join(waits, on=once).join(works, on=once).fillna(0.0)
-    pairs = whole.rename(columns={"launch": "block", "repetition": "round"})
-    pairs = pairs.assign(difference=pairs["waiting"] / pairs["step_ms"])
+    whole = waits(traces)
+    pairs = whole.rename(columns={"launch": "block", "repetition": "round", "share": "difference"})
     named = {"log": "waiting_share", "log_low": "waiting_low", "log_high": "waiting_high", "blocks": "launches"}
     table = estimate(pairs, SCENE)[list(named)].rename(columns=named)
     means = whole.groupby(SCENE)[["step_ms", "waiting", "working", "work_own"]].mean()
     means = means.rename(columns={"waiting": "waiting_ms", "working": "input_ms", "work_own": "input_own_ms"})
-    more = differences(whole.assign(share=pairs["difference"]), compared(traces), [], "share")
+    more = differences(whole, compared(traces), [], "share")
     table = table.join(means).join(more).reset_index()
     table[["waiting_low", "waiting_high"]] = table[["waiting_low", "waiting_high"]].clip(0.0, 1.0)
     low, high = table["waiting_low"].to_numpy(dtype=float), table["waiting_high"].to_numpy(dtype=float)
     verdict = np.select([np.isnan(low), low > BOUND, high < BOUND], [TOO_FEW, INPUT, COMPUTE], OPEN)
     return table.assign(verdict=verdict)
+
+
+def waits(traces: Traces) -> pd.DataFrame:
+    """A row per trace: milliseconds of a step that only wait for the input, their share, and the input's own work."""
+    once = [*SCENE, *LAUNCH, "repetition"]
+    operations = traces.operations
+    waiting = operations[operations["layer"] == WAITING].groupby(once)["shared_ms"].sum().rename("waiting")
+    of_input = (operations["direction"] == "input") & (operations["layer"] != WAITING)
+    works = operations[of_input].groupby(once)[["shared_ms", "own_ms"]].sum()
+    works.columns = pd.Index(["working", "work_own"])
+    whole = traces.steps[[*once, "step_ms"]].join(waiting, on=once).join(works, on=once).fillna(0.0)
+    return whole.assign(share=whole["waiting"] / whole["step_ms"])

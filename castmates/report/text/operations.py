@@ -13,7 +13,7 @@ from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
 from castmates.results.profiles import analysed_profiles
-from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, cannot_log, traced_by
+from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, cannot_begin_anew, cannot_log, traced_by
 from castmates.study.spec import UNMANAGED, Block
 
 NAMED = 3  # operations that a sentence names
@@ -55,6 +55,7 @@ def context(results: Results) -> dict[str, Any]:
         "layers": _largest(results.operation_layers[results.operation_layers["depth"] <= 2]),
         "iterations": [_iteration(row) for row in records(results.iterations)],
         "input": [_waiting(row) for row in records(results.input_pipeline)],
+        "epochs": [_epoch(row) for row in records(results.first_epoch)],
         "stages": [_changed(row, 3) for row in records(results.input_stages)],
         "kernels": [{**row, "who": scene_words(row)} for row in records(_longest(results.kernels))],
         "memory": [_changed(row, 2) for row in records(_memory(results.memory_use))],
@@ -123,6 +124,8 @@ def trouble_words(results: Results) -> Iterator[str]:
         )
     if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan)):
         yield f"{listed(cannot)} cannot be traced: {WHO_CAN}."
+    if results.study is not None and (without := cannot_begin_anew(results.study, results.plan)):
+        yield f"{listed(without)} cannot begin anew: only jobs of the Model Garden that read records can."
     if results.study is not None and (without := cannot_log(results.study, results.plan)):
         yield f"{listed(without)} cannot leave oneDNN's log: only jobs of the Model Garden can."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
@@ -216,13 +219,23 @@ def _waiting(row: Row) -> Row:
     return {**_changed(row, 1, 100), "interval": ends}
 
 
+def _epoch(row: Row) -> Row:
+    """A row of the first epoch, or of a cached one beside it."""
+    longer = change_words(row, 2, names=("longer", "longer_low", "longer_high"))
+    more = change_words(row, 1, 100, names=("more", "more_low", "more_high"))
+    return {**_waiting(row), "longer_words": longer, "more_words": more}
+
+
 def _changed(row: Row, digits: int, factor: float = 1.0) -> Row:
     return {**row, "who": scene_words(row), "change": change_words(row, digits, factor)}
 
 
-def change_words(row: Row, digits: int, factor: float = 1.0) -> str:
+DIFFERENCE = ("difference", "difference_low", "difference_high")
+
+
+def change_words(row: Row, digits: int, factor: float = 1.0, names: tuple[str, str, str] = DIFFERENCE) -> str:
     """How much more it is beside others than alone, with its interval; "" alone, and where nothing can be compared."""
-    value, low, high = (factor * row[name] for name in ("difference", "difference_low", "difference_high"))
+    value, low, high = (factor * row[name] for name in names)
     if math.isnan(value):
         return ""
     ends = "" if math.isnan(low) else f" {interval(low, high, digits)}"

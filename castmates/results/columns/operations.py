@@ -204,6 +204,20 @@ INPUT_PIPELINE: Columns = {
     "difference_high": "float64",
 }
 
+# tables/first_epoch.csv: a row per scene and epoch: the same, for steps that begin with the first record.
+FIRST_EPOCH: Columns = {
+    **SCENE,
+    "epoch": "str",  # first: records come from storage; cached: they are in the page cache
+    **{name: kind for name, kind in INPUT_PIPELINE.items() if name not in SCENE},
+    "storage_mb": "float64",  # that storage gave in a step; NaN where the kernel does not count it
+    "longer": "float64",  # milliseconds of a step of the first epoch more than of a cached one; NaN for cached ones
+    "longer_low": "float64",  # 95 % between launches
+    "longer_high": "float64",
+    "more": "float64",  # of waiting_share: in the first epoch less in a cached one; NaN for cached ones
+    "more_low": "float64",  # 95 % between launches
+    "more_high": "float64",
+}
+
 # tables/thread_pools.csv: a row per scene and pool of threads.
 THREAD_POOLS: Columns = {
     **SCENE,
@@ -290,6 +304,7 @@ OPERATION_TABLES: Mapping[str, Columns] = {
     "operation_layers": OPERATION_LAYERS,
     "iterations": ITERATIONS,
     "input_pipeline": INPUT_PIPELINE,
+    "first_epoch": FIRST_EPOCH,
     "thread_pools": THREAD_POOLS,
     "memory_use": MEMORY_USE,
     "not_compared": NOT_COMPARED,

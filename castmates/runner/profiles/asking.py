@@ -10,7 +10,7 @@ from castmates.protocols import Say
 from castmates.runner.processes.launch import Start
 from castmates.runner.rounds.stage import Stage
 from castmates.workloads.tfmodels import primitive_log
-from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page, PageError
+from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Input, Page, PageError
 
 LOOK = 0.1  # seconds between two looks at the page
 PATIENCE = 60.0  # seconds, and …
@@ -65,11 +65,15 @@ def patience(steps: int, step_seconds: float) -> float:
     return PATIENCE + SLOWER * steps * step_seconds
 
 
-def answer_of(stage: Stage, page: Page, lead: str, steps: int, seconds: float) -> dict[str, Any]:
+def answer_of(
+    stage: Stage, page: Page, lead: str, steps: int, seconds: float, source: Input = Input.GOES_ON
+) -> dict[str, Any]:
     """Ask for a profile of so many steps, and wait for it."""
     if not page.sound:
         raise NoAnswer(SPOILT)
-    number = page.ask(steps)
+    if source is not Input.GOES_ON and not page.begins_anew:
+        raise NoAnswer(f"{lead} cannot begin its input anew")
+    number = page.ask(steps, source)
     answer = _awaited(stage, lambda: page.answered(number), seconds)
     if "error" in answer:
         raise NoAnswer(f"the profiler of {lead} failed: {answer['error']}")

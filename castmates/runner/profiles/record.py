@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from castmates.analysis.operations.first_epoch import CACHED, FIRST
 from castmates.analysis.operations.instructions import FLAGS
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text, size_of
@@ -23,10 +24,13 @@ from castmates.runner.profiles.left_tables import LeftTables
 from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
-from castmates.study.profile_launches import identity_of, is_logged
+from castmates.study.profile_launches import identity_of, is_logged, is_of_first_epoch
 from castmates.traces.onednn import Log, read_log
 from castmates.traces.reading import FILES, Found, read
 from castmates.workloads.tfmodels.primitive_log import NAME as LOG
+from castmates.workloads.tfmodels.profile_page import Input
+
+EPOCHS = {Input.FROM_STORAGE: FIRST, Input.ANEW: CACHED}
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
 
 
 def _read(taken: Taken, logged: bool) -> Read:
-    if taken.folder is None:
+    if taken.folder is None or taken.reason:
         return Read(taken, reason=taken.reason)
     files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern))
     if not files:
@@ -108,6 +112,8 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
         "write_seconds": round(taken.write_seconds, 3),
         "usual_ms": [_mean_ms(taken.before), _mean_ms(taken.after)],
     }
+    if taken.input in EPOCHS:
+        about |= {"epoch": EPOCHS[taken.input], "round": taken.round, "storage_bytes": taken.storage_bytes}
     if aligned is None:
         return about
     trace = aligned.trace
@@ -159,34 +165,39 @@ def _remove_others(traces: Path, about: Sequence[dict[str, Any]]) -> None:
 
 def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]:
     block = outcome.block
-    return (_about_logging(outcome) if is_logged(block) else {}) | {
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "identity": identity_of(block),
-        "study": block.study,
-        "company": block.company.id,
-        "launch": block.number,
-        "lead": block.company.lead.workload,
-        "started": outcome.started.isoformat(timespec="seconds"),
-        "host": platform.node(),
-        "cpu_model": processor_of(outcome),
-        "boot_id": boot_id(),
-        "platform": outcome.platform,
-        "seconds": {
-            "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
-            "warm_up": round(outcome.warm_up_seconds, 3),
-            "trace": round(outcome.measure_seconds, 3),
-            "total": round(outcome.total_seconds, 3),
-        },
-        "slower": _slower(about),
-        "traces": list(about),
-        "prepared": outcome.prepared,
-        "environments": outcome.environments,
-        "inputs": outcome.inputs,
-        "versions": versions(),
-        "frameworks": next((taken.versions for taken in outcome.taken if taken.versions), {}),
-        "members": {process.name: member_record(process) for process in outcome.cast},
-    }
+    kind = {"first_epoch": True} if is_of_first_epoch(block) else {}
+    return (
+        kind
+        | (_about_logging(outcome) if is_logged(block) else {})
+        | {
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "identity": identity_of(block),
+            "study": block.study,
+            "company": block.company.id,
+            "launch": block.number,
+            "lead": block.company.lead.workload,
+            "started": outcome.started.isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "cpu_model": processor_of(outcome),
+            "boot_id": boot_id(),
+            "platform": outcome.platform,
+            "seconds": {
+                "launch": outcome.launch_seconds and round(outcome.launch_seconds, 3),
+                "warm_up": round(outcome.warm_up_seconds, 3),
+                "trace": round(outcome.measure_seconds, 3),
+                "total": round(outcome.total_seconds, 3),
+            },
+            "slower": _slower(about),
+            "traces": list(about),
+            "prepared": outcome.prepared,
+            "environments": outcome.environments,
+            "inputs": outcome.inputs,
+            "versions": versions(),
+            "frameworks": next((taken.versions for taken in outcome.taken if taken.versions), {}),
+            "members": {process.name: member_record(process) for process in outcome.cast},
+        }
+    )
 
 
 def _about_logging(outcome: Outcome) -> dict[str, Any]:

@@ -24,11 +24,13 @@ from castmates.runner.rounds.pace import Steps, first_settle
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.study.profile_launches import traced_by
-from castmates.study.spec import Block, Profiling, Scene
-from castmates.workloads.tfmodels.profile_page import GRAPH, Page, PageError
+from castmates.study.spec import Block, Profiling
+from castmates.workloads.tfmodels.profile_page import GRAPH, Input, Page, PageError
 
 LONGEST = 60.0  # seconds that the steps before the first trace take at most
 TRACES = "traces"  # the folder of a launch's traces
+# Such as a RAM disk, or files that another process has mapped: the steps are no others than those of cached records.
+NOTHING_READ = "nothing was read from storage, or the kernel does not count it: the files stay in memory"
 UNREADABLE = (LookupError, TypeError, ValueError)
 
 
@@ -48,11 +50,11 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs
         if page is None:
             raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (docs/operations.md)")
         outcome.graph = page.left(GRAPH)
-        for repetition, scene in order(block):
-            taken = _taken(outcome, stage, page, scene, repetition, steps, traces)
+        for wanted in order(block):
+            taken = _taken(outcome, stage, page, wanted, steps, traces)
             outcome.taken.append(taken)
-            say(f"{scene.name}, trace {repetition}: {taken.reason or 'taken'}")
-            if taken.reason:
+            say(f"{taken.scene.name}, trace {taken.repetition}: {taken.reason or 'taken'}")
+            if taken.reason and taken.reason != NOTHING_READ:
                 break  # a lead that did not answer may still be busy with that profile
     stage.switch([])
     outcome.measure_seconds = (stage.now_ns() - begin) / 1e9 - outcome.warm_up_seconds
@@ -67,16 +69,24 @@ def first_steps(stage: Stage, lead: str, steps: int) -> None:
         stage.sleep_until(stage.now_ns() + int(LOOK * 1e9))
 
 
-def order(block: Block) -> list[tuple[int, Scene]]:
-    """The traces of a launch: rounds of all scenes, each in random order."""
+def order(block: Block) -> list[Taken]:
+    """The traces of a launch, before they are taken: rounds of all scenes, each in random order.
+
+    In a launch of the first epoch a scene has two in each round: from storage, and from the page cache.
+    """
     profiling = profiling_of(block)
     lead = block.company.lead.name
     scenes = [each for each in block.company.scenes if each.kind in profiling.scenes and lead in each.active]
+    sources = (Input.FROM_STORAGE, Input.ANEW) if profiling.first_epoch else (Input.GOES_ON,)
     found = []
-    for repetition in range(1, profiling.times + 1):
-        shuffled = list(scenes)
-        random.Random(f"{block.seed}/{repetition}").shuffle(shuffled)
-        found += [(repetition, scene) for scene in shuffled]
+    for number in range(1, profiling.times + 1):
+        shuffled = [
+            Taken(scene, (number - 1) * len(sources) + place, number, source)
+            for scene in scenes
+            for place, source in enumerate(sources, start=1)
+        ]
+        random.Random(f"{block.seed}/{number}").shuffle(shuffled)
+        found += shuffled
     return found
 
 
@@ -86,12 +96,10 @@ def profiling_of(block: Block) -> Profiling:
     return block.design.profiling
 
 
-def _taken(
-    outcome: Outcome, stage: Stage, page: Page, scene: Scene, repetition: int, steps: Steps, traces: Path
-) -> Taken:
+def _taken(outcome: Outcome, stage: Stage, page: Page, taken: Taken, steps: Steps, traces: Path) -> Taken:
     """Set the scene, watch usual steps, have as many traced, and watch usual ones again."""
-    block = outcome.block
-    lead, wanted, taken = block.company.lead, profiling_of(block).steps, Taken(scene, repetition)
+    block, scene = outcome.block, taken.scene
+    lead, wanted = block.company.lead, profiling_of(block).steps
     emptied = eviction.change_shares(stage, scene.shares, anew=True)
     outcome.emptied += [emptied] if emptied else []
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
@@ -100,10 +108,10 @@ def _taken(
     seconds = patience(wanted, steps.of_scene.get(scene.name) or steps.of_member.get(lead.name, 1.0))
     try:
         before = usual_beats(stage, lead.name, wanted, seconds)
-        answer = answer_of(stage, page, lead.name, wanted, seconds)
+        answer = answer_of(stage, page, lead.name, wanted, seconds, taken.input)
         stage.read_beats()  # or what was annotated at the end of the traced steps would be forgotten with them
         after = usual_beats(stage, lead.name, wanted, seconds)
-        folder = traces / scene.name / str(repetition)  # as TensorBoard lists them
+        folder = traces / scene.name / str(taken.repetition)  # as TensorBoard lists them
         return understood(replace(taken, before=before, after=after), answer, traces, folder)
     except (NoAnswer, PageError) as problem:
         return replace(taken, reason=str(problem))
@@ -118,6 +126,7 @@ def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path)
         clocks = [(int(steady), int(real), int(bracket)) for steady, real, bracket in answer["clocks"]]
         intra, inter = map(int, answer["threads"])
         first, seconds = int(answer["first_step"]), float(answer["write_seconds"])
+        read = None if answer.get("storage_bytes") is None else int(answer["storage_bytes"])
         versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
         raise NoAnswer("its answer does not follow docs/operations.md") from None
@@ -129,6 +138,8 @@ def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path)
     return replace(
         taken,
         folder=folder,
+        reason=NOTHING_READ if taken.input is Input.FROM_STORAGE and not read else "",
+        storage_bytes=read,
         first_step=first,
         clocks=clocks,
         threads=(intra, inter),

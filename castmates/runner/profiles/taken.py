@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from castmates.study.spec import Scene
+from castmates.workloads.tfmodels.profile_page import Input
 
 
 @dataclass(frozen=True)
@@ -12,12 +13,15 @@ class Taken:
 
     scene: Scene
     repetition: int  # of the scene in its launch, from 1
+    round: int = 0  # of the launch, from 1; 0 where it has none
+    input: Input = Input.GOES_ON  # where its steps have their input from
     folder: Path | None = None  # where it lies; None where there is none
     reason: str = ""
     first_step: int = 0  # of the lead since its start, before which it has made so many
     clocks: list[tuple[int, int, int]] = field(default_factory=list)  # monotonic, real, and how sure, in nanoseconds
     threads: tuple[int, int] = (0, 0)  # of an operation, and of operations side by side
     write_seconds: float = 0.0
+    storage_bytes: int | None = None  # that were read while it was taken; None where that is not known
     versions: dict[str, str] = field(default_factory=dict)  # of the frameworks of a program that is not ours
     before: list[int] = field(default_factory=list)  # heartbeats of usual steps, CLOCK_MONOTONIC
     after: list[int] = field(default_factory=list)

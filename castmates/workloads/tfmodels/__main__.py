@@ -11,6 +11,7 @@ from typing import Any
 from castmates.workloads.heartbeat import HeartbeatError, Writer
 from castmates.workloads.phases import PhasesError, open_writer
 from castmates.workloads.tfmodels import jobs, phases, profiling, runtime, sparing, wish
+from castmates.workloads.tfmodels.anew import Records
 from castmates.workloads.tfmodels.ending import Ending, leave
 from castmates.workloads.tfmodels.profile_page import PageError
 from castmates.workloads.tfmodels.wish import Wish
@@ -57,7 +58,6 @@ def _run(wanted: Wish, beats: Writer) -> int:
     clock.append(time.monotonic())
     try:
         source = feeding.batches(built, wanted)
-        source = _again([next(source)], source)
     except (tf.errors.OpError, ValueError) as error:
         if wanted.source == "memory":
             raise
@@ -79,7 +79,7 @@ def _run(wanted: Wish, beats: Writer) -> int:
     clock.append(time.monotonic())
     print(json.dumps(_facts(wanted, built, tf.__version__, clock)), flush=True)
     try:
-        profiler = profiling.Profiler.wanted(tf, graph)
+        profiler = profiling.Profiler.wanted(tf, graph, Records.of(source, wanted))
     except PageError as error:
         return _fail(beats, str(error))
     _cycle(step, beats, wanted.steps, profiler)
@@ -101,13 +101,6 @@ def _facts(wanted: Wish, built: Any, version: str, clock: list[float]) -> dict[s
         "seconds": seconds,
         "seconds_to_first_step": round(clock[-1] - STARTED, 2),
     }
-
-
-def _again(taken: list[Any], source: Iterator[Any]) -> Iterator[Any]:
-    """Give first what was taken from a source to look at it, and keep nothing of it."""
-    while taken:
-        yield taken.pop()
-    yield from source
 
 
 def _first_line(error: Exception) -> str:

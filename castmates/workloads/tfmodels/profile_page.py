@@ -7,14 +7,24 @@ a file system. A job that can be profiled marks it in the page; its answer is a 
 import json
 import mmap
 import os
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 VARIABLE = "CASTMATES_PROFILE"  # names the page
 FOLDER = "CASTMATES_TRACES"  # names the folder in which whole traces are to be left; none: they are added up
 GRAPH = "graph"  # what a job leaves beside the page: the graph of its step (step_graph.py)
-ABLE, STEPS, ASKED = range(3)  # words of 8 bytes
+ABLE, STEPS, ASKED, INPUT = range(4)  # words of 8 bytes
+PROFILES, BEGINS_ANEW = 1, 2  # bits of ABLE: what the job can do
 SIZE = 4096
+
+
+class Input(IntEnum):
+    """Where the input of the steps comes from that are profiled."""
+
+    GOES_ON = 0  # from where it is
+    ANEW = 1  # from the first record on, whatever the page cache has of it
+    FROM_STORAGE = 2  # from the first record on, after its files were dropped from the page cache
 
 
 class PageError(ValueError):
@@ -60,11 +70,16 @@ class Page:
     @property
     def able(self) -> bool:
         """Whether the job has marked that it can be profiled."""
-        return bool(self._words[ABLE])
+        return bool(self._words[ABLE] & PROFILES)
 
-    def offer(self) -> None:
-        """Mark that this job can be profiled."""
-        self._words[ABLE] = 1
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the job has marked that it can begin its input anew before a profile."""
+        return bool(self._words[ABLE] & BEGINS_ANEW)
+
+    def offer(self, *, anew: bool = False) -> None:
+        """Mark that this job can be profiled, and whether it can begin its input anew before that."""
+        self._words[ABLE] = PROFILES | (BEGINS_ANEW if anew else 0)
 
     @property
     def asked(self) -> int:
@@ -76,9 +91,15 @@ class Page:
         """How many steps the last one wants."""
         return self._words[STEPS]
 
-    def ask(self, steps: int) -> int:
+    @property
+    def input(self) -> Input:
+        """Where their input comes from."""
+        return Input(self._words[INPUT])
+
+    def ask(self, steps: int, source: Input = Input.GOES_ON) -> int:
         """Ask for a profile of so many steps; its number."""
         self._words[STEPS] = steps
+        self._words[INPUT] = source
         self._words[ASKED] += 1  # last: the job reads the steps when it sees another number
         return self._words[ASKED]
 

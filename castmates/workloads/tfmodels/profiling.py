@@ -10,6 +10,7 @@ from typing import Any
 
 from castmates.workloads.jobs.clocks import clock_pair
 from castmates.workloads.tfmodels import step_graph, xspace
+from castmates.workloads.tfmodels.anew import Records, read_from_storage
 from castmates.workloads.tfmodels.primitive_log import PrimitiveLog
 from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, VARIABLE, Page
 from castmates.workloads.tfmodels.step_graph import StepGraph
@@ -18,11 +19,19 @@ from castmates.workloads.tfmodels.step_graph import StepGraph
 class Profiler:
     """Looks after each step whether a profile is wanted; it costs the job nothing while none is."""
 
-    def __init__(self, page: Page, tf: Any, traces: str | None = None, log: PrimitiveLog | None = None) -> None:
+    def __init__(
+        self,
+        page: Page,
+        tf: Any,
+        traces: str | None = None,
+        log: PrimitiveLog | None = None,
+        records: Records | None = None,
+    ) -> None:
         self._page = page
         self._tf = tf
         self._traces = traces  # where whole traces are to be left; None: they are added up here
         self._log = log  # of oneDNN's primitives
+        self._records = records  # that can be read anew
         self._done = page.asked
         self._left = 0  # steps of the profile that is being made
         self._mark: Any = None
@@ -30,15 +39,16 @@ class Profiler:
         self._steps = 0  # heartbeats so far
         self._first_step = 0  # of the profile that is being made
         self._clocks: list[tuple[int, int, int]] = []
-        page.offer()
+        self._read_before: int | None = None  # bytes from storage, before this profile
+        page.offer(anew=records is not None)
 
     @classmethod
-    def wanted(cls, tf: Any, graph: StepGraph | None = None) -> "Profiler | None":
+    def wanted(cls, tf: Any, graph: StepGraph | None = None, records: Records | None = None) -> "Profiler | None":
         """One where the runner has named a page, else None; the graph is left beside the page."""
         page = Page.from_environment()
         if page is None:
             return None
-        profiler = cls(page, tf, os.environ.get(FOLDER), PrimitiveLog.wanted())
+        profiler = cls(page, tf, os.environ.get(FOLDER), PrimitiveLog.wanted(), records)
         profiler.leave_graph(graph)
         return profiler
 
@@ -63,6 +73,9 @@ class Profiler:
         self._first_step = self._steps
         try:
             self._folder = self._new_folder()
+            if self._records is not None:
+                self._records.begin(self._page.input)
+            self._read_before = read_from_storage()
             self._clocks = [clock_pair()]
             if self._log is not None:  # first: nobody would end a profile whose log cannot be written
                 self._log.begin(self._folder)
@@ -97,6 +110,7 @@ class Profiler:
     def _end(self) -> dict[str, Any]:
         """Stop the profiler, which writes its trace, and add that up where it is not to be left whole."""
         self._clocks.append(clock_pair())
+        read = read_from_storage()
         if self._log is not None:
             self._log.end()
         begin = time.monotonic()
@@ -104,13 +118,13 @@ class Profiler:
             self._tf.profiler.experimental.stop()
             written = time.monotonic()
             if self._traces is not None:
-                return self._whole(written - begin)
+                return self._whole(written - begin, read)
             found = xspace.rolled(_read(Path(self._folder)))
         except (self._tf.errors.OpError, OSError, ImportError) as error:
             return _error(error)
         return found | {"seconds": {"write": written - begin, "read": time.monotonic() - written}}
 
-    def _whole(self, seconds: float) -> dict[str, Any]:
+    def _whole(self, seconds: float, read: int | None) -> dict[str, Any]:
         """What the runner has to know of a trace that it reads itself."""
         threading = self._tf.config.threading
         return {
@@ -122,6 +136,7 @@ class Profiler:
                 threading.get_inter_op_parallelism_threads(),
             ],
             "write_seconds": seconds,
+            "storage_bytes": None if read is None or self._read_before is None else read - self._read_before,
         }
 
     def _answer(self, content: dict[str, Any]) -> None:

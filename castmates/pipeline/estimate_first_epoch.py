@@ -1,0 +1,30 @@
+"""The launches whose traces begin with the first record -> the study's table of first epochs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from castmates.analysis.operations.first_epoch import first_epoch
+from castmates.analysis.operations.per_trace import Traces, per_trace
+from castmates.results.folder import StudyFolder
+from castmates.results.profiles import read_profile, read_record
+
+
+def first_epoch_table(folder: StudyFolder, paths: Sequence[str]) -> pd.DataFrame:
+    """Read the launches at these paths, one at a time; an empty table without any."""
+    traces, about = [], []
+    for path in paths:
+        profile = read_profile(folder.profile(path))
+        if len(profile.steps):
+            traces.append(per_trace(profile.calls, profile.steps))
+            about += _about(read_record(folder, path))
+    return first_epoch(Traces.together(traces), pd.DataFrame(about)) if traces else pd.DataFrame()
+
+
+def _about(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What is known of each trace of a launch that was read."""
+    names = ("scene", "repetition", "epoch", "round", "storage_bytes")
+    for trace in record["traces"]:
+        if not trace["reason"]:
+            yield {"company": record["company"], "launch": record["launch"], **{name: trace[name] for name in names}}
