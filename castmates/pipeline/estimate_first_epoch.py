@@ -13,7 +13,8 @@ from castmates.results.profiles import read_profile, read_record
 
 def first_epoch_table(folder: StudyFolder, paths: Sequence[str]) -> pd.DataFrame:
     """Read the launches at these paths, one at a time; an empty table without any."""
-    traces, about = [], []
+    traces: list[Traces] = []
+    about: list[dict[str, Any]] = []
     for path in paths:
         profile = read_profile(folder.profile(path))
         if len(profile.steps):

@@ -48,7 +48,7 @@ class ProfileKeys(Written):
     first_epoch: bool = Field(
         default=False,
         description="as many further launches, of leads that read records: each trace begins with the first record, "
-        "once read from storage, as in a first epoch, and once from the page cache. The other launches stay as they are",
+        "read once from storage, as in a first epoch, and once from the page cache. The others stay as they are",
     )
 
 

@@ -12,6 +12,7 @@ from castmates.pipeline.profile_launch import profile_launch
 from castmates.results.columns.operations import OPERATIONS, PROFILED_STEPS
 from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.profiles import read_graph
+from castmates.runner.profiles.rounds import NOTHING_READ
 from castmates.study.model import Workload
 from castmates.study.plan_text import launch_of, text_of
 from castmates.study.spec import Design, Profiling
@@ -23,13 +24,13 @@ JOB = """
 import json, os, sys, time
 from pathlib import Path
 from castmates.workloads.heartbeat import Writer
-from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, Page
+from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, Input, Page
 from castmates.workloads.tfmodels.profiling import clock_pair
 from castmates.workloads.tfmodels.step_graph import packed
 from tests.unit.trace_maker import write_trace
 from castmates.workloads.tfmodels.primitive_log import SETTINGS, PrimitiveLog
 beat, page, log = Writer.from_environment(), Page.from_environment(), PrimitiveLog.wanted()
-page.offer()
+page.offer(anew=sys.argv[1] != "goes on")
 TENSOR = ["float32", [256, 256]]
 NODES = [{"name": "x", "type": "_Arg", "device": "", "inputs": [], "outputs": [TENSOR]},
          {"name": "model/dense/MatMul", "type": "MatMul", "device": "", "inputs": ["x", "x"], "outputs": [TENSOR]}]
@@ -79,6 +80,7 @@ while True:
         if how == "cuts":
             os.truncate(folder / "x.xplane.pb", 40)
         answer = {"trace": done, "first_step": first, "clocks": [before, clock_pair()], "threads": [1, 1]}
+        answer["storage_bytes"] = 4096 if page.input == Input.FROM_STORAGE and how != "in memory" else 0
         page.answer(done, answer | ({} if how == "badly" else {"write_seconds": 0.0}))
 """
 needs_two = pytest.mark.needs("two-cpus")
@@ -93,13 +95,20 @@ def launched(
     ranges: int = 0,
     *,
     primitives: bool = False,
+    first_epoch: bool = False,
 ) -> dict:
     command = [PYTHON, "-c", JOB, how]
     program = lead or counter(variables={"PYTHONPATH": str(Path.cwd())}).model_copy(update={"command": command})
     plan = plan_of({"lead": program, "beside": counter()}, ["beside"], cache)
     block = plan.blocks[0]
     profiling = Profiling(
-        steps=STEPS, times=2, scenes=("solo", "corun"), keep=keep, ranges=ranges, primitives=primitives
+        steps=STEPS,
+        times=2,
+        scenes=("solo", "corun"),
+        keep=keep,
+        ranges=ranges,
+        primitives=primitives,
+        first_epoch=first_epoch,
     )
     design = Design.model_validate(
         block.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
@@ -165,6 +174,28 @@ def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(t
     assert (traced["begin_ns"] < traced["begin_ns_step"] + traced["duration_ns_step"]).all()
     assert min(record["roofs"]["memory_gbs"], record["roofs"]["compute_gflops_f64"]) > 0
     assert "a line of the job" in (tmp_path / "logs" / "lead@0.log").read_text()
+
+
+@needs_two
+def test_in_a_launch_of_the_first_epoch_each_scene_is_traced_from_storage_and_from_memory(tmp_path, cache):
+    record = launched("well", tmp_path, cache, first_epoch=True)
+    assert record["first_epoch"] is True
+    for scene in ("solo", "corun:lead+beside"):
+        own = sorted((each for each in record["traces"] if each["scene"] == scene), key=lambda each: each["repetition"])
+        about = [(each["repetition"], each["round"], each["epoch"], each["storage_bytes"]) for each in own]
+        assert about == [(1, 1, "first", 4096), (2, 1, "cached", 0), (3, 2, "first", 4096), (4, 2, "cached", 0)]
+        assert not any(each["reason"] for each in own)
+
+
+@needs_two
+@pytest.mark.parametrize(
+    ("how", "reason", "taken"), [("in memory", NOTHING_READ, 4), ("goes on", "lead@0 cannot begin its input anew", 0)]
+)
+def test_a_trace_that_is_of_no_first_epoch_has_a_reason_and_no_rows(tmp_path, cache, how, reason, taken):
+    record = launched(how, tmp_path, cache, first_epoch=True)
+    assert {each["reason"] for each in record["traces"] if each["epoch"] == "first"} <= {reason}
+    assert [each["reason"] for each in record["traces"]].count("") == taken
+    assert len(tables(tmp_path)[0]) == taken * STEPS
 
 
 @needs_two

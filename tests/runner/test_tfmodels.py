@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from glob import glob
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,8 @@ from castmates.traces.operations import WORKS, read_trace
 from castmates.workloads import attaching, environments, inputs, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.tfmodels import jobs
-from castmates.workloads.tfmodels.profile_page import GRAPH, Page
+from castmates.workloads.tfmodels.anew import StorageBytes, drop
+from castmates.workloads.tfmodels.profile_page import GRAPH, Input, Page
 from castmates.workloads.tfmodels.wish import SOURCES, Wish
 from tests.waiting import PATIENCE, wait_for
 
@@ -208,6 +210,39 @@ model = keras.Sequential([keras.layers.Dense(64, activation="relu"), keras.layer
 model.compile("adam", "mse")
 model.fit(np.random.rand(256, 32), np.random.rand(256), batch_size=16, epochs=2, verbose=0)
 """
+
+
+def test_a_job_begins_its_records_anew_from_storage_and_from_memory(interpreter, tmp_path):
+    data, page = data_of("dlrm"), Page.create(tmp_path / "page")
+    words = ["--model", "dlrm", "--threads", "1", "--data", data]
+    profiled = {"CASTMATES_PROFILE": str(tmp_path / "page"), "CASTMATES_TRACES": str(tmp_path / "traces")}
+    job = start(interpreter, tmp_path / "beats", *words, **profiled)
+    read = {}
+    try:
+        wait_for(lambda: page.begins_anew or job.poll() is not None, "its first steps")
+        for source in (Input.FROM_STORAGE, Input.ANEW, Input.GOES_ON):
+            number = page.ask(2, source)
+            read[source] = wait_for(lambda number=number: page.answered(number), "its trace")["storage_bytes"]
+    finally:
+        job.terminate()
+        job.communicate()
+        page.close()
+    assert len(list((tmp_path / "traces").rglob("*.xplane.pb"))) == 3
+    if storage_counts(data):
+        assert read[Input.FROM_STORAGE] > max(read[Input.ANEW], read[Input.GOES_ON])
+    else:  # such as a RAM disk
+        assert not read[Input.FROM_STORAGE]
+
+
+def storage_counts(pattern: str) -> bool:
+    """Whether these files can be dropped from the page cache, and the kernel counts what is read of them again."""
+    files, storage = glob(pattern), StorageBytes()  # noqa: PTH207  (as the job finds them)
+    drop(files)
+    storage.begin()
+    for file in files:
+        Path(file).read_bytes()
+    storage.end()
+    return bool(storage.read)
 
 
 def test_a_keras_script_that_is_not_changed_is_traced_step_by_step(interpreter, tmp_path):

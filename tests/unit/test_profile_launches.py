@@ -5,7 +5,15 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.study.model import Study, Workload
 from castmates.study.plan_text import launch_of, plan_of, text_of
-from castmates.study.profile_launches import cannot_be_profiled, identity_of, is_logged, traced_by
+from castmates.study.profile_launches import (
+    cannot_be_profiled,
+    cannot_begin_anew,
+    identity_of,
+    is_logged,
+    is_of_first_epoch,
+    traced_by,
+    traces_of,
+)
 from castmates.study.reading import read
 from castmates.study.spec import Block
 from tests.unit.makers import plan, study, workloads
@@ -57,6 +65,22 @@ def test_launches_under_the_log_come_apart_from_all_others_and_change_none():
     assert {identity_of(each) for each in logged} < {identity_of(each) for each in more}
     alike = logged[2].model_copy(update={"number": 1, "seed": usual[0].seed})
     assert identity_of(alike) != identity_of(usual[0]), "times under the log are no times without it"
+
+
+def test_launches_of_the_first_epoch_are_of_leads_that_read_records_and_change_no_others():
+    command = f"{JOB.command} --data 'x/*.tsv'"
+    commands = {"job": command, "cycles": f"{command} --source memory", "draws": JOB.command}
+    jobs = {name: JOB.model_copy(update={"command": words}) for name, words in commands.items()}
+    programs = workloads("stream", **jobs)
+    wanted = [study(list(jobs), ["stream"], profile={"launches": 2, "first_epoch": asked}) for asked in (False, True)]
+    usual, both = (plan(each, programs=programs) for each in wanted)
+    first = [each for each in both.profiles if is_of_first_epoch(each)]
+    assert [each for each in both.profiles if each not in first] == list(usual.profiles)
+    assert [(each.company.lead.workload, each.number) for each in first] == [("job", 201), ("job", 202)]
+    assert cannot_begin_anew(wanted[1], both) == ["cycles", "draws"]
+    assert traces_of(first[0]) == 2 * traces_of(usual.profiles[0])
+    alike = first[0].model_copy(update={"number": 1, "seed": usual.profiles[0].seed})
+    assert identity_of(alike) not in map(identity_of, usual.profiles), "these times are no usual ones"
 
 
 def test_what_is_left_of_a_study_is_still_traced():

@@ -26,7 +26,8 @@ def first_epoch(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame()
     table = pd.concat(parts, ignore_index=True)
-    return table.merge(_changes(traces, about).assign(epoch=FIRST), "left", [*SCENE, "epoch"])
+    table = table.merge(_changes(traces, about).assign(epoch=FIRST), "left", [*SCENE, "epoch"])
+    return table.sort_values(SCENE, kind="stable")
 
 
 def _of(traces: Traces, about: pd.DataFrame) -> Traces:
@@ -42,7 +43,7 @@ def _of(traces: Traces, about: pd.DataFrame) -> Traces:
 def _storage(own: Traces) -> pd.DataFrame:
     """By scene: megabytes that storage gave in a step."""
     mb = own.steps["storage_bytes"].astype("float64") / own.steps["steps"] / MB
-    return own.steps.assign(storage_mb=mb).groupby(SCENE, as_index=False)["storage_mb"].mean()
+    return own.steps.assign(storage_mb=mb).groupby(SCENE)[["storage_mb"]].mean().reset_index()
 
 
 def _changes(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:

@@ -59,8 +59,25 @@ def drop(files: Iterable[str]) -> None:
                 os.close(descriptor)
 
 
-def read_from_storage(io: Path = Path("/proc/self/io")) -> int | None:
-    """How many bytes this process has had storage read for it so far; None where the kernel does not count them."""
+class StorageBytes:
+    """How many bytes this process has storage read for it between two moments; None where that is not known."""
+
+    def __init__(self) -> None:
+        self._before: int | None = None
+        self.read: int | None = None
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self._before, self.read = _read_so_far(), None
+
+    def end(self) -> None:
+        """Count no further."""
+        after = _read_so_far()
+        self.read = None if after is None or self._before is None else after - self._before
+
+
+def _read_so_far(io: Path = Path("/proc/self/io")) -> int | None:
+    """Bytes since the process began; None where the kernel does not count them."""
     try:
         lines = dict(line.split(": ", 1) for line in io.read_text(encoding="ascii").splitlines())
         return int(lines["read_bytes"])

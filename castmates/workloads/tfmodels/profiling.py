@@ -10,7 +10,7 @@ from typing import Any
 
 from castmates.workloads.jobs.clocks import clock_pair
 from castmates.workloads.tfmodels import step_graph, xspace
-from castmates.workloads.tfmodels.anew import Records, read_from_storage
+from castmates.workloads.tfmodels.anew import Records, StorageBytes
 from castmates.workloads.tfmodels.primitive_log import PrimitiveLog
 from castmates.workloads.tfmodels.profile_page import FOLDER, GRAPH, VARIABLE, Page
 from castmates.workloads.tfmodels.step_graph import StepGraph
@@ -39,7 +39,7 @@ class Profiler:
         self._steps = 0  # heartbeats so far
         self._first_step = 0  # of the profile that is being made
         self._clocks: list[tuple[int, int, int]] = []
-        self._read_before: int | None = None  # bytes from storage, before this profile
+        self._storage = StorageBytes()  # that were read for the profile that is being made
         page.offer(anew=records is not None)
 
     @classmethod
@@ -75,7 +75,7 @@ class Profiler:
             self._folder = self._new_folder()
             if self._records is not None:
                 self._records.begin(self._page.input)
-            self._read_before = read_from_storage()
+            self._storage.begin()
             self._clocks = [clock_pair()]
             if self._log is not None:  # first: nobody would end a profile whose log cannot be written
                 self._log.begin(self._folder)
@@ -110,7 +110,7 @@ class Profiler:
     def _end(self) -> dict[str, Any]:
         """Stop the profiler, which writes its trace, and add that up where it is not to be left whole."""
         self._clocks.append(clock_pair())
-        read = read_from_storage()
+        self._storage.end()
         if self._log is not None:
             self._log.end()
         begin = time.monotonic()
@@ -118,13 +118,13 @@ class Profiler:
             self._tf.profiler.experimental.stop()
             written = time.monotonic()
             if self._traces is not None:
-                return self._whole(written - begin, read)
+                return self._whole(written - begin)
             found = xspace.rolled(_read(Path(self._folder)))
         except (self._tf.errors.OpError, OSError, ImportError) as error:
             return _error(error)
         return found | {"seconds": {"write": written - begin, "read": time.monotonic() - written}}
 
-    def _whole(self, seconds: float, read: int | None) -> dict[str, Any]:
+    def _whole(self, seconds: float) -> dict[str, Any]:
         """What the runner has to know of a trace that it reads itself."""
         threading = self._tf.config.threading
         return {
@@ -136,7 +136,7 @@ class Profiler:
                 threading.get_inter_op_parallelism_threads(),
             ],
             "write_seconds": seconds,
-            "storage_bytes": None if read is None or self._read_before is None else read - self._read_before,
+            "storage_bytes": self._storage.read,
         }
 
     def _answer(self, content: dict[str, Any]) -> None:
