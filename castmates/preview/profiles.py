@@ -9,6 +9,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles, records_there
 from castmates.study.model import Study
 from castmates.study.profile_launches import (
+    CANNOT_BEGIN,
     WHO_CAN,
     cannot_be_profiled,
     cannot_begin_anew,
@@ -39,7 +40,7 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if first := sum(map(is_of_first_epoch, plan.profiles)):
         parts.append(f"In {first} of them each trace begins with the first record, from storage and from memory.")
     if without := cannot_begin_anew(study, plan):
-        parts.append(f"{listed(without)} cannot begin anew: only jobs of the Model Garden that read records can.")
+        parts.append(f"{listed(without)} {CANNOT_BEGIN}.")
     if without := cannot_log(study, plan):
         parts.append(f"{listed(without)} cannot leave oneDNN's log: only jobs of the Model Garden can.")
     if plan.profiles and study.profile.ranges:

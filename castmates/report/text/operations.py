@@ -13,7 +13,7 @@ from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
 from castmates.results.profiles import analysed_profiles
-from castmates.study.profile_launches import WHO_CAN, cannot_be_profiled, cannot_begin_anew, cannot_log, traced_by
+from castmates.study.profile_launches import CANNOT_BEGIN, WHO_CAN, cannot_be_profiled, cannot_begin_anew, cannot_log, traced_by
 from castmates.study.spec import UNMANAGED, Block
 
 NAMED = 3  # operations that a sentence names
@@ -125,7 +125,7 @@ def trouble_words(results: Results) -> Iterator[str]:
     if results.study is not None and (cannot := cannot_be_profiled(results.study, results.plan)):
         yield f"{listed(cannot)} cannot be traced: {WHO_CAN}."
     if results.study is not None and (without := cannot_begin_anew(results.study, results.plan)):
-        yield f"{listed(without)} cannot begin anew: only jobs of the Model Garden that read records can."
+        yield f"{listed(without)} {CANNOT_BEGIN}."
     if results.study is not None and (without := cannot_log(results.study, results.plan)):
         yield f"{listed(without)} cannot leave oneDNN's log: only jobs of the Model Garden can."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
