@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import effect_level
-from castmates.analysis.operations.effects import compared, estimate_operation_effects, not_compared
+from castmates.analysis.operations.effects import estimate_operation_effects
 from castmates.analysis.operations.iterations import iterations
 from castmates.analysis.operations.kernels import kernels
 from castmates.analysis.operations.memory import memory_use
@@ -46,7 +46,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     every = Traces.together(traces) if traces else None
     if every is not None:
         all_steps = pd.concat(steps, ignore_index=True)
-        both = compared(every)
+        both = every.compared
         tables = {
             "operation_effects": lambda: estimate_operation_effects(every, margin, level),
             "operation_types": lambda: by_type(every),
@@ -54,7 +54,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
             "iterations": lambda: iterations(all_steps),
             "input_pipeline": lambda: input_pipeline(every),
             "thread_pools": lambda: thread_pools(every),
-            "not_compared": lambda: not_compared(every),
+            "not_compared": lambda: every.not_compared,
             "memory_use": lambda: memory_use(pd.concat(memory, ignore_index=True), all_steps, both),
             "kernels": lambda: kernels(pd.concat(devices, ignore_index=True), all_steps),
             "input_stages": lambda: input_stages(pd.concat(stages, ignore_index=True), all_steps, both),

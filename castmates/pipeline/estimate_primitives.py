@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.isa_use import isa_use
 from castmates.analysis.operations.known_work import estimated_work, known_work, logged_work, with_known_work
 from castmates.analysis.operations.per_trace import Traces, per_trace
@@ -71,9 +70,9 @@ def work_tables(logged: Logged | None, usual: Traces | None, nodes: pd.DataFrame
 def _roofline(logged: Logged | None, usual: Traces | None, work: pd.DataFrame) -> pd.DataFrame:
     parts = []
     if logged is not None:
-        parts.append(roofline(logged.primitives, logged.traces.steps, compared(logged.traces), logged.roofs))
+        parts.append(roofline(logged.primitives, logged.traces.steps, logged.traces.compared, logged.roofs))
     if usual is not None:
-        parts.append(estimated_roofline(usual, work, compared(usual), logged.roofs if logged else {}))
+        parts.append(estimated_roofline(usual, work, usual.compared, logged.roofs if logged else {}))
     parts = [part for part in parts if len(part)]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.isa_use import isa_use
 from castmates.analysis.operations.per_trace import Traces, per_trace
 from castmates.analysis.operations.primitives import reduced, summarise_primitives
@@ -58,7 +57,7 @@ def tables(traces: Traces, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {
         "primitive_summary": summarise_primitives(rows, traces.steps),
         "isa_use": isa_use(traces, rows, FLAGS),
-        "roofline": roofline(rows, traces.steps, compared(traces), ROOFS),
+        "roofline": roofline(rows, traces.steps, traces.compared, ROOFS),
     }
 
 

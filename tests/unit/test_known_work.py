@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.known_work import estimated_work, known_work, logged_work, with_known_work
 from castmates.analysis.operations.roofline import Roofs, estimated_roofline, roofline
 from castmates.analysis.operations.summary import summarise
@@ -73,14 +72,14 @@ def test_the_summary_has_the_work_of_all_calls_and_nothing_where_none_is_known(u
 
 def test_estimated_operations_join_the_roofline_and_say_so(usual, work, tmp_path):
     roofs = {"lead@0": Roofs(20.0, 60.0)}
-    table = estimated_roofline(usual, work, compared(usual), roofs)
+    table = estimated_roofline(usual, work, usual.compared, roofs)
     assert set(ROOFLINE) <= set(table.columns)
     assert set(table["operation"]) == {GRADIENT["operation"]}, "primitives show the work of the other product"
     row = table[table["kind"] == "solo"].iloc[0]
     assert (row["source"], row["intensity"], row["attainable_gflops"]) == ("estimated", 3.0, 60.0)
     assert row["gflops"] == pytest.approx(3.0, rel=0.02), "9 million in 3 ms"
     traces, rows = primitives_maker.launches(3, np.random.default_rng(1))
-    both = pd.concat([roofline(rows, traces.steps, compared(traces), roofs), table], ignore_index=True)
+    both = pd.concat([roofline(rows, traces.steps, traces.compared, roofs), table], ignore_index=True)
     made = operations_maker.results(tmp_path / "study", 3)
     object.__setattr__(made, "roofline", both)
     (axes,) = draw(made)[0].axes

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.effects import STEP, estimate_operation_effects, not_compared
+from castmates.analysis.operations.effects import STEP, estimate_operation_effects
 from castmates.analysis.operations.groups import OTHERS
 from castmates.analysis.operations.summary import summarise
 from castmates.analysis.statistics.intervals import holm
@@ -48,12 +48,12 @@ def test_traces_of_another_graph_are_not_compared():
     other = {name.replace("MatMul:MatMul", "Fused:_FusedMatMul"): ms for name, ms in ALONE.items()}
     traces = launches(3, {}, np.random.default_rng(1), beside=other)
     assert effects(traces).empty
-    assert set(not_compared(traces)["reason"]) == {"another graph"}
-    assert not_compared(traces)["different"].min() > 0.3
+    assert set(traces.not_compared["reason"]) == {"another graph"}
+    assert traces.not_compared["different"].min() > 0.3
     threads = launches(3, {}, np.random.default_rng(1))
     threads.steps.loc[threads.steps["kind"] == "corun", "threads_intra"] = 2
     assert effects(threads).empty
-    assert set(not_compared(threads)["reason"]) == {"other threads"}
+    assert set(threads.not_compared["reason"]) == {"other threads"}
 
 
 def test_all_tables_have_the_columns_of_the_data_contract():

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
@@ -73,11 +72,11 @@ def test_points_sink_under_the_roofs():
 
 def test_without_a_measured_roof_nothing_is_attainable():
     traces, rows = launches(3, np.random.default_rng(1))
-    both = compared(traces)
+    both = traces.compared
     none = roofline(
         rows,
         traces.steps,
-        compared(traces),
+        traces.compared,
         {"lead@0": Roofs.of([{"memory_gbs": None}, {}]), "other@1": Roofs(9.0, 9.0)},
     )
     assert none["attainable_gflops"].isna().all()
@@ -88,7 +87,7 @@ def test_without_a_measured_roof_nothing_is_attainable():
     short = roofline(
         rows.assign(data_types="src:bf16 wei:bf16 dst:bf16"),
         traces.steps,
-        compared(traces),
+        traces.compared,
         {"lead@0": Roofs(20.0, 60.0)},
     )
     assert short["compute_gflops"].isna().all(), "no roof was measured for such numbers"

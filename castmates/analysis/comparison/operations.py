@@ -11,7 +11,8 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
-from castmates.analysis.operations.effects import UNMATCHED, estimate_operation_effects
+from castmates.analysis.operations.alike import UNMATCHED
+from castmates.analysis.operations.effects import estimate_operation_effects
 from castmates.analysis.operations.groups import groups, groups_by_type
 from castmates.analysis.operations.per_trace import Traces
 from castmates.study.spec import UNMANAGED
@@ -50,12 +51,12 @@ def effects_together(studies: Mapping[str, Traces], margin: float) -> Together:
 
 def _without_cpus(traces: Traces) -> Traces:
     """Leads by their names alone: they may sit on other CPUs elsewhere."""
-    return Traces(*(table.assign(member=table["member"].map(workload_of)) for table in vars(traces).values()))
+    return traces.changed(lambda table: table.assign(member=table["member"].map(workload_of)))
 
 
 def _only(traces: Traces, leads: Mapping[str, object]) -> Traces:
     """The traces of these leads."""
-    return Traces(*(table[table["member"].isin(list(leads))] for table in vars(traces).values()))
+    return traces.changed(lambda table: table[table["member"].isin(list(leads))])
 
 
 def _shares(traces: Traces, lead: str) -> pd.DataFrame:

@@ -13,8 +13,8 @@ import pandas as pd
 from castmates.analysis.dataflow.join import FETCH, NODE
 from castmates.analysis.dataflow.per_trace import PathTraces
 from castmates.analysis.dataflow.summary import alone
+from castmates.analysis.operations.alike import SAME
 from castmates.analysis.operations.effects import ROW as OPERATION_ROW
-from castmates.analysis.operations.effects import SAME
 from castmates.analysis.statistics.intervals import estimate
 
 ROW = [name for name in OPERATION_ROW if name != "group"]  # study, mix, partition, member, platform

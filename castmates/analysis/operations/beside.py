@@ -9,7 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-from castmates.analysis.operations.effects import SAME
+from castmates.analysis.operations.alike import SAME
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.statistics.intervals import estimate
 from castmates.study.spec import UNMANAGED
@@ -22,7 +22,7 @@ def differences(
 ) -> pd.DataFrame:
     """By scene and keys: the number beside others less that alone, and its interval.
 
-    `values` has a row per trace and keys, `both` the traces that can be compared (`effects.compared`). What a trace has
+    `values` has a row per trace and keys, `both` the traces that can be compared (`Traces.compared`). What a trace has
     no row of is `absent`; where that is None, it is left out.
     """
     pairs = both[[*SCENE, *LAUNCH, "repetition"]]

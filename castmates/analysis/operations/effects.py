@@ -10,15 +10,14 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import effect_verdicts
+from castmates.analysis.operations.alike import SAME
 from castmates.analysis.operations.groups import groups
-from castmates.analysis.operations.per_trace import OPERATION, TRACE, Traces
+from castmates.analysis.operations.per_trace import OPERATION, Traces
 from castmates.analysis.statistics.intervals import estimate, holm
 from castmates.analysis.statistics.ratio_of_means import ratio_of_means
 from castmates.study.spec import UNMANAGED
 
-SAME = ["study", "company", "launch", "member", "platform", "repetition"]
 ROW = ["study", "mix", "partition", "member", "platform", "group"]
-UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
 STEP = "step"  # the row of a whole step
 
 
@@ -29,7 +28,7 @@ def estimate_operation_effects(
 
     `known` has the groups of each lead's operations, where they are not those of this study alone.
     """
-    both = compared(traces)
+    both = traces.compared
     pairs = [_pairs(traces, both[both["member"] == member], member, known) for member in both["member"].unique()]
     every = pd.concat(pairs, ignore_index=True) if pairs else pd.DataFrame(columns=[*ROW, "solo_ms", "ms"])
     if every.empty:
@@ -41,20 +40,6 @@ def estimate_operation_effects(
         table.loc[own, "p_holm"] = holm(table.loc[own, "p_value"])
     table["verdict"] = effect_verdicts(table, margin, level)
     return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"blocks": "launches"})
-
-
-def compared(traces: Traces) -> pd.DataFrame:
-    """The traces beside others that can be compared with the lead alone."""
-    both = _scenes(traces)
-    return both[_comparable(both)]
-
-
-def not_compared(traces: Traces) -> pd.DataFrame:
-    """The traces beside others that cannot be compared with the lead alone, and why."""
-    both = _scenes(traces)
-    both = both[~_comparable(both)]
-    reason = np.where(_same_threads(both), "another graph", "other threads")
-    return both.assign(reason=reason)
 
 
 def _pairs(traces: Traces, both: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None) -> pd.DataFrame:
@@ -73,43 +58,6 @@ def _pairs(traces: Traces, both: pd.DataFrame, member: str, known: Mapping[str, 
     wide = wide.merge(solo, "left", [*SAME, "group"])
     wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])
     return wide.fillna({"solo_ms": 0.0, "ms": 0.0})  # an operation that a trace has no call of took no time
-
-
-def _scenes(traces: Traces) -> pd.DataFrame:
-    """The traces of co-runs, each with the one of its launch and repetition in which the lead is alone."""
-    steps = traces.steps.join(_times(traces), on=TRACE)
-    about = ["threads_intra", "threads_inter", "times", "step_ms"]
-    solo = steps[(steps["kind"] == "solo") & (steps["partition"] == UNMANAGED)]
-    both = steps[steps["kind"] == "corun"].merge(solo[[*SAME, *about]], on=SAME, suffixes=("", "_alone"))
-    return both.assign(different=[_different(row) for _, row in both.iterrows()])
-
-
-def _times(traces: Traces) -> pd.Series:
-    """By trace: milliseconds of a step, by operation."""
-    named = traces.operations.assign(name=traces.operations["operation"] + ":" + traces.operations["type"])
-    every = {key: rows[rows["operation"] != ""] for key, rows in named.groupby(TRACE)}
-    found = {key: dict(zip(rows["name"], rows["shared_ms"], strict=True)) for key, rows in every.items()}
-    return pd.Series(found, name="times", dtype="object").rename_axis(TRACE)
-
-
-def _comparable(both: pd.DataFrame) -> pd.Series:
-    """Whether threads are the same, and nearly all operations are in both."""
-    return _same_threads(both) & (both["different"] <= UNMATCHED)
-
-
-def _same_threads(both: pd.DataFrame) -> pd.Series:
-    intra = both["threads_intra"] == both["threads_intra_alone"]
-    return intra & (both["threads_inter"] == both["threads_inter_alone"])
-
-
-def _different(row: pd.Series) -> float:
-    """The share of a step in operations that one of two traces alone has."""
-    one, other = row["times"], row["times_alone"]
-    return float(max(_only_in(one, other) / row["step_ms"], _only_in(other, one) / row["step_ms_alone"]))
-
-
-def _only_in(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    return sum(ms for name, ms in one.items() if name not in other)
 
 
 def _logs(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -37,7 +37,7 @@ def _of(traces: Traces, about: pd.DataFrame) -> Traces:
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.merge(numbers, on=ABOUT).drop(columns="repetition").rename(columns={"round": "repetition"})
 
-    return Traces(chosen(traces.operations), chosen(traces.steps), chosen(traces.pools))
+    return traces.changed(chosen)
 
 
 def _storage(own: Traces) -> pd.DataFrame:

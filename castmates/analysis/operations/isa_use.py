@@ -10,7 +10,6 @@ from collections.abc import Collection
 import pandas as pd
 
 from castmates.analysis.operations.beside import differences
-from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.instructions import (
     EXTENSIONS,
     LACKS,
@@ -42,7 +41,7 @@ NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
 def isa_use(traces: Traces, primitives: pd.DataFrame, flags: Collection[str] | None) -> pd.DataFrame:
     """A row per scene, extension and type of operation, and one for all of them; `flags` are the processor's."""
     pieces = _pieces(traces, primitives)
-    both = compared(traces)
+    both = traces.compared
     parts = [_of_extension(pieces, traces.steps, both, each, flags) for each in EXTENSIONS]
     return pd.concat(parts, ignore_index=True)
 

@@ -1,12 +1,14 @@
 """Calls of operations -> what each operation takes of a step in each trace: all else is made of that."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, UNATTRIBUTED
+from castmates.analysis.operations.alike import beside_and_alone
 
 TRACE = ["study", "company", "launch", "scene", "kind", "mix", "partition", "member", "platform", "repetition"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
@@ -23,6 +25,24 @@ class Traces:
     operations: pd.DataFrame  # a row per trace and operation
     steps: pd.DataFrame  # a row per trace
     pools: pd.DataFrame  # a row per trace and pool of threads
+
+    def changed(self, how: Callable[[pd.DataFrame], pd.DataFrame]) -> "Traces":
+        """The same with each table changed in one way."""
+        return Traces(how(self.operations), how(self.steps), how(self.pools))
+
+    @property
+    def compared(self) -> pd.DataFrame:
+        """The traces beside others that can be compared with the lead alone."""
+        return self._both[self._both["reason"] == ""]
+
+    @property
+    def not_compared(self) -> pd.DataFrame:
+        """The traces beside others that cannot be compared with the lead alone, and why."""
+        return self._both[self._both["reason"] != ""]
+
+    @cached_property
+    def _both(self) -> pd.DataFrame:
+        return beside_and_alone(self.operations, self.steps, TRACE)
 
     @classmethod
     def together(cls, parts: "Sequence[Traces]") -> "Traces":

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from castmates.analysis.operations.beside import differences
-from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 
@@ -16,5 +15,5 @@ def thread_pools(traces: Traces) -> pd.DataFrame:
     launches = each[["threads", "busy_ms", "busy_share"]].mean()
     means = launches.groupby([*SCENE, "pool"])[["threads", "busy_ms", "busy_share"]].mean()
     means = means.assign(launches=launches.groupby([*SCENE, "pool"]).size())
-    more = differences(pools.assign(busy_share=share), compared(traces), ["pool"], "busy_share", 0.0)
+    more = differences(pools.assign(busy_share=share), traces.compared, ["pool"], "busy_share", 0.0)
     return means.join(more).reset_index()

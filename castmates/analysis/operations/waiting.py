@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.operations.beside import differences
-from castmates.analysis.operations.effects import compared
 from castmates.analysis.operations.per_trace import WAITING, Traces
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.statistics.intervals import estimate
@@ -21,7 +20,7 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
     table = estimate(pairs, SCENE)[list(named)].rename(columns=named)
     means = whole.groupby(SCENE)[["step_ms", "waiting", "working", "work_own"]].mean()
     means = means.rename(columns={"waiting": "waiting_ms", "working": "input_ms", "work_own": "input_own_ms"})
-    more = differences(whole, compared(traces), [], "share")
+    more = differences(whole, traces.compared, [], "share")
     table = table.join(means).join(more).reset_index()
     table[["waiting_low", "waiting_high"]] = table[["waiting_low", "waiting_high"]].clip(0.0, 1.0)
     low, high = table["waiting_low"].to_numpy(dtype=float), table["waiting_high"].to_numpy(dtype=float)

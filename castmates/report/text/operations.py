@@ -13,7 +13,14 @@ from castmates.english import counted, listed, number
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, plain
 from castmates.results.profiles import analysed_profiles
-from castmates.study.profile_launches import CANNOT_BEGIN, WHO_CAN, cannot_be_profiled, cannot_begin_anew, cannot_log, traced_by
+from castmates.study.profile_launches import (
+    CANNOT_BEGIN,
+    WHO_CAN,
+    cannot_be_profiled,
+    cannot_begin_anew,
+    cannot_log,
+    traced_by,
+)
 from castmates.study.spec import UNMANAGED, Block
 
 NAMED = 3  # operations that a sentence names
@@ -230,10 +237,10 @@ def _changed(row: Row, digits: int, factor: float = 1.0) -> Row:
     return {**row, "who": scene_words(row), "change": change_words(row, digits, factor)}
 
 
-DIFFERENCE = ("difference", "difference_low", "difference_high")
+_DIFFERENCE = ("difference", "difference_low", "difference_high")
 
 
-def change_words(row: Row, digits: int, factor: float = 1.0, names: tuple[str, str, str] = DIFFERENCE) -> str:
+def change_words(row: Row, digits: int, factor: float = 1.0, names: tuple[str, str, str] = _DIFFERENCE) -> str:
     """How much more it is beside others than alone, with its interval; "" alone, and where nothing can be compared."""
     value, low, high = (factor * row[name] for name in names)
     if math.isnan(value):

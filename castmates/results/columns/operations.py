@@ -208,7 +208,18 @@ INPUT_PIPELINE: Columns = {
 FIRST_EPOCH: Columns = {
     **SCENE,
     "epoch": "str",  # first: records come from storage; cached: they are in the page cache
-    **{name: kind for name, kind in INPUT_PIPELINE.items() if name not in SCENE},
+    "step_ms": "float64",
+    "waiting_ms": "float64",  # in which nothing but the wait for a batch goes on
+    "waiting_share": "float64",  # of the step
+    "waiting_low": "float64",  # 95 % between launches
+    "waiting_high": "float64",
+    "input_ms": "float64",  # of the input's own operations: their part of a step
+    "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
+    "launches": "int64",
+    "verdict": "str",  # input-bound, compute-bound, unclear, too few launches
+    "difference": "float64",  # of waiting_share: beside others less alone, in the same epoch; NaN alone
+    "difference_low": "float64",  # 95 % between launches
+    "difference_high": "float64",
     "storage_mb": "float64",  # that storage gave in a step; NaN where the kernel does not count it
     "longer": "float64",  # milliseconds of a step of the first epoch more than of a cached one; NaN for cached ones
     "longer_low": "float64",  # 95 % between launches
