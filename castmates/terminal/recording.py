@@ -36,7 +36,7 @@ class Recording:
             return ""
         names = ", ".join(map(trace_name, self._missing))
         guess = duration(recording_seconds(self._missing, self._folder))
-        return f"     and {launches(len(self._missing))} in which everything is recorded, about {guess} more: {names}"
+        return f"{launches(len(self._missing))} in which everything is recorded, about {guess}: {names}"
 
     def begin(self, job: Job) -> None:
         """One begins."""

@@ -35,8 +35,7 @@ class Tracing:
         if not self._missing:
             return ""
         time = tracing_time([self._launches[path] for path in self._missing], self._folder)
-        what = f"{launches(len(self._missing))} in which steps are traced"
-        return f"     and {what}, {time}"
+        return f"{launches(len(self._missing))} in which steps are traced, {time}"
 
     def begin(self, job: Job) -> None:
         """One begins."""
