@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a listener need not load the runner
 
 VARIABLE = "CASTMATES_PROGRESS"  # the name of an abstract socket of Linux: it needs no file and is gone with its owner
 TOO_FEW = "too few cycles"  # the reason of a window whose slices have the reasons proper
-NAMED = re.compile(r", (?:mostly|among them) (?P<who>.+)$")
+NAMED = re.compile(r", (?:mostly |among them |by (?=a process that is not visible))(?P<who>.+)$")
 MOST_NAMED = 5
 PATIENCE = 0.5  # seconds that the last note of a launch may take to be delivered
 

@@ -495,7 +495,7 @@ def test_a_peak_is_partly_known_where_bandwidth_still_grew():
         ("everything", "yes", ""),
         ("switches and system calls", "partly", "sudo castmates grant --tracing"),
         ("switches only", "partly", "sudo castmates grant"),
-        ("nothing", "no", "sudo castmates grant"),
+        ("nothing", "partly", "sudo castmates grant"),
     ],
 )
 def test_what_a_trace_can_show_is_a_row(server, level, state, change):
@@ -503,3 +503,16 @@ def test_what_a_trace_can_show_is_a_row(server, level, state, change):
     found = rows(server, **TRIED | {"traces": {"level": level, "families": [], "lacking": lacking}})["tracing"]
     assert (found.state, found.change) == (state, change)
     assert found.remedy == ("" if state == "yes" else "This takes more rights.")
+
+
+def test_without_perf_there_are_traces_of_what_needs_no_perf(server):
+    nothing = {"level": "nothing", "families": [], "lacking": ["there is no perf"]}
+    found = rows(server, **TRIED | {"traces": nothing, "perf": None})["tracing"]
+    assert (found.state, found.remedy) == ("partly", "See perf.")
+    assert "operations" in found.cost
+
+
+def test_without_a_compiler_losses_are_measured_because_one_is_fetched(server):
+    assert rows(server, **TRIED | {"compiler": None})["C compiler"].state == "partly"
+    measuring = summary(server, **TRIED | {"compiler": None}).verdicts[0]
+    assert (measuring.state, measuring.why) == ("yes", "ready")

@@ -11,6 +11,7 @@ from castmates.pipeline import recommend_partitions
 from castmates.pipeline.estimate_effects import Terms, write_tables
 from castmates.report.answer.answer import answer
 from castmates.report.answer.lines import answer_lines
+from castmates.report.answer.thrown_away import remedy, thrown_away
 from castmates.report.figures.drawing import draw_figures
 from castmates.report.figures.index import all_figures
 from castmates.report.page.page import shown, write_page
@@ -92,6 +93,14 @@ def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the
     assert "100 % of the measuring was thrown away" in first
     assert any(line.startswith("To get a result: stop") for line in answer_lines(found))
     assert all(pair.words == "no data" for pair in found.pairs)
+
+
+@pytest.mark.landing
+def test_programs_outside_of_a_container_are_to_be_stopped_too(analysed, monkeypatch):
+    unseen = "foreign load: others took 41 % of CPU 1, by a process that is not visible here"
+    monkeypatch.setitem(globals(), "WHY", f"{unseen}; foreign load: others took 9 % of CPU 0, among them make (pid 7)")
+    results = analysed(lambda windows: windows["valid"] | True)
+    assert remedy(thrown_away(results)).endswith("(a process that is not visible here, make)")
 
 
 @pytest.mark.landing

@@ -173,6 +173,15 @@ def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
     assert progress.summary([window_of([slice_of(0)])]) == ""
 
 
+def test_who_is_not_visible_takes_time_too_and_the_little_that_is_seen_does_not_stand_for_it():
+    beside, alone = window_of([slice_of(0)]), window_of([slice_of(0)])
+    unseen = "foreign load: others took 57% of CPU 0 (limit 5%), by a process that is not visible here"
+    beside.reasons = [unseen, "foreign load: others took 19% of CPU 1 (limit 5%), among them python (pid 837)"]
+    alone.reasons = [unseen]
+    _, who = progress.grouped([beside, alone])
+    assert who.most_common() == [("a process that is not visible here", 2), ("python (pid 837)", 1)]
+
+
 @pytest.fixture
 def inbox(monkeypatch):
     monkeypatch.delenv(progress.VARIABLE, raising=False)

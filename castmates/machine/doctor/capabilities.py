@@ -61,7 +61,6 @@ CAPABILITIES = (
         (
             Part("cores", "fewer than two usable cores", needed=True, elsewhere="two cores or more"),
             Part("shared LLC", "no two usable cores share a last-level cache", elsewhere="cores that share a cache"),
-            Part("C compiler", "no C compiler, so one is fetched"),
             Part("Python for TensorFlow", "no Python for the TensorFlow jobs"),
         ),
     ),

@@ -181,13 +181,17 @@ def tracing(facts: Mapping[str, Any]) -> Check:
     lacking: list[str] = answer["lacking"]
     if level == "everything":
         return Check(name, "yes", "scheduler, system calls, page faults, interrupts")
+    if level == "nothing":
+        cost = "A trace shows steps, operations and readings, but not what threads do."
+        level = "no events of perf"
     if not (facts.get("perf") or {}).get("version"):
-        return Check(name, "no", level, "There are no traces.", "See perf.")
+        return Check(name, "partly", level, cost, "See perf.")
     remedy = " ".join(f"{reason[0].upper()}{reason[1:]}." for reason in lacking)
     if level == "switches and system calls":
         return Check(name, "partly", level, cost, remedy, f"{GRANT} --tracing")
-    cost += " Nor does it show in what a thread waits."
-    return Check(name, "no" if level == "nothing" else "partly", level, cost, remedy, GRANT)
+    if level == "switches only":
+        cost += " Nor does it show in what a thread waits."
+    return Check(name, "partly", level, cost, remedy, GRANT)
 
 
 def compiler(facts: Mapping[str, Any]) -> Check:
@@ -195,9 +199,9 @@ def compiler(facts: Mapping[str, Any]) -> Check:
     version: str | None = facts.get("compiler")
     if version:
         return Check("C compiler", "yes", version)
-    cost = "The native workloads cannot be built."
+    cost = "The first sweep downloads a compiler as a Python package, 400 MB on disk."
     change = "sudo apt-get install gcc"
-    return Check("C compiler", "no", "none works", cost, f"Install gcc or clang: {change}", change)
+    return Check("C compiler", "partly", "none works, so one is fetched", cost, f"Or install one: {change}", change)
 
 
 def tensorflow_python(facts: Mapping[str, Any]) -> Check:

@@ -37,7 +37,7 @@ REMEDIES = {
     "swapping": "give the programs more memory",
     "the machine slept": "keep the machine awake",
 }
-CULPRIT = re.compile(r"(?:mostly|among them) ([^;,(\[]+)")
+CULPRIT = re.compile(r"(?:mostly |among them |by (?=a process that is not visible))([^;,(\[]+)")
 NAMED = 3  # kinds of reasons, and culprits
 
 
