@@ -314,7 +314,11 @@ def test_operations_of_tensorflow_lie_on_the_threads_that_perf_saw_running(tmp_p
                 overlap = np.minimum(there["t1_ns"], end) - np.maximum(there["t0_ns"], begin)
                 known, whole = known + overlap.clip(lower=0).sum(), whole + end - begin
         assert known > 0.8 * whole, "a product of matrices waits for nothing but a CPU: its thread is the right one"
-    assert timeline.about["paths"] == {"steps": 4 * len(timeline.about["scenes"]), "reason": ""}
+    paths, scenes = timeline.about["paths"], timeline.about["scenes"]
+    assert (paths["steps"], paths["reason"]) == (4 * len(scenes), "")
+    assert [(each["scene"], each["steps"], each["reason"]) for each in paths["recordings"]] == [
+        (scene["scene"], 4, "") for scene in scenes
+    ]
     (file,) = tmp_path.rglob(PATHS_FILE)
     along = pd.read_parquet(file)
     steps = intervals[(intervals["kind"] == "step") & (intervals["source"] == "profile")].set_index("value")
