@@ -58,9 +58,23 @@ _USED = re.compile(r"(?:\bFROM|\bJOIN|,)[\s(]*(\w+)", re.IGNORECASE)
 def lacking(trace: TraceFolder, sql: str) -> list[str]:
     """The sentences on what this query needs."""
     record = read_about(trace.path)
-    why = str(dict(record.get("paths") or {}).get("reason") or "")
-    every = [*map(str, record.get("missing") or ()), *([f"Critical paths: {why.rstrip('.')}."] if why else [])]
+    every = [*map(str, record.get("missing") or ()), *_of_paths(record)]
     return list(_concerning(every, _needed(sql), record))
+
+
+def without_path(trace: TraceFolder, sql: str) -> list[str]:
+    """The sentences on recordings that have no critical path, if this query asks for paths."""
+    needed = _needed(sql)
+    return list(_of_paths(read_about(trace.path))) if PATHS in needed and needed != EVERYTHING else []
+
+
+def _of_paths(record: Mapping[str, Any]) -> Iterator[str]:
+    paths = dict(record.get("paths") or {})
+    for each in paths.get("recordings") or ():
+        if why := str(each.get("reason") or "").rstrip("."):
+            yield f"Critical paths: {each['scene']}, recording {each['recording']}: {why}."
+    if "recordings" not in paths and (why := str(paths.get("reason") or "").rstrip(".")):
+        yield f"Critical paths: {why}."
 
 
 def _needed(sql: str) -> frozenset[str]:

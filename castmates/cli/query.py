@@ -140,10 +140,20 @@ def _answer(
             answer = cut(found, most)
             write(answer, form, output)
             rows = answer.rows
-    if not rows:
+    if rows:
+        _name_recordings_without_path(traces, sql)
+    else:
         _explain(traces, sql, "" if form == "table" and output is None else "No rows. ")
     if output is not None:
         typer.echo(output, err=True)
+
+
+def _name_recordings_without_path(traces: "list[TraceFolder]", sql: str) -> None:
+    from castmates.cli.lacking import without_path
+
+    for trace in traces:
+        for sentence in without_path(trace, sql):
+            typer.echo(f"{trace.name}: {sentence}", err=True)
 
 
 def _explain(traces: "list[TraceFolder]", sql: str, head: str) -> None:

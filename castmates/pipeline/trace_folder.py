@@ -72,6 +72,12 @@ def give_up(new: Path) -> None:
     (new / TRACE_RECORD).unlink(missing_ok=True)
 
 
+def remove(new: Path) -> None:
+    """Leave nothing of a launch that was ended."""
+    shutil.rmtree(new, ignore_errors=True)
+    _remove_empty(new.parent)
+
+
 def _beside(folder: Path) -> tuple[Path, Path]:
     return folder.parent / NEW / folder.name, folder.parent / OLD / folder.name
 

@@ -24,6 +24,7 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.study.adaptive_words import sentences
 from castmates.study.spec import Block, Plan
 from castmates.terminal import prepared, words
+from castmates.terminal.apart import Apart
 from castmates.terminal.failed import Failures
 from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, Job
 from castmates.terminal.log_lines import LogLines
@@ -73,7 +74,7 @@ class Display:
         self._is_over = False
         self._drawn = 0.0
         self._failures = Failures(self._blocks)
-        self._apart: Mapping[str, Tracing | Recording] = {
+        self._apart: Mapping[str, Apart] = {
             TRACING: Tracing(plan, project.results),
             RECORDING: Recording(plan, project.results),
         }

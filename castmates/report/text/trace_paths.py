@@ -20,13 +20,26 @@ LEAST_MS = 0.005  # of a step, that a row needs on either side
 
 
 def context(results: Results) -> dict[str, Any]:
-    """What the page shows; nothing where no trace has a path."""
+    """What the page shows; nothing where no trace has a graph."""
     rows = [row for trace in traces(results) for row in _rows(trace)]
-    return {"rows": rows} if rows else {}
+    without = [sentence for trace in traces(results) for sentence in _without(trace)]
+    return {"rows": rows, "without": without} if rows or without else {}
+
+
+def _without(trace: Trace) -> Iterator[str]:
+    """A sentence on each recording that has no path."""
+    for each in dict(trace.about.get("paths") or {}).get("recordings") or ():
+        if why := str(each.get("reason") or "").rstrip("."):
+            yield f"{trace.name}: no critical path of {each['scene']}, recording {each['recording']}: {why}."
 
 
 def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:
     for row in records(trace.named("path")):
         if row["beside_ms"] >= LEAST_MS or row["alone_ms"] >= LEAST_MS:
-            what = "not known" if row["state"] == UNKNOWN else state_words(row["state"], row["reason"])
-            yield {**row, "part": PARTS[row["part"]], "what": what}
+            yield {**row, "part": PARTS[row["part"]], "what": _what(row["state"], row["reason"])}
+
+
+def _what(state: str, reason: str) -> str:
+    if state != UNKNOWN:
+        return state_words(state, reason)
+    return f"not known: {reason.rstrip('.')}" if reason else "not known"
