@@ -212,6 +212,18 @@ def test_what_was_not_recorded_is_not_known_and_what_was_may_be_none(lacking, be
         assert (found.state, found.why) == (NOT_KNOWN, row["not_known"]) or found.rule.about == "mix"
 
 
+def test_a_rule_is_not_known_for_the_reasons_of_its_own_number_alone():
+    failed = {"name": "perf", "events": {}, "reason": "perf may not"}
+    about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
+    row = one(scripted([Thread(LEAD, "main", [("running", 1, "")])], about), kind="solo")
+    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    found = {each.name: each.why for each in findings(rules_of(None, None, ()), {"trace_summary": table}.get)}
+    assert found["threads-migrate"] == "the scheduler's events were not recorded"
+    assert found["page-fault-storm"] == "the scheduler's events were not recorded; page faults were not recorded"
+    assert found["allocator-calls"] == "the scheduler's events were not recorded; system calls were not recorded"
+    assert found["remote-pages"] == "the row has no number", "perf is not what shows where memory lies"
+
+
 def test_a_recording_that_perf_could_not_make_shows_nothing():
     failed = {"name": "perf", "events": {}, "reason": "perf may not"}
     about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
