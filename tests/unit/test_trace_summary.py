@@ -268,6 +268,15 @@ def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
         assert (solo["unnamed"], "4 of its 6 threads were seen" in solo["not_known"]) == (4, not is_whole)
 
 
+def test_silent_threads_of_one_member_are_none_of_another_ones():
+    turn = [("running", 1, ""), ("blocked", 1, "futex")]
+    perf = {"name": "perf", "threads": 8, "threads_of": {LEAD: 1, OTHER: 7}}
+    timeline = scripted([Thread(LEAD, "main", turn)], {"scenes": [{"scene": "solo", "sources": [perf]}]})
+    solo = one(timeline, "trace_pools", kind="solo", pool="main")
+    assert (solo["unnamed"], solo["not_known"]) == (0, "")
+    assert not math.isnan(solo["used_share"])
+
+
 def test_interrupts_are_of_the_time_on_cpus_and_idle_and_unknown_are_no_program():
     turn = [("running", 2, ""), ("runnable", 1, "idle"), ("preempted", 1, "unknown"), ("preempted", 1, "backup"),
             ("blocked", 5, "futex")]  # fmt: skip
