@@ -128,7 +128,7 @@ def test_threads_of_nobody_have_no_track_and_a_members_children_are_its_own(tmp_
     found, timeline = loaded(made, tmp_path)
     assert timeline.tracks["tid"].dropna().tolist() == [150]
     assert timeline.tracks.loc[timeline.tracks["tid"] == 150, "member"].tolist() == ["lead@0"]
-    assert found["threads"] == 1
+    assert (found["threads"], [*found["threads_of"].values()]) == (1, [1])
 
 
 def test_with_perfs_own_switches_alone_reasons_are_unknown(tmp_path):

@@ -212,6 +212,18 @@ def test_what_was_not_recorded_is_not_known_and_what_was_may_be_none(lacking, be
         assert (found.state, found.why) == (NOT_KNOWN, row["not_known"]) or found.rule.about == "mix"
 
 
+def test_a_rule_is_not_known_for_the_reasons_of_its_own_number_alone():
+    failed = {"name": "perf", "events": {}, "reason": "perf may not"}
+    about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
+    row = one(scripted([Thread(LEAD, "main", [("running", 1, "")])], about), kind="solo")
+    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    found = {each.name: each.why for each in findings(rules_of(None, None, ()), {"trace_summary": table}.get)}
+    assert found["threads-migrate"] == "the scheduler's events were not recorded"
+    assert found["page-fault-storm"] == "the scheduler's events were not recorded; page faults were not recorded"
+    assert found["allocator-calls"] == "the scheduler's events were not recorded; system calls were not recorded"
+    assert found["remote-pages"] == "the row has no number", "perf is not what shows where memory lies"
+
+
 def test_a_recording_that_perf_could_not_make_shows_nothing():
     failed = {"name": "perf", "events": {}, "reason": "perf may not"}
     about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
@@ -254,6 +266,15 @@ def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
         solo = one(told, "trace_pools", kind="solo", pool="tf_Compute")
         assert math.isnan(solo["used_share"]) != is_whole
         assert (solo["unnamed"], "4 of its 6 threads were seen" in solo["not_known"]) == (4, not is_whole)
+
+
+def test_silent_threads_of_one_member_are_none_of_another_ones():
+    turn = [("running", 1, ""), ("blocked", 1, "futex")]
+    perf = {"name": "perf", "threads": 8, "threads_of": {LEAD: 1, OTHER: 7}}
+    timeline = scripted([Thread(LEAD, "main", turn)], {"scenes": [{"scene": "solo", "sources": [perf]}]})
+    solo = one(timeline, "trace_pools", kind="solo", pool="main")
+    assert (solo["unnamed"], solo["not_known"]) == (0, "")
+    assert not math.isnan(solo["used_share"])
 
 
 def test_interrupts_are_of_the_time_on_cpus_and_idle_and_unknown_are_no_program():

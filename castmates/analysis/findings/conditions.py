@@ -14,6 +14,7 @@ import pandas as pd
 
 from castmates.analysis.findings.rows import LEAD, MIX, PLATFORM, chosen
 from castmates.analysis.statistics.intervals import Floats
+from castmates.analysis.timeline.families import why_of
 from castmates.study.finding_rules import Compared, Condition
 
 PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN = "proven", "seen", "suspected", "not shown", "not known"
@@ -76,7 +77,7 @@ def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) ->
     asked = chosen(rows, condition.where)
     unknown = _unknown(condition, rows)
     if not unknown.empty and (asked.empty or condition.take == "all"):
-        return nothing(condition, _why_unknown(unknown))
+        return nothing(condition, _why_unknown(condition, unknown))
     if condition.take in ("sum", "count"):
         evidence = _together(condition, asked)
     elif asked.empty:
@@ -84,7 +85,7 @@ def judge(condition: Condition, table: pd.DataFrame | None, subject: Subject) ->
     else:
         evidence = _strongest(condition, asked, choice)
     if evidence.state == NOT_SHOWN and not unknown.empty:
-        return nothing(condition, _why_unknown(unknown))
+        return nothing(condition, _why_unknown(condition, unknown))
     return evidence
 
 
@@ -101,8 +102,11 @@ def _unknown(condition: Condition, rows: pd.DataFrame) -> pd.DataFrame:
     return named[named[list(compared)].isna().any(axis=1)]
 
 
-def _why_unknown(rows: pd.DataFrame) -> str:
-    return str(_cells(rows, 0).get("not_known") or "the row has no number")
+def _why_unknown(condition: Condition, rows: pd.DataFrame) -> str:
+    """Why the first of these rows has no number: of its reasons, those of the columns that the condition looks at."""
+    compared = (name for name, cell in condition.where.items() if isinstance(cell, Compared))
+    reasons = str(_cells(rows, 0).get("not_known") or "")
+    return why_of({condition.number, condition.per or "", *compared}, reasons) or "the row has no number"
 
 
 def _distinct(condition: Condition, rows: pd.DataFrame) -> int:
@@ -138,7 +142,7 @@ def _together(condition: Condition, rows: pd.DataFrame) -> Evidence:
     threshold, is_above, shown = _threshold(condition)
     beyond = value > threshold if is_above else value < threshold
     if condition.take == "sum" and values.isna().any() and not (beyond and is_above):
-        return nothing(condition, _why_unknown(rows[values.isna()]))  # what is missing could decide it
+        return nothing(condition, _why_unknown(condition, rows[values.isna()]))  # what is missing could decide it
     first = _cells(rows, 0) if len(rows) else None
     named = {name: str(cell) for name, cell in (first or {}).items() if name in ("mix", "member")}
     state, why = (SEEN if beyond else NOT_SHOWN), condition.no_interval or ""
@@ -168,7 +172,7 @@ def _strongest(condition: Condition, rows: pd.DataFrame, choice: int) -> Evidenc
     cells = _cells(rows, at)
     named = {name: str(cells[name]) for name in NAMES if str(cells.get(name, "")) not in ("", "nan")}
     why = condition.no_interval or ("too few launches for an interval" if math.isnan(near[at]) else "")
-    why = _why_unknown(rows.iloc[at : at + 1]) if math.isnan(value[at]) else why
+    why = _why_unknown(condition, rows.iloc[at : at + 1]) if math.isnan(value[at]) else why
     if states[at] == SEEN and condition.interval is not None:
         why = f"the strongest of {choice} rows, whose intervals are not adjusted for their number"
     return Evidence(

@@ -17,6 +17,19 @@ WORDS = {
     FAULTS: "page faults were",
     INTERRUPTS: "interrupts were",
 }
+_OF_STATES = (
+    "running", "queued", "blocked", "queued_share", "queued_own", "queued_members", "queued_others", "queued_idle",
+    "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s", "wakeups_per_s",
+    "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us", "input_only_share",
+)  # fmt: skip
+OF_FAMILY = {  # columns of `trace_summary` that are known of each family of events alone
+    SCHEDULER: _OF_STATES,
+    SYSCALLS: ("memory_calls_per_step", "memory_calls_ms", "memory_calls_share"),
+    FAULTS: ("faults_per_s", "faults_per_cpu_s", "faults_per_step", "faults_ratio"),
+    INTERRUPTS: ("interrupts_per_s", "interrupts_share"),
+}
+OF_INPUT = "which of its threads are of the input is not known"  # how the reason of one column begins
+_OF_CPU_TIME = ("memory_calls_share", "faults_per_cpu_s", "interrupts_share")  # divided by what the scheduler shows
 # How perf's events of a family begin, as the command of a recording names them.
 _EVENTS = {
     SCHEDULER: ("sched:", "--switch-events"),
@@ -49,6 +62,17 @@ def recorded_families(about: Mapping[str, Any], scene: str, there: Collection[st
 def lacking(families: Collection[str], *wanted: str) -> Iterator[str]:
     """Sentences' parts: which of these families were not recorded."""
     yield from (f"{WORDS[family]} not recorded" for family in wanted if family not in families)
+
+
+def why_of(columns: Collection[str], not_known: str) -> str:
+    """Of the reasons why a row of `trace_summary` lacks numbers, those that these columns have."""
+    of_others = {
+        next(lacking((), family))
+        for family, known in OF_FAMILY.items()
+        if not {*known, *(_OF_CPU_TIME if family == SCHEDULER else ())} & set(columns)
+    }
+    reasons = [reason for reason in not_known.split("; ") if reason not in of_others]
+    return "; ".join(one for one in reasons if "input_only_share" in columns or not one.startswith(OF_INPUT))
 
 
 def _perf(recording: Mapping[str, Any]) -> list[Mapping[str, Any]]:

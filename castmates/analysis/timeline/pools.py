@@ -33,7 +33,7 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
     own = of_member(seen.states, member)
     own = own.assign(pool=own["thread"].astype("str").map(pool_of))
     cpus, busy = len(seen.trace.cpus(member)), _spans(own[own["name"] != BLOCKED])
-    more = unnamed(seen, own, member) + _silent(seen)
+    more = unnamed(seen, own, member) + _silent(seen, own, member)
     rows = [_pool(seen, member, str(name), each, busy, cpus) for name, each in own.groupby("pool", sort=True)]
     rows = [row | _size(more, int(str(row["threads"])), set_size(seen, member, str(row["pool"]))) for row in rows]
     yield from sorted(rows, key=lambda row: -float(str(row["busy"])))
@@ -93,12 +93,18 @@ def unnamed(seen: Seen, own: pd.DataFrame, member: str) -> int:
     return int((alike & (tracks["tid"] != tracks["pid"])).fillna(value=False).sum())
 
 
-def _silent(seen: Seen) -> int:
-    """How many threads perf knew of that did nothing while it recorded: they have no track, and no name."""
+def _silent(seen: Seen, own: pd.DataFrame, member: str) -> int:
+    """How many of its threads perf knew of that did nothing while it recorded: they have no track, and no name.
+
+    Earlier traces have the number of all members' threads alone.
+    """
     recordings = [each for each in seen.trace.about.get("scenes") or () if each.get("scene") == seen.scene]
     sources = [source for each in recordings for source in each.get("sources") or () if source.get("name") == PERF]
-    known = max((int(source.get("threads") or 0) for source in sources), default=0)
-    return max(0, known - int(seen.states["track"].nunique()))
+    if any("threads_of" in source for source in sources):
+        known, states = [dict(source.get("threads_of") or {}).get(member) for source in sources], own
+    else:
+        known, states = [source.get("threads") for source in sources], seen.states
+    return max(0, max((int(count or 0) for count in known), default=0) - int(states["track"].nunique()))
 
 
 def input_only_share(seen: Seen, own: pd.DataFrame, member: str) -> float:

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.timeline.events import INTERRUPTS, MEMORY_CALLS, SYSCALL, calls_of, events
-from castmates.analysis.timeline.families import FAULTS, SCHEDULER, SYSCALLS, lacking
-from castmates.analysis.timeline.families import INTERRUPTS as OF_INTERRUPTS
+from castmates.analysis.timeline.families import OF_FAMILY, OF_INPUT, lacking
 from castmates.analysis.timeline.pools import input_only_share, pools, unnamed
 from castmates.analysis.timeline.progress import longest, steps
 from castmates.analysis.timeline.seen import NAN, Seen, Trace, lasting, seen
@@ -27,17 +26,6 @@ from castmates.analysis.timeline.waits import (
 Row = dict[str, object]
 IDLE, UNKNOWN = "idle", "unknown"  # who perf shows to have had the CPU where nobody did, or where it has no name
 NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
-_STATES = ("running", "queued", "blocked", "queued_share", "queued_own", "queued_members", "queued_others",
-           "queued_idle", "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s",
-           "wakeups_per_s", "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us",
-           "input_only_share")  # fmt: skip
-_FAULTS = ("faults_per_s", "faults_per_cpu_s", "faults_per_step", "faults_ratio")
-OF_FAMILY = {  # what is known of each family of events alone
-    SCHEDULER: _STATES,
-    SYSCALLS: ("memory_calls_per_step", "memory_calls_ms", "memory_calls_share"),
-    FAULTS: _FAULTS,
-    OF_INTERRUPTS: ("interrupts_per_s", "interrupts_share"),
-}
 REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
 
 
@@ -90,7 +78,7 @@ def _not_known(seen: Seen, own: pd.DataFrame, member: str) -> Iterator[str]:
     if not seen.seconds:
         yield "no stretch of its recordings is whole"
     if count := unnamed(seen, own, member):
-        yield f"which of its threads are of the input is not known: {count} have no name but the program's"
+        yield f"{OF_INPUT}: {count} have no name but the program's"
 
 
 def _queued(seen: Seen, own: pd.DataFrame, member: str, time: Mapping[str, float]) -> Row:

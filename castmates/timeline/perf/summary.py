@@ -1,5 +1,6 @@
 """What is known of a recording as a whole: how much it holds, what was lost, what it cannot show."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ def summary(recording: Recording, people: People, spans: Spans) -> dict[str, Any
         "last_ns": recording.last_ns,
         "whole_s": float((spans.ends - spans.begins).sum()) / 1e9,
         "threads": len(people),
+        "threads_of": dict(Counter(people.members)),
         "switches": states,
         "version": recording.header.about.get("perf", ""),
         "reason": "" if len(people) else "none of its threads belongs to a member",
