@@ -148,10 +148,11 @@ def _answer(
 
 def _explain(traces: "list[TraceFolder]", head: str) -> None:
     """What the traces have not: perhaps why an answer has no rows, which a table says itself."""
-    from castmates.timeline.queries.found import lacking
+    from castmates.results.traces import lacking
+    from castmates.timeline.tables import read_about
 
     for trace in traces:
-        if sentences := lacking(trace):
+        if sentences := lacking(read_about(trace.path)):
             typer.echo(f"{head}What the trace of {trace.name} has not:", err=True)
             for sentence in sentences:
                 typer.echo(f"  - {sentence}", err=True)

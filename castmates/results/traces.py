@@ -25,6 +25,12 @@ def is_whole(record: Mapping[str, Any]) -> bool:
     return record.get("status", MEASURED) in WHOLE
 
 
+def lacking(record: Mapping[str, Any]) -> list[str]:
+    """What a trace has not, by its record: a sentence each."""
+    why = str(dict(record.get("paths") or {}).get("reason") or "")
+    return [*map(str, record.get("missing") or ()), *([f"Critical paths: {why.rstrip('.')}."] if why else [])]
+
+
 def read_record(folder: StudyFolder, name: str) -> dict[str, Any]:
     """What a trace records of itself; nothing where it is not there."""
     return read_json(folder.trace(name) / TRACE_RECORD)

@@ -51,7 +51,7 @@ def test_what_counters_have_counted_so_far_becomes_a_rate():
 
 
 def test_a_reading_whose_moment_was_noted_late_makes_no_rate_that_no_cpu_has():
-    """As it was seen: read at 100 ms, noted at 149.8 ms, because the thread lost its CPU; the end was read at 150 ms."""
+    """As it was seen: read at 100 ms, noted at 149.8 ms, because the thread lost its CPU; the end read at 150 ms."""
     noted = [(0, 0.0), (50, 25e6), (149.8, 50e6), (150, 75e6), (200, 100e6)]
     samples = [Sample(round(ms * 1e6), "counters", "lead@0", "task-clock", value) for ms, value in noted]
     (found,) = series(samples)

@@ -63,13 +63,6 @@ def problem_of(trace: TraceFolder) -> str:
     return ""
 
 
-def lacking(trace: TraceFolder) -> list[str]:
-    """What a trace has not, by its record: a sentence each."""
-    record = read_about(trace.path)
-    why = str(dict(record.get("paths") or {}).get("reason") or "")
-    return [*map(str, record.get("missing") or ()), *([f"Critical paths: {why.rstrip('.')}."] if why else [])]
-
-
 def of_study(folder: StudyFolder) -> list[TraceFolder]:
     """All traces of a study."""
     return [TraceFolder(name, folder.trace(name)) for name in traces_there(folder)]
