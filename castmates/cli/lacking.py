@@ -6,6 +6,7 @@ from typing import Any
 
 from castmates.linux.tracing_rights import FAMILIES, FAULTS, INTERRUPTS, SCHEDULER, SYSCALLS
 from castmates.linux.tracing_shown import SHOWN
+from castmates.results import traces
 from castmates.study.tracing_design import LATENCIES, STACKS
 from castmates.timeline.queries.database import TraceFolder
 from castmates.timeline.queries.documents import views
@@ -47,6 +48,7 @@ ABOUT: Mapping[str, frozenset[str]] = {
     "System calls were not recorded": frozenset({SCHEDULER, SYSCALLS}),
     "Cache occupancy and memory bandwidth:": frozenset({NUMBERS}),
     "Hardware counters:": frozenset({NUMBERS}),
+    "Counts of ": frozenset({NUMBERS}),
     "The clock of CPUs:": frozenset({NUMBERS}),
     "Critical paths:": frozenset({PATHS}),
     "Files beside the tables": frozenset(),
@@ -58,23 +60,13 @@ _USED = re.compile(r"(?:\bFROM|\bJOIN|,)[\s(]*(\w+)", re.IGNORECASE)
 def lacking(trace: TraceFolder, sql: str) -> list[str]:
     """The sentences on what this query needs."""
     record = read_about(trace.path)
-    every = [*map(str, record.get("missing") or ()), *_of_paths(record)]
-    return list(_concerning(every, _needed(sql), record))
+    return list(_concerning(traces.lacking(record), _needed(sql), record))
 
 
 def without_path(trace: TraceFolder, sql: str) -> list[str]:
     """The sentences on recordings that have no critical path, if this query asks for paths."""
     needed = _needed(sql)
-    return list(_of_paths(read_about(trace.path))) if PATHS in needed and needed != EVERYTHING else []
-
-
-def _of_paths(record: Mapping[str, Any]) -> Iterator[str]:
-    paths = dict(record.get("paths") or {})
-    for each in paths.get("recordings") or ():
-        if why := str(each.get("reason") or "").rstrip("."):
-            yield f"Critical paths: {each['scene']}, recording {each['recording']}: {why}."
-    if "recordings" not in paths and (why := str(paths.get("reason") or "").rstrip(".")):
-        yield f"Critical paths: {why}."
+    return list(traces.without_path(read_about(trace.path))) if PATHS in needed and needed != EVERYTHING else []
 
 
 def _needed(sql: str) -> frozenset[str]:

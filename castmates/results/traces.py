@@ -25,6 +25,21 @@ def is_whole(record: Mapping[str, Any]) -> bool:
     return record.get("status", MEASURED) in WHOLE
 
 
+def lacking(record: Mapping[str, Any]) -> list[str]:
+    """What a trace has not, by its record: a sentence each."""
+    return [*map(str, record.get("missing") or ()), *without_path(record)]
+
+
+def without_path(record: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence on each recording that has no critical path."""
+    paths = dict(record.get("paths") or {})
+    for each in paths.get("recordings") or ():
+        if why := str(each.get("reason") or "").rstrip("."):
+            yield f"Critical paths: {each['scene']}, recording {each['recording']}: {why}."
+    if "recordings" not in paths and (why := str(paths.get("reason") or "").rstrip(".")):
+        yield f"Critical paths: {why}."
+
+
 def read_record(folder: StudyFolder, name: str) -> dict[str, Any]:
     """What a trace records of itself; nothing where it is not there."""
     return read_json(folder.trace(name) / TRACE_RECORD)

@@ -277,11 +277,13 @@ class Reference:
             events = source.get("events")
             events = sum(events.values()) if isinstance(events, dict) else events
             events, lost = (NAN if each is None else each for each in (events, source.get("lost")))
+            share = lost / (events + lost) if events + lost else NAN
             align, size = (NAN if source.get(each) is None else source[each] for each in ("alignment_ns", "bytes"))
+            if source.get("reason") and not events > 0:  # it never ran: nothing is known of what it lost
+                lost = align = NAN
             yield {
                 "source": source["name"], "reason": source.get("reason") or "", "events": events, "lost": lost,
-                "share_lost": lost / (events + lost) if events + lost else NAN, "bytes": size,
-                "alignment_us": align / 1000,
+                "share_lost": share, "bytes": size, "alignment_us": align / 1000,
             }  # fmt: skip
 
     def _compared(self, cells, whole):

@@ -166,6 +166,12 @@ def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_large
     assert "6 of 8 steps have their heartbeat nearest to their own end; at most 900 µs apart" in lines
 
 
+def test_a_lead_without_a_graph_is_reported_as_one_without_critical_paths(tmp_path):
+    record = {"status": "measured", "scenes": [], "mix": "a+b", "missing": ["No GHz."], "paths": {"reason": "no graph"}}
+    lines = list(trace_report(record, tmp_path, tmp_path))
+    assert lines[:3] == ["  missing:", "    - No GHz.", "    - Critical paths: no graph."]
+
+
 def test_what_is_not_recorded_here_is_named_and_takes_no_disk(traced, monkeypatch):
     monkeypatch.setattr(tracing_rights, "rights", lambda: Rights(False, False, False, "", ("there is no perf",)))
     shown = run("trace", "study.yaml", "chase+stream", "--only-plan").output

@@ -50,6 +50,16 @@ def test_what_counters_have_counted_so_far_becomes_a_rate():
     assert found["memory_bytes_per_s", "B/s"] == [(10**9, 7)]
 
 
+def test_a_reading_whose_moment_was_noted_late_makes_no_rate_that_no_cpu_has():
+    """As it was seen: read at 100 ms, noted at 149.8 ms, because the thread lost its CPU; the end read at 150 ms."""
+    noted = [(0, 0.0), (50, 25e6), (149.8, 50e6), (150, 75e6), (200, 100e6)]
+    samples = [Sample(round(ms * 1e6), "counters", "lead@0", "task-clock", value) for ms, value in noted]
+    (found,) = series(samples)
+    assert [value for _, value in found.readings] == pytest.approx([0.5, 0.5, 0.5])
+    (found,) = series(samples[:4])
+    assert [value for _, value in found.readings] == pytest.approx([0.5, 0.5])
+
+
 @pytest.mark.parametrize("perf_comes_first", [False, True])
 def test_a_childs_thread_hangs_on_its_own_process_whoever_names_it_first(perf_comes_first):
     making = Making()

@@ -7,6 +7,7 @@ from castmates.analysis.dataflow.path_states import AFTER, BATCH, BEFORE, IDLE, 
 from castmates.report.results import Results, records
 from castmates.report.text.trace_states import state_words
 from castmates.report.traces import Trace, traces
+from castmates.results.traces import without_path
 
 PARTS = {
     BEFORE: "before the path",
@@ -22,15 +23,8 @@ LEAST_MS = 0.005  # of a step, that a row needs on either side
 def context(results: Results) -> dict[str, Any]:
     """What the page shows; nothing where no trace has a graph."""
     rows = [row for trace in traces(results) for row in _rows(trace)]
-    without = [sentence for trace in traces(results) for sentence in _without(trace)]
+    without = [f"{trace.name}: {words}" for trace in traces(results) for words in without_path(trace.about)]
     return {"rows": rows, "without": without} if rows or without else {}
-
-
-def _without(trace: Trace) -> Iterator[str]:
-    """A sentence on each recording that has no path."""
-    for each in dict(trace.about.get("paths") or {}).get("recordings") or ():
-        if why := str(each.get("reason") or "").rstrip("."):
-            yield f"{trace.name}: no critical path of {each['scene']}, recording {each['recording']}: {why}."
 
 
 def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:

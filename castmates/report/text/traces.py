@@ -6,6 +6,7 @@ from typing import Any
 
 from castmates.english import by_reason
 from castmates.results.columns.trace import OPENED
+from castmates.results.traces import lacking
 
 KINDS = {
     "sched:sched_switch": "",  # each is one of the switches too
@@ -34,9 +35,9 @@ def trace_report(record: Mapping[str, Any], folder: Path, study: Path) -> Iterat
         yield from _scene(scene, lead)
     if apart := [source["alignment_ns"] for source in record.get("sources", ()) if source.get("alignment_ns")]:
         yield f"  clocks agree within {max(apart) / 1e3:.1f} µs"
-    if lacking := record.get("missing", ()):
+    if sentences := lacking(record):
         yield "  missing:"
-        yield from (f"    - {words}" for words in lacking)
+        yield from (f"    - {words}" for words in sentences)
     yield f"trace: {folder}"
     if (folder / OPENED).is_file():
         yield f"  look at it:  {folder / OPENED} in a browser"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from castmates.analysis.dataflow.path_states import TracedSteps
+from castmates.analysis.explanations.layers import NO_THREAD
 from castmates.errors import CastmatesError
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes.launch import Running
@@ -29,6 +30,7 @@ from castmates.workloads.range_file import Range
 
 HEARTBEAT, PROFILE, ANNOTATIONS = "heartbeat", "profile", "annotations"
 INSTANT = "instant"
+LATER = f"States of calls that other threads finish: they stand on lines apart ({NO_THREAD}), which are no threads."
 NOBODY: Mapping[int, int] = MappingProxyType({})
 
 
@@ -185,6 +187,8 @@ def add_profile(
     _add_steps(making, registry.member(lead), aligned)
     tracks, unknown = _tracks_of(making, registry, outcome, recorded, trace)
     source.more["threads not found"] = unknown
+    if any(_is_no_thread(name) for name in trace.threads):
+        source.more["missing"] = [LATER]
     _add_operations(making, tracks, aligned)
     traced.append(traced_steps(aligned, tracks, recorded))
     source.events = {"step": trace.steps, "operation": len(trace.calls.begin_ps)}
@@ -221,10 +225,14 @@ def _tracks_of(
         name = name.partition("/")[0]  # what follows is a number that no other source knows
         track = _thread(registry, tid, pid, recorded.processes, name, lead) if tid else None
         if track is None or track in tracks:  # two lines of one thread might cross
-            unknown += track is None
+            unknown += track is None and not _is_no_thread(name)
             track = making.track("thread", name, registry.member(lead), member=lead)
         tracks.append(track)
     return tracks, unknown
+
+
+def _is_no_thread(name: str) -> bool:
+    return name.partition("/")[0] == NO_THREAD
 
 
 def _add_operations(making: Making, tracks: Sequence[int], aligned: Aligned) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from castmates.protocols import Sample
@@ -41,5 +42,20 @@ def series(samples: Iterable[Sample]) -> Iterator[Series]:
 
 def _rates(readings: Readings) -> Readings:
     """What was counted between readings, per second, at the time of the later one."""
-    pairs = pairwise(sorted(readings))
+    pairs = pairwise(_apart(sorted(readings)))
     return [(now, (value - before) / (now - since) * 1e9) for (since, before), (now, value) in pairs if now > since]
+
+
+def _apart(readings: Readings) -> Readings:
+    """Without readings that come so soon after another one that the moment's error decides their rate.
+
+    A thread that loses its CPU between the reading and the clock notes a moment too late; the later reading stays.
+    """
+    least = median([now - since for (since, _), (now, _) in pairwise(readings)] or [0]) / 4
+    kept: list[tuple[int, float]] = []
+    for reading in readings:
+        if len(kept) > 1 and reading[0] - kept[-1][0] < least:
+            kept.pop()
+        if not kept or reading[0] - kept[-1][0] >= least:
+            kept.append(reading)
+    return kept

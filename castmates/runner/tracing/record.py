@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from castmates.english import by_reason
 from castmates.errors import CastmatesError
 from castmates.files import reason, size_of
 from castmates.linux.host import release
 from castmates.linux.owner import boot_id
 from castmates.linux.tracing_rights import Rights, rights
 from castmates.linux.tracing_shown import not_shown
-from castmates.protocols import Sample
+from castmates.protocols import Count, Sample
 from castmates.runner.cleanup.warden import guarded
 from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
@@ -245,6 +246,13 @@ def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights)
     return list(dict.fromkeys(words))
 
 
+def not_counted(counts: Sequence[Count]) -> list[str]:
+    """The events that have no count in any recording, with the reason."""
+    known = {count.name for count in counts if count.value is not None}
+    without = by_reason((count.name, count.note or count.status) for count in counts if count.name not in known)
+    return [f"Counts of {names}: {reason.rstrip('.')}." for reason, names in without]
+
+
 def _of_hardware(outcome: Outcome) -> list[str]:
     """What the machine does not give."""
     samples = [sample for recorded in outcome.recorded for sample in recorded.samples]
@@ -254,8 +262,9 @@ def _of_hardware(outcome: Outcome) -> list[str]:
         why = outcome.hardware.get("monitor", {})
         reason = str(next(iter(why.values()), "not monitored")).rstrip(".")
         found.append(f"Cache occupancy and memory bandwidth: {reason}.")
-    if outcome.recorded and not any(sample.source == "counters" for sample in samples):
-        found.append("Hardware counters: none was counted (`counters.events` of the study, or what this machine has).")
+    if outcome.recorded and not any(recorded.counts for recorded in outcome.recorded):
+        found.append("Hardware counters: none was asked for (`counters.events` of the study).")
+    found += not_counted([count for recorded in outcome.recorded for count in recorded.counts])
     if outcome.recorded and "cpu_ghz" not in there:
         found.append(f"{NO_GHZ[:1].upper()}{NO_GHZ[1:]}.")
     return found
