@@ -158,4 +158,4 @@ def test_each_recording_without_a_path_and_each_unknown_state_has_its_reason(tmp
     assert without_path(trace, "SELECT * FROM paths") == [f"Critical paths: {sentence}"]
     assert without_path(trace, "SELECT * FROM states") == []
     monkeypatch.setattr(trace_paths, "traces", lambda _: [Trace(trace)])
-    assert trace_paths.context(None)["without"] == [f"lead+stream: no critical path of {sentence}"]
+    assert trace_paths.context(None)["without"] == [f"lead+stream: Critical paths: {sentence}"]
