@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from castmates.analysis.operations.isa_use import isa_use
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
 from castmates.results.columns.primitives import PRIMITIVE_TABLES
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
-from tests.unit.primitives_maker import ALONE_MS, FLOPS, LOSS, MOVED, launches, results, tables
+from tests.unit.primitives_maker import ALONE_MS, FLAGS, FLOPS, LOSS, MOVED, launches, results, tables
 from tests.unit.printed_intervals import assert_told
 
 MADE = tables(*launches(4, np.random.default_rng(1), between=0.0))
@@ -58,6 +60,20 @@ def test_of_the_time_that_could_only_what_is_shown_counts_as_use():
     amx = one(MADE["isa_use"], kind="solo", extension="AMX", type="all operations")
     assert (amx["answer"], amx["processor"]) == ("nothing eligible", "lacks it")
     assert not (MADE["isa_use"]["type"] == "GatherV2").any(), "what cannot is not in the table"
+
+
+def test_use_beside_others_is_compared_once_for_each_trace_that_can_be():
+    traces, rows = launches(3, np.random.default_rng(1))
+    ends = ["difference", "difference_low", "difference_high"]
+    eligible = isa_use(traces, rows, FLAGS).query("eligible_ms > 0 and extension != 'AMX'")
+    alone, beside = (eligible[eligible["kind"] == kind] for kind in ("solo", "corun"))
+    assert alone[ends].isna().all(axis=None), "it is not compared with itself"
+    assert beside[ends].notna().all(axis=None)
+    traces.steps.loc[(traces.steps["kind"] == "corun") & (traces.steps["launch"] == 101), "threads_intra"] = 2
+    changed = Traces(traces.operations, traces.steps, traces.pools)
+    fewer = isa_use(changed, rows, FLAGS).query("kind == 'corun' and eligible_ms > 0")
+    assert fewer["difference"].notna().any()
+    assert fewer["difference_low"].isna().all(), "two launches have no interval"
 
 
 def test_points_sink_under_the_roofs():

@@ -72,8 +72,8 @@ def _of_extension(
     states = [_state(extension, *kind) for kind in kinds.itertuples(index=False, name=None)]
     known = pieces.merge(kinds.assign(state=states), on=what)
     known = known[known["state"] != ""]
-    both = pd.concat([known, known.assign(type=ALL)], ignore_index=True)
-    sums = both.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
+    every = pd.concat([known, known.assign(type=ALL)], ignore_index=True)
+    sums = every.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
     sums = sums.reindex(columns=list(STATES), fill_value=0.0).reset_index()
     types = pd.concat([sums[[*SCENE, "type"]], steps[SCENE].assign(type=ALL)]).drop_duplicates()
     once = [*SCENE, *LAUNCH, "repetition"]
