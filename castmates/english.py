@@ -49,6 +49,14 @@ def by_reason(named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(reason, listed(list(dict.fromkeys(names)))) for reason, names in found.items()]
 
 
+def size(amount: float) -> str:
+    """1.5 GB, 350 MB, 12 kB, 800 B."""
+    for unit, name, digits in ((1e9, "GB", 1), (1e6, "MB", 0), (1e3, "kB", 0)):
+        if amount >= 0.9995 * unit:  # and is not 1000 of the smaller unit when it is rounded
+            return f"{amount / unit:.{digits}f} {name}"
+    return f"{amount:.0f} B"
+
+
 def duration(seconds: float) -> str:
     """40 s, 9 min, 2 h, 2 h 10 min."""
     if seconds < 90:

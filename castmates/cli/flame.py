@@ -81,7 +81,7 @@ def flame(
         raise CastmatesError("--scene shows one scene and --difference compares two; give one of them.")
     folder, study_file = find_traces(study)
     place = trace_folder(folder, mix)
-    timeline = read(place, "tracks", "intervals", "instants", "stacks")
+    timeline = read(place, "tracks", "intervals", "instants", "samples", "stacks")
     asked = files.Asked(member, thread, scene, difference, per.value, operations).filled(timeline)
     if latencies:
         _show_latencies(timeline, asked.member)
@@ -150,6 +150,8 @@ def _report(drawn: "Flame", command: str) -> None:
     for one in functions(drawn)[:SHOWN]:
         table.add_row(*_row(drawn, one, compared))
     show(table)
+    if warning := words.warning(drawn.before, drawn.after):
+        where.print(f"Warning: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     for line in filter(None, (words.how_to_read(drawn), words.too_few(drawn, command))):
         where.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -140,19 +140,28 @@ def _answer(
             answer = cut(found, most)
             write(answer, form, output)
             rows = answer.rows
-    if not rows:
-        _explain(traces, "" if form == "table" and output is None else "No rows. ")
+    if rows:
+        _name_recordings_without_path(traces, sql)
+    else:
+        _explain(traces, sql, "" if form == "table" and output is None else "No rows. ")
     if output is not None:
         typer.echo(output, err=True)
 
 
-def _explain(traces: "list[TraceFolder]", head: str) -> None:
-    """What the traces have not: perhaps why an answer has no rows, which a table says itself."""
-    from castmates.results.traces import lacking
-    from castmates.timeline.tables import read_about
+def _name_recordings_without_path(traces: "list[TraceFolder]", sql: str) -> None:
+    from castmates.cli.lacking import without_path
 
     for trace in traces:
-        if sentences := lacking(read_about(trace.path)):
+        for sentence in without_path(trace, sql):
+            typer.echo(f"{trace.name}: {sentence}", err=True)
+
+
+def _explain(traces: "list[TraceFolder]", sql: str, head: str) -> None:
+    """What the traces have not of what a query needs: perhaps why its answer has no rows, which a table says itself."""
+    from castmates.cli.lacking import lacking
+
+    for trace in traces:
+        if sentences := lacking(trace, sql):
             typer.echo(f"{head}What the trace of {trace.name} has not:", err=True)
             for sentence in sentences:
                 typer.echo(f"  - {sentence}", err=True)

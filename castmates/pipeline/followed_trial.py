@@ -19,9 +19,11 @@ from statistics import median
 from typing import IO, Any
 
 from castmates.errors import CastmatesError
+from castmates.linux.marks import in_child
 from castmates.machine.lock import machine_lock
 from castmates.pipeline.own_study import FirstRun, last_line
 from castmates.protocols import Say
+from castmates.runner.cleanup.warden import guarded
 from castmates.runner.processes.launch import clean_environment
 from castmates.workloads import attaching, heartbeat
 from castmates.workloads.attached.status import VARIABLE as STATUS
@@ -60,15 +62,18 @@ def try_steps(wish: Wish, cache: Path, say: Say) -> Steps:
     """Run a program until it has made some steps, as a launch would run it, and end it."""
     with (
         machine_lock(f"a first run of {wish.name}", say=say),
+        guarded() as warden,
         tempfile.TemporaryDirectory() as folder,
         tempfile.TemporaryFile() as errors,
     ):
+        warden.guard_path(Path(folder))
         seen = _Seen(wish, Path(folder), say)
         cpus = tuple(sorted(os.sched_getaffinity(0))[: wish.cpus])
         environment = clean_environment(wish.variables, cpus, Path(folder), wish.path_prefix)
         environment |= attaching.variables(environment, wish.step_function, cache) | seen.channels
         process = _started(wish.command, environment, cpus, errors)
         try:
+            warden.guard_process(process.pid)
             seen.watch(process)
         finally:
             _kill(process)
@@ -213,6 +218,7 @@ def _started(
             stderr=errors,
             env=dict(environment),
             process_group=0,
+            preexec_fn=in_child(),
         )
     except OSError as problem:
         raise CastmatesError(f"{command[0]} cannot be started: {problem.strerror}.") from None

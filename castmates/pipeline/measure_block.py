@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -64,7 +64,7 @@ def measure(
         if profiles or traces:
             say("reading traces" if profiles else "putting the trace together")
         # What is measured is written, even if we are asked to end now; reading traces may take long, and can be ended.
-        with nullcontext() if profiles or traces else deaf():
+        with _signals_raise() if profiles or traces else deaf():
             write(outcome, folder)
     except Interrupted as interruption:
         say(f"{ENDED}: {interruption}")

@@ -19,9 +19,11 @@ import yaml
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
+from castmates.linux.marks import in_child
 from castmates.machine.lock import machine_lock
 from castmates.results.find import is_taken
 from castmates.results.named import OWN_STUDY
+from castmates.runner.cleanup.warden import guarded
 from castmates.study.model import Study, Workload
 from castmates.study.reading import did_you_mean, read
 
@@ -167,14 +169,17 @@ def _measures(study: Study, command: Sequence[str], beside: Sequence[str]) -> bo
 
 
 def _run(command: Sequence[str]) -> FirstRun:
-    with machine_lock(f"a first run of {command[0]}"), tempfile.TemporaryFile() as errors:
+    what = f"a first run of {command[0]}"
+    with machine_lock(what), guarded() as warden, tempfile.TemporaryFile() as errors:
         begun = time.monotonic()  # not before: another sweep may have had the machine for minutes
         try:
             process = subprocess.Popen(
-                list(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0
-            )
+                list(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0,
+                preexec_fn=in_child(),
+            )  # fmt: skip
         except OSError as problem:
             raise CastmatesError(f"{command[0]} cannot be started: {problem.strerror}.") from None
+        warden.guard_process(process.pid)
         late = threading.Timer(LONGEST_RUN, _kill, [process])
         late.start()
         try:
@@ -186,7 +191,8 @@ def _run(command: Sequence[str]) -> FirstRun:
         if status:
             errors.seek(0)
             raise CastmatesError(_why(command, status, seconds, last_line(errors.read())))
-    return FirstRun(max(seconds, 1e-4), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024  # the warden's is not in it: it goes on
+    return FirstRun(max(seconds, 1e-4), memory)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

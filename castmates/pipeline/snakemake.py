@@ -8,25 +8,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
+import castmates
 from castmates import shipped
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
-from castmates.linux.processes import read_table
+from castmates.pipeline import ending_sweep
 from castmates.pipeline.closing import SHOWN_ELSEWHERE
 from castmates.protocols import Say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# What its whole group gets, and how long it may take. The first is what Ctrl-C sends: a block then puts the machine
-# right, and Snakemake waits for it; at SIGTERM it would wait for blocks to be finished, and shells would not wait.
-ESCALATION = ((signal.SIGINT, 60.0), (signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
-# Where no job runs: Snakemake, still reading its files, then ends at once, and at Ctrl-C it would end in a traceback.
-AT_ONCE = (signal.SIGTERM, 10.0)
 OWN_WORKFLOWS = ("Snakefile", "workflow/Snakefile")  # where Snakemake looks
-LAST_S = 5.0  # that the others of the group may take after Snakemake; where orphans are not reaped they never are gone
+OVER = b"over"  # the last word to the process that outlives us
 
 
 def sweep(
@@ -59,43 +55,33 @@ def workflow_words() -> list[str]:
 def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None) -> int:
     """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
     with _Signals() as signals:
-        # At our death Snakemake finishes the block that runs, and ends.
+        # Where the process that outlives us is killed too, Snakemake finishes the block that runs, and ends.
         running = subprocess.Popen(
             words, start_new_session=True, preexec_fn=end_with_parent(signal.SIGTERM), env=environment
         )
-        number = signals.wait(running)
-        if number is None:
-            return running.returncode
-        _try_to(say, f"{number.name} came; ending the sweep in good order, which may take a minute.")
-        _end(running, signals)
+        with _outlived(running):
+            number = signals.wait(running)
+            if number is None:
+                return running.returncode
+            _try_to(say, f"{number.name} came; ending the sweep in good order, which may take a minute.")
+            ending_sweep.end(running.pid, lambda seconds: signals.ended(running, seconds))
         _try_to(say, "The sweep was ended before it was done; the same command goes on where it stopped.")
     sys.exit(128 + number)
 
 
-def _end(running: "subprocess.Popen[bytes]", signals: "_Signals") -> None:
-    """Ask its whole group to end, and insist; further requests have to wait."""
-    for number, patience in ESCALATION if _has_jobs(running) else (AT_ONCE, *ESCALATION):
-        _signal(running, number)
-        if signals.ended(running, patience):
-            break
-    deadline = time.monotonic() + LAST_S
-    while _signal(running, 0) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    _signal(running, signal.SIGKILL)
-
-
-def _has_jobs(running: "subprocess.Popen[bytes]") -> bool:
-    """Whether another process is in its group."""
-    return any(each.group == running.pid and each.pid != running.pid and each.alive for each in read_table().values())
-
-
-def _signal(running: "subprocess.Popen[bytes]", number: int) -> bool:
-    """Send its group a signal; whether there was anybody. The dead leader still names its group."""
+@contextlib.contextmanager
+def _outlived(running: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Have a process that ends the sweep in good order where this one is killed."""
+    watching = subprocess.Popen(
+        [sys.executable, "-P", "-m", "castmates.pipeline.outliving_command", str(running.pid)],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+        env=os.environ | {"PYTHONPATH": str(Path(castmates.__file__).parents[1])},
+    )  # fmt: skip
     try:
-        os.killpg(running.pid, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+        yield
+    finally:
+        with contextlib.suppress(BrokenPipeError):  # somebody killed it
+            watching.communicate(OVER)
 
 
 class _Signals:

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from castmates.english import size
 from castmates.errors import CastmatesError
 from castmates.files import reason
 from castmates.results.columns.trace import TRACE_RECORD
@@ -20,7 +21,7 @@ def refuse_full_disk(launch: Block, folder: Path) -> None:
     room, most = room_for(folder), most_bytes(launch)
     if room < most:
         raise CastmatesError(
-            f"{folder}: recording this trace may take {most / 1e9:.1f} GB on disk, and {room / 1e9:.1f} GB are free: "
+            f"{folder}: recording this trace may take {size(most)} on disk, and {size(room)} are free: "
             "make room, or lower `trace.most` (--most) or `trace.rounds` (--rounds)."
         )
 
@@ -69,6 +70,12 @@ def give_up(new: Path) -> None:
     """Leave the logs of a launch that came to nothing, and nothing that is large."""
     shutil.rmtree(new / RAW, ignore_errors=True)
     (new / TRACE_RECORD).unlink(missing_ok=True)
+
+
+def remove(new: Path) -> None:
+    """Leave nothing of a launch that was ended."""
+    shutil.rmtree(new, ignore_errors=True)
+    _remove_empty(new.parent)
 
 
 def _beside(folder: Path) -> tuple[Path, Path]:

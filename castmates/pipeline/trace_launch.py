@@ -6,7 +6,7 @@ from castmates.files import cache_folder
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.pipeline.measure_block import measure
-from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk
+from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk, remove
 from castmates.project import ENVIRONMENTS, Project
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.tracing import record
@@ -25,6 +25,9 @@ def trace_launch(launch: Launch, folder: Path, cache: Path, owner: int | None = 
     new = begin(folder)
     try:
         measure(launch, new, cache, owner, record.write)
+    except (SystemExit, KeyboardInterrupt):  # we were asked to end: no log is of any use
+        remove(new)
+        raise
     except BaseException:
         give_up(new)
         raise

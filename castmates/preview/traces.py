@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from castmates.english import counted, duration, listed
+from castmates.english import counted, duration, listed, size
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces, read_record, room_for, traces_there
 from castmates.study.model import Study
@@ -59,7 +59,7 @@ def trace_lines(launch: Block, folder: StudyFolder, families: Sequence[str], why
     yield f"  about {duration(recording_seconds([launch], folder))}"
     if families:
         most, free = most_bytes(launch), room_for(folder.trace(trace_name(launch)))
-        yield f"  up to {most / 1e9:.1f} GB of recordings on disk until they are read; {free / 1e9:.1f} GB are free"
+        yield f"  up to {size(most)} of recordings on disk until they are read; {size(free)} are free"
 
 
 def _seconds(launch: Block) -> float:

@@ -12,12 +12,13 @@ import pandas as pd
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.results.columns.trace import OPENED, PERFETTO_FILE
-from castmates.timeline.flames.files import Asked, name_of
+from castmates.timeline.flames.files import Asked, name_of, warnings
+from castmates.timeline.flames.run_again import is_run_again
 from castmates.timeline.queries.asking import ask, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
 from castmates.timeline.queries.documents import Named
 from castmates.timeline.queries.found import of_study, readable
-from castmates.timeline.tables import read_about
+from castmates.timeline.tables import read, read_about
 
 
 class Ask(Protocol):
@@ -68,6 +69,12 @@ class Trace:
                 return answer
 
             yield asked
+
+    def warnings(self) -> list[str]:
+        """Why flame graphs of commands that are run again and again may mislead."""
+        if not any(is_run_again(self.about, name) for name in self.about.get("members") or ()):
+            return []  # and no table is read
+        return warnings(read(self.folder.path, "tracks", "intervals", "instants", "samples", "stacks"))
 
     def links(self) -> list[tuple[str, str]]:
         """What of it can be opened, with the way there from the page."""

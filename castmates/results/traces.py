@@ -27,8 +27,17 @@ def is_whole(record: Mapping[str, Any]) -> bool:
 
 def lacking(record: Mapping[str, Any]) -> list[str]:
     """What a trace has not, by its record: a sentence each."""
-    why = str(dict(record.get("paths") or {}).get("reason") or "")
-    return [*map(str, record.get("missing") or ()), *([f"Critical paths: {why.rstrip('.')}."] if why else [])]
+    return [*map(str, record.get("missing") or ()), *without_path(record)]
+
+
+def without_path(record: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence on each recording that has no critical path."""
+    paths = dict(record.get("paths") or {})
+    for each in paths.get("recordings") or ():
+        if why := str(each.get("reason") or "").rstrip("."):
+            yield f"Critical paths: {each['scene']}, recording {each['recording']}: {why}."
+    if "recordings" not in paths and (why := str(paths.get("reason") or "").rstrip(".")):
+        yield f"Critical paths: {why}."
 
 
 def read_record(folder: StudyFolder, name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ what is measured.
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from logging import WARNING, LogRecord
 from types import ModuleType
@@ -24,8 +24,9 @@ from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.study.adaptive_words import sentences
 from castmates.study.spec import Block, Plan
 from castmates.terminal import prepared, words
+from castmates.terminal.apart import Apart
 from castmates.terminal.failed import Failures
-from castmates.terminal.jobs import ANALYSIS, LAUNCHES, Job
+from castmates.terminal.jobs import ANALYSIS, LAUNCHES, MORE_LAUNCHES, Job
 from castmates.terminal.log_lines import LogLines
 from castmates.terminal.notes import Inbox, recorded
 from castmates.terminal.recording import RULE as RECORDING
@@ -66,18 +67,20 @@ class Display:
         self._blocks = {block.path: block for block in plan.blocks}
         self._lock = threading.RLock()
         self._jobs: dict[int, Job] = {}
+        self._rules: Collection[str] | None = None  # of the jobs to come, until Snakemake has told
         self._screen: Screen | None = None  # until the workflow has started
         self._inbox: Inbox | None = None
         self._sweep: Sweep | None = None  # until its first job
         self._is_over = False
         self._drawn = 0.0
         self._failures = Failures(self._blocks)
-        self._apart: Mapping[str, Tracing | Recording] = {
+        self._apart: Mapping[str, Apart] = {
             TRACING: Tracing(plan, project.results),
             RECORDING: Recording(plan, project.results),
         }
         self._log_lines = LogLines()
         self._events: Mapping[str, Callable[[dict[str, Any]], None]] = {
+            "run_info": self._jobs_are_known,
             "job_started": self._begin,
             "job_info": self._job_begins,
             "job_finished": self._job_ends,
@@ -127,22 +130,37 @@ class Display:
             return
         folder, at_once = self._project.results, self._cores() if self._project.modelled else 1
         at_least, at_most = self._to_measure()
+        if at_most and not self._is_to_come(*LAUNCHES, MORE_LAUNCHES):
+            at_least, at_most, blocks = [], [], ""
+        else:
+            blocks = self._blocks_words(at_least, at_most, at_once)
         known: dict[str, float] = {}
         self._sweep = Sweep(at_least, lambda block: seconds_of_block(folder, block, known=known), at_once)
-        seconds = [seconds_of_sweep(folder, blocks, at_once) for blocks in (at_least, at_most)]
-        measured = len(folder.measured(self._plan).blocks)
-        numbers = (len(at_least), len(at_most))
-        header = words.header(castmates.__version__, self._project.study.name, numbers, seconds, measured)
+        apart = [each.announcement for rule, each in self._apart.items() if self._is_to_come(rule)]
+        first, *more = [*filter(None, [blocks, *apart])] or [words.NO_LAUNCH]
         is_terminal = self._screen is not None and self._screen.changes
-        self._line(f"{header}{SAFE if is_terminal and at_most else ''}")
-        for announcement in filter(None, (each.announcement for each in self._apart.values())):
-            self._line(announcement)
+        safe = SAFE if is_terminal and (at_most or any(apart)) else ""
+        self._line(f"castmates {castmates.__version__}   {self._project.study.name}   {first}{safe}")
+        for line in more:
+            self._line(f"     and {line}")
         self._line("")
         if machine := prepared.machine_line(folder.machine_file):
             self._line(machine)
         for note in self._plan.notes:
             self._line(words.tick(words.MIND, "the study", note))
         threading.Thread(target=self._watch, name="castmates-display", daemon=True).start()
+
+    def _jobs_are_known(self, facts: dict[str, Any]) -> None:
+        self._rules = facts["stats"]
+
+    def _is_to_come(self, *rules: str) -> bool:
+        """Whether Snakemake has a job of one of these rules; it may be asked for some files alone."""
+        return self._rules is None or any(rule in self._rules for rule in rules)
+
+    def _blocks_words(self, at_least: Sequence[Block], at_most: Sequence[Block], at_once: int) -> str:
+        folder = self._project.results
+        seconds = [seconds_of_sweep(folder, blocks, at_once) for blocks in (at_least, at_most)]
+        return words.blocks_words((len(at_least), len(at_most)), seconds, len(folder.measured(self._plan).blocks))
 
     def _job_begins(self, facts: dict[str, Any]) -> None:
         job = Job(facts["rule_name"], dict(facts["wildcards"] or {}), time.monotonic())

@@ -7,6 +7,7 @@ from castmates.study.spec import Block
 from castmates.terminal.words import clock, names_of
 
 LAUNCHES = ("measure_block", "model_block")
+MORE_LAUNCHES = "take_look"  # the rule by which launches are added on the way
 ANALYSIS = ("estimate_effects", "estimate_operations", "recommend_partitions", "draw_figures", "write_report")
 WORDS = {
     "build_environment": "building {environment}",

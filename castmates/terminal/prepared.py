@@ -5,14 +5,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from castmates.english import counted
+from castmates.english import counted, size
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
 from castmates.study import cpus
 from castmates.terminal.words import DONE, MIND, clock, tick
 from castmates.workloads.environments import NATIVE
 
-SIZES = ((1e9, "GB", 1), (1e6, "MB", 0))
 COUNTING = ("counted", "user only")
 
 
@@ -29,18 +28,10 @@ def _content(name: str, ready: Path, facts: dict[str, Any]) -> str:
         command = [str(word) for word in facts.get("compiler") or ["cc"]]
         compiler = "zig" if "ziglang" in command else Path(command[0]).name  # zig is run by Python's -m
         return f"{counted(programs, 'program')} compiled with {compiler}"
+    amount = facts.get("bytes")
     packages = f"{counted(int(facts['installed']), 'package')}, " if "installed" in facts else ""
-    return f"{packages}{size(facts.get('bytes'))} in {ready.parent.parent.parent}"
-
-
-def size(amount: object) -> str:
-    """So many bytes for people."""
-    if not isinstance(amount, int | float):
-        return "made"
-    for unit, name, digits in SIZES:
-        if amount >= unit:
-            return f"{amount / unit:.{digits}f} {name}"
-    return f"{amount / 1e3:.0f} kB"
+    what = size(amount) if isinstance(amount, int | float) else "made"
+    return f"{packages}{what} in {ready.parent.parent.parent}"
 
 
 def report_words(folder: StudyFolder) -> str:

@@ -1,33 +1,25 @@
 """The launches of a sweep in which steps are traced: when one runs, and what they came to."""
 
-import time
-
 from castmates.english import counted, duration
 from castmates.preview.profiles import tracing_time
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import missing_profiles, read_record
 from castmates.study.spec import Plan
+from castmates.terminal.apart import Apart
 from castmates.terminal.jobs import Job
 from castmates.terminal.words import DONE, WRONG, clock, launches, tick
 
 RULE = "profile_launch"
 
 
-class Tracing:
-    """What is known of them; the launches of blocks are a `Sweep`."""
+class Tracing(Apart):
+    """What is known of them."""
 
     def __init__(self, plan: Plan, folder: StudyFolder) -> None:
+        super().__init__()
         self._folder, self._launches = folder, {launch.path: launch for launch in plan.profiles}
         self._missing = missing_profiles(plan, folder)
-        self._begun: dict[str, float] = {}
         self._done = self._traces = 0
-        self._failed: list[str] = []
-        self._seconds = 0.0
-
-    @property
-    def is_on(self) -> bool:
-        """Whether steps are being traced: nothing should run beside it."""
-        return bool(self._begun)
 
     @property
     def announcement(self) -> str:
@@ -35,23 +27,17 @@ class Tracing:
         if not self._missing:
             return ""
         time = tracing_time([self._launches[path] for path in self._missing], self._folder)
-        what = f"{launches(len(self._missing))} in which steps are traced"
-        return f"     and {what}, {time}"
-
-    def begin(self, job: Job) -> None:
-        """One begins."""
-        self._begun[job.path] = job.begun
+        return f"{launches(len(self._missing))} in which steps are traced, {time}"
 
     def end(self, job: Job) -> str:
         """One has ended; a line on it."""
-        seconds = time.monotonic() - self._begun.pop(job.path, job.begun)
+        seconds = self._ended(job)
         record = read_record(self._folder, job.path)
         taken = [trace for trace in record.get("traces", ()) if not trace.get("reason")]
         lacking = [trace["reason"] for trace in record.get("traces", ()) if trace.get("reason")]
         reason = str(record.get("reason") or next(iter(lacking), ""))
         self._done += 1
         self._traces += len(taken)
-        self._seconds += seconds
         launch = self._launches.get(job.path)
         name = launch.company.lead.workload if launch else job.path
         if reason:
@@ -60,10 +46,6 @@ class Tracing:
         ended = f"traced {name} {job.wildcards.get('number')}  {what}  {clock(seconds)}"
         missing = len(self._missing) - self._done
         return f"{ended}  about {duration(missing * self._seconds / self._done)} left" if missing > 0 else ended
-
-    def fail(self, job: Job) -> None:
-        """The job of one failed, and nothing was recorded."""
-        self._begun.pop(job.path, None)
 
     def summary(self) -> list[str]:
         """What they came to, in lines; none where none was made."""

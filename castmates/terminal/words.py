@@ -11,6 +11,7 @@ from castmates.terminal.sweep import Launch, Windows
 
 DONE, MIND, WRONG = "✓", "!", "✗"
 AGAIN = "The job is submitted again."
+NO_LAUNCH = "no launch is needed for what was asked for"
 NAMED = 2  # programs
 KINDS = {
     "foreign load": "other programs",
@@ -136,14 +137,12 @@ def measured_words(number: int, windows: Windows, failed: int) -> str:
     return ", ".join(parts)
 
 
-def header(version: str, study: str, to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:
-    """The first line of a sweep."""
+def blocks_words(to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:
+    """How many launches of blocks a sweep makes, at least and at most, and how long that takes."""
     if not max(to_measure):
-        what = f"all {launches(measured)} are measured; the report is made anew"
-        return f"castmates {version}   {study}   {what}"
+        return f"all {launches(measured)} are measured; the report is made anew"
     few, many = to_measure
     numbers = launches(many) if few == many else f"{few} to {launches(many)}"
     more = " more" if measured else ""
     times = [about(one) for one in dict.fromkeys(seconds)]
-    time = " to ".join(dict.fromkeys(times))
-    return f"castmates {version}   {study}   {numbers}{more}, about {time}"
+    return f"{numbers}{more}, about {' to '.join(dict.fromkeys(times))}"

@@ -1,6 +1,7 @@
 """`castmates measure` tries a command before it writes a study of it."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,6 +45,29 @@ def test_a_command_that_goes_on_is_ended_with_all_that_it_started(tmp_path, monk
         try_command(["sh", "-c", f"sleep 600 & echo $! >{number}; wait"])
     if number.is_file() and number.read_text().strip():
         wait_for(lambda: not alive(int(number.read_text())), "the end of what the command started")
+
+
+TRIALS = {
+    "measure": "from castmates.pipeline.own_study import try_command; try_command(command)",
+    "profile": "from pathlib import Path; from castmates.pipeline.followed_trial import Wish, try_steps; "
+    "try_steps(Wish(command, 'it'), Path('cache'), print)",
+}
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_nothing_of_a_first_run_outlives_a_command_that_is_killed(trial, tmp_path):
+    number, scratch = tmp_path / "number", tmp_path / "scratch"
+    scratch.mkdir()
+    command = ["sh", "-c", f"setsid sleep 600 & echo $! >{number}; wait"]
+    one = subprocess.Popen(
+        [sys.executable, "-c", f"command = {command!r}; {TRIALS[trial]}"],
+        cwd=tmp_path, env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+    wait_for(lambda: number.is_file() and number.read_text().strip(), "the first run has begun")
+    one.kill()
+    one.wait()
+    wait_for(lambda: not alive(int(number.read_text())), "the end of what the command started")
+    wait_for(lambda: not list(scratch.iterdir()), "its folder is removed")
 
 
 def alive(process: int) -> bool:

@@ -16,7 +16,7 @@ ASKS = (
     "import sys; from pathlib import Path; from castmates.pipeline import snakemake; "
     "{}snakemake.sweep(Path('x.yaml'), '1', print)"
 )
-SHORT = "snakemake.ESCALATION = ((2, 0.3), (15, 0.3), (9, 5)); "
+SHORT = "snakemake.ending_sweep.ESCALATION = ((2, 0.3), (15, 0.3), (9, 5)); "
 # A job as Snakemake starts one: a shell, and a program that puts everything right as soon as it may.
 JOB = """
 import pathlib, signal, time
@@ -134,3 +134,13 @@ def test_a_sweep_ends_when_the_command_was_killed(tmp_path, asking):
                  "pathlib.Path('begun').touch(); time.sleep(600)")  # fmt: skip
     one.kill()
     wait_for(lambda: has_ended(int((tmp_path / "job").read_text())), "the job ends")
+
+
+def test_the_job_of_a_sweep_whose_command_was_killed_puts_everything_right(tmp_path, asking):
+    waits = "import signal; signal.signal(15, lambda *_: None)\n"  # for its jobs, where SIGTERM comes
+    one = asking(waits + SNAKEMAKE)
+    one.kill()
+    (tmp_path / "may").touch()
+    wait_for(lambda: has_ended(int((tmp_path / "job").read_text())), "the job ends")
+    wait_for((tmp_path / "done").exists, "Snakemake has waited for it")
+    assert (tmp_path / "right").exists()

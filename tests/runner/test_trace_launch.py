@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -27,6 +28,7 @@ from castmates.timeline.model import Timeline
 from castmates.workloads import environments, inputs
 from tests.needs import why_not
 from tests.runner.stage import PYTHON, counter, plan_of, python_job
+from tests.waiting import wait_for
 
 SECONDS = 0.6
 # Sleeps and wakes in a step, maps new memory, and counts its steps where a test can read them.
@@ -248,9 +250,38 @@ def test_a_launch_that_fails_or_is_ended_leaves_the_trace_that_is_there(tmp_path
     assert ended.value.code == 130
     assert not Path(f"/tmp/perf-{(tmp_path / 'child').read_text()}.map").exists()
     assert (folder / "trace.json").read_text() == good
-    assert not list((tmp_path / ".new").rglob("trace.json"))
+    assert not (tmp_path / ".new").exists()
     with pytest.raises(CastmatesError, match=r"may take 4000000\.0 GB on disk, and .* are free"):
         traced(tmp_path, cache, most=2 * 10**15, events=("scheduler",))
+
+
+READING = """
+import sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from castmates.runner.tracing import record
+def read(*_):
+    Path("reading").touch()
+    time.sleep(600)
+record._write = read
+record.write(SimpleNamespace(pids={int(sys.argv[1])}, cast=[]), Path("trace"))
+"""
+
+
+def test_maps_for_perf_go_also_if_the_launch_is_killed_while_it_reads_stacks(tmp_path):
+    pid = 2**22 + os.getpid()  # of no process
+    left = Path(f"/tmp/perf-{pid}.map")
+    left.touch()
+    words = [sys.executable, "-c", READING, str(pid)]
+    one = subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+    try:
+        wait_for((tmp_path / "reading").exists, "stacks are being read")
+        one.kill()
+        one.wait()
+        wait_for(lambda: not left.exists(), "the map is removed")
+    finally:
+        one.kill()
+        left.unlink(missing_ok=True)
 
 
 @needs_two
@@ -283,7 +314,11 @@ def test_operations_of_tensorflow_lie_on_the_threads_that_perf_saw_running(tmp_p
                 overlap = np.minimum(there["t1_ns"], end) - np.maximum(there["t0_ns"], begin)
                 known, whole = known + overlap.clip(lower=0).sum(), whole + end - begin
         assert known > 0.8 * whole, "a product of matrices waits for nothing but a CPU: its thread is the right one"
-    assert timeline.about["paths"] == {"steps": 4 * len(timeline.about["scenes"]), "reason": ""}
+    paths, scenes = timeline.about["paths"], timeline.about["scenes"]
+    assert (paths["steps"], paths["reason"]) == (4 * len(scenes), "")
+    assert [(each["scene"], each["steps"], each["reason"]) for each in paths["recordings"]] == [
+        (scene["scene"], 4, "") for scene in scenes
+    ]
     (file,) = tmp_path.rglob(PATHS_FILE)
     along = pd.read_parquet(file)
     steps = intervals[(intervals["kind"] == "step") & (intervals["source"] == "profile")].set_index("value")

@@ -45,6 +45,22 @@ def test_percent(value, text):
     assert english.percent(value) == text
 
 
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1 kB"),
+        (1_500_000, "2 MB"),
+        (999_400_000, "999 MB"),
+        (999_600_000, "1.0 GB"),
+        (5.04e9, "5.0 GB"),
+    ],
+)
+def test_sizes(amount, text):
+    assert english.size(amount) == text
+
+
 def test_counts_and_lists():
     assert [english.counted(n, "launch") for n in (0, 1, 2)] == ["0 launches", "1 launch", "2 launches"]
     assert english.counted(2, "mix") == "2 mixes"

@@ -48,6 +48,10 @@ def waits(scene, share):
     return scene | {"waiting_share": share, "waiting_low": share - 0.02, "waiting_high": share + 0.02}
 
 
+def epoch(name, more):
+    return ALONE | {"epoch": name, "more": more, "more_low": more - 0.02, "more_high": more + 0.02}
+
+
 def taken(kind, share):
     return ALONE | {"type": kind, "share": share, "share_low": 0.95 * share, "share_high": 1.05 * share}
 
@@ -80,6 +84,8 @@ SHIPPED = {
                      {"operation_types": [taken("unattributed", 0.1), taken("MatMul", 0.9)]}),
     "input-bound": (PROVEN, {"input_pipeline": [waits(ALONE, 0.3)]},
                     {"input_pipeline": [waits(ALONE, 0.01), waits(BESIDE, 0.3)]}),
+    "first-epoch-waits": (PROVEN, {"first_epoch": [epoch("first", 0.3), epoch("cached", NAN)]},
+                          {"first_epoch": [epoch("first", 0.01), epoch("first", 0.3) | {"kind": "corun"}]}),
     "wide-vectors-unused": (
         SEEN,
         {"isa_use": [extension("AVX-512", 0.8)]},

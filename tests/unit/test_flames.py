@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
+from castmates.report.traces import Trace
 from castmates.runner.tracing import record, stacks
 from castmates.study.spec import UNMANAGED
 from castmates.timeline.flames import words
@@ -25,6 +26,7 @@ from castmates.timeline.flames.profile import CORUN, NO_OPERATION, SOLO, profile
 from castmates.timeline.flames.reading import add_stacks
 from castmates.timeline.flames.tree import difference, fold, functions
 from castmates.timeline.model import Making
+from castmates.timeline.queries.database import TraceFolder
 from castmates.timeline.registry import Registry
 from castmates.timeline.tables import write
 
@@ -211,6 +213,43 @@ def test_what_is_wrong_with_stacks_is_shown_wherever_they_are():
     assert "30 % of the stacks were cut" in one
     assert "twenty" not in one
     assert words.notes(fold(profile(made({"main": 9}, {"main": 9}), "lead@0", SOLO), "second")) == []
+
+
+def run_again(kept_by: str = "loop"):
+    """A trace whose lead used a CPU for the whole of each second: 115 samples of 10 ms alone, and 50 beside others."""
+    trace = made(ALONE, {"main;compute": 50})
+    trace.about["members"] = {"lead@0": {"command": [f"/native/bin/{kept_by}", "--", "gzip"]}}
+    making = Making()
+    for second, clock in ((0, 1.25), (1, 1.0)):
+        times = np.arange(1, 11) * SECOND // 10 + second * SECOND
+        making.samples(t_ns=times, track=1, name="task-clock", value=clock, unit="CPUs", source="counters")
+    return type(trace)(**{**vars(trace), "samples": making.made().samples})
+
+
+def test_the_graph_of_a_command_that_is_run_again_says_how_much_was_not_sampled(tmp_path, monkeypatch):
+    trace = run_again()
+    alone, beside = profile(trace, "lead@0", SOLO), profile(trace, "lead@0", CORUN)
+    assert (alone.unsampled, beside.unsampled) == (pytest.approx(0.08), pytest.approx(0.5))
+    flame = difference(alone, beside, "step")
+    drawing = " ".join("".join(ElementTree.fromstring(draw(flame, "x", "y")).itertext()).split("\n"))
+    for text in (words.warning(alone, beside), drawing, folded(flame), speedscope(flame, "x")["name"]):
+        assert "8 % alone and 50 % beside others" in text
+    monkeypatch.chdir(tmp_path)
+    write(trace, tmp_path / "results/x/traces/lead+stream")
+    (tmp_path / "results/x/plan.json").write_text("{}")
+    shown = CliRunner().invoke(app, ["flame", "results/x", "lead+stream"])
+    assert "8 % alone and 50 % beside others" in " ".join(shown.output.split())
+    on_page = Trace(TraceFolder("lead+stream", tmp_path / "results/x/traces/lead+stream")).warnings()
+    assert on_page == [words.warning(alone, beside)]
+
+
+def test_what_was_not_sampled_is_not_known_where_the_kernel_is_left_out_and_of_no_interest_to_others():
+    trace = run_again()
+    trace.about["scenes"] = [{"commands": {"stacks": ["perf", "--event", "cpu-clock:u"]}}]
+    found = profile(trace, "lead@0", SOLO)
+    assert (found.runs_again, found.unsampled) == (True, None)
+    assert words.warning(found) != ""
+    assert words.warning(profile(run_again(kept_by="lines"), "lead@0", SOLO)) == ""
 
 
 def test_what_is_written_for_other_programs():

@@ -1,6 +1,7 @@
 """What threads do along the critical path, against schedules that are known nanosecond by nanosecond."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,16 @@ import pytest
 
 from castmates.analysis.dataflow import path_states as states_of
 from castmates.analysis.dataflow.path_states import ThreadStates, TracedSteps, path_states
+from castmates.cli.lacking import without_path
+from castmates.report.text import trace_paths
+from castmates.report.traces import Trace
+from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.trace import PATHS, PATHS_FILE
+from castmates.runner.tracing import paths
 from castmates.timeline.queries.asking import ask, query_of, values_of
 from castmates.timeline.queries.database import TraceFolder, database
-from castmates.timeline.tables import write
+from castmates.timeline.tables import write, write_record
 from tests.unit.dataflow_maker import Ran, executed, graph_tables, random_graph, tables
 from tests.unit.timeline_maker import SCENES, Thread, scripted
 
@@ -52,7 +58,7 @@ def test_every_nanosecond_of_a_step_has_one_part_and_the_state_of_its_thread(see
     rows, why = path_states(
         [_steps(runs, graph)], *graph_tables(graph), {track: _thread(each) for track, each in known.items()}, MAIN
     )
-    assert why == ""
+    assert why == {}
     table = pd.DataFrame(rows)
     for step, run in enumerate(runs):
         own = table[table["step"] == step + 5]
@@ -77,15 +83,28 @@ def test_every_nanosecond_of_a_step_has_one_part_and_the_state_of_its_thread(see
             assert busy == (what != states_of.IDLE), place
 
 
-def test_a_thread_without_states_is_unknown_and_a_foreign_graph_is_a_reason() -> None:
+def test_a_thread_without_states_is_unknown_and_a_foreign_graph_is_a_reason_of_its_recording() -> None:
     dice = np.random.default_rng(3)
-    graph, other = random_graph(dice, 12, 20), random_graph(dice, 1, 0)
+    graph = random_graph(dice, 12, 20)
     steps = _steps([executed(graph, dice.integers(5, 200, 12), 2, dice)], graph)
-    rows, _ = path_states([steps], *graph_tables(graph), {}, MAIN)
-    assert {(row["state"], row["reason"]) for row in rows} == {("unknown", "")}
-    rows, why = path_states([steps], *graph_tables(other), {}, MAIN)
-    assert not rows
-    assert "of the operations' time" in why
+    empty, foreign = TracedSteps("solo", 2, steps.calls.iloc[:0], steps.steps), steps.calls.assign(operation="other")
+    recordings = [steps, empty, TracedSteps("corun", 1, foreign, steps.steps), TracedSteps("corun", 2, *_parts(steps))]
+
+    def why_unknown(recording, stretch) -> str:
+        return f"{recording} of {stretch.track}"
+
+    rows, without = path_states(recordings, *graph_tables(graph), {}, MAIN, why_unknown)
+    assert {row["state"] for row in rows} == {"unknown"}
+    assert {row["reason"] for row in rows if row["track"] == MAIN} == {
+        f"('solo', 1) of {MAIN}",
+        f"('corun', 2) of {MAIN}",
+    }
+    assert without.keys() == {("solo", 2), ("corun", 1)}
+    assert "of the operations' time" in without["corun", 1]
+
+
+def _parts(steps: TracedSteps) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return steps.calls, steps.steps
 
 
 def test_the_query_shows_where_a_step_gets_longer_and_adds_up_to_it(tmp_path) -> None:
@@ -106,3 +125,37 @@ def test_the_query_shows_where_a_step_gets_longer_and_adds_up_to_it(tmp_path) ->
         found = ask(connection, query.sql, values_of(query, ())).read_pandas()
     assert found["difference"].sum() == pytest.approx((beside - alone) / 1e6)
     assert found["alone_ms"].sum() == pytest.approx(alone / 1e6)
+
+
+def test_each_recording_without_a_path_and_each_unknown_state_has_its_reason(tmp_path, monkeypatch) -> None:
+    graph = random_graph(np.random.default_rng(5), 15, 30)
+    run = executed(graph, np.arange(1000, 16_000, 1000), 1, np.random.default_rng(7))
+    sources = {
+        "solo": [{"name": "perf", "reason": "", "lost": 3}],
+        "corun:lead@0+stream@1": [{"name": "profile", "reason": "no profile came in time"}],
+    }
+    about = {
+        "scenes": [{"scene": scene, "round": 1, "sources": each} for scene, each in sources.items()],
+        "filters": {"events": ["scheduler"], "members": ["lead@0"]},
+    }
+    timeline = scripted([Thread("lead@0", "main", [("running", 1, "")])], about)
+    folder = tmp_path / "lead+stream"
+    write(timeline, folder)
+    for name, table in zip(LAUNCH_GRAPH_TABLES, graph_tables(graph), strict=True):
+        table.to_parquet(folder / f"{name}.parquet")
+    monkeypatch.setattr(paths.graphs, "write", lambda *_: {"reason": ""})
+    thread = int(timeline.tracks.loc[timeline.tracks["tid"].notna(), "track"].iloc[0])
+    steps = _steps([run], graph)
+    outcome = SimpleNamespace(block=SimpleNamespace(company=SimpleNamespace(lead=SimpleNamespace(name="lead@0"))))
+    traced = TracedSteps("solo", 1, steps.calls.assign(thread=thread), steps.steps)
+    timeline.about.update(paths.write(outcome, [traced], timeline, folder))
+    write_record(timeline, folder)
+    rows = pd.read_parquet(folder / PATHS_FILE)
+    reasons = rows.groupby(rows["part"].isin(["before", "after"]))["reason"].unique().map(list).to_dict()
+    assert reasons == {False: ["perf lost events"], True: ["the main thread is not known"]}
+    sentence = "corun:lead@0+stream@1, recording 1: no profile came in time."
+    trace = TraceFolder("lead+stream", folder)
+    assert without_path(trace, "SELECT * FROM paths") == [f"Critical paths: {sentence}"]
+    assert without_path(trace, "SELECT * FROM states") == []
+    monkeypatch.setattr(trace_paths, "traces", lambda _: [Trace(trace)])
+    assert trace_paths.context(None)["without"] == [f"lead+stream: Critical paths: {sentence}"]

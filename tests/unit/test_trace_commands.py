@@ -180,11 +180,31 @@ def test_what_is_not_recorded_here_is_named_and_takes_no_disk(traced, monkeypatc
     assert "GB" not in shown
 
 
-def test_an_answer_without_rows_lists_what_the_trace_has_not(traced):
-    about = read_about(traced.trace("lead+stream")) | {"missing": ["Not recorded: page faults."]}
-    replace_text(traced.trace("lead+stream") / TRACE_RECORD, json.dumps(about))
-    found = run("query", "study.yaml", "--named", "time-on-cpu", "--set", "member=nobody")
-    assert "No rows. What the trace of lead+stream has not:\n  - Not recorded: page faults.\n" in found.stderr
+def test_an_answer_without_rows_lists_what_the_trace_has_not_of_what_the_query_needs(traced):
+    rights = "switches are for root: sudo castmates grant"
+    missing = [
+        "Not recorded: who woke a thread, how long it waited to run and who ran instead; page faults; sampled stacks.",
+        f"{rights.capitalize()}.",
+        "stacks: perf ended.",
+        "Steps and operations of lead: it has no profiler.",
+        "Cache occupancy and memory bandwidth: no resctrl.",
+        "whatever nobody expects",
+    ]
+    record = traced.trace("lead+stream") / TRACE_RECORD
+    about = {"missing": missing, "rights": {"reasons": [rights]}, "paths": {"reason": "no graph"}}
+    replace_text(record, json.dumps(read_about(record.parent) | about))
+
+    def listed(*words):
+        said = run("query", "study.yaml", *words).stderr
+        return [line.removeprefix("  - ") for line in said.splitlines() if line.startswith("  - ")]
+
+    nobody = ("--named", "time-on-cpu", "--set", "member=nobody")
+    on_threads = [f"{missing[0].partition(';')[0]}.", missing[1], missing[5]]
+    assert listed(*nobody) == on_threads
+    assert "No rows. What the trace of lead+stream has not:" in run("query", "study.yaml", *nobody).stderr
+    assert listed("--named", "path") == [missing[3], missing[5], "Critical paths: no graph."]
+    assert listed("select * from samples where false") == missing[4:]
+    assert listed("SELECT * FROM intervals WHERE false") == [*missing, "Critical paths: no graph."]
     assert "No rows" not in run("query", "study.yaml", "--named", "time-on-cpu").stderr
 
 

@@ -6,8 +6,9 @@ states of a stretch add up to it, and the stretches of a step add up to the step
 it is `unknown`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -56,6 +57,7 @@ class ThreadStates:
         return found | ({(UNKNOWN, ""): left} if left else {})
 
 
+Recording = tuple[str, int]  # its scene, and which of that scene it is
 NOTHING_KNOWN = ThreadStates(np.empty(0, np.int64), np.empty(0, np.int64), (), ())
 
 
@@ -70,28 +72,35 @@ class Stretch:
     end: int
 
 
+WhyUnknown = Callable[[Recording, Stretch], str]  # why no state of its thread is known; "" where that is not either
+
+
 def path_states(
     recordings: Sequence[TracedSteps],
     nodes: pd.DataFrame,
     edges: pd.DataFrame,
     states: Mapping[int, ThreadStates],
     main: int,
-) -> tuple[list[dict[str, object]], str]:
-    """A row per step, stretch, state and reason; and why a recording has none. `main`: the main thread's track."""
+    why_unknown: WhyUnknown = lambda *_: "",
+) -> tuple[list[dict[str, object]], dict[Recording, str]]:
+    """A row per step, stretch, state and reason; and why recordings have none. `main`: the main thread's track."""
     graph = nodes_of(nodes, edges)
     names = list(zip(graph.table["operation"].astype("str"), graph.table["type"].astype("str"), strict=True))
     types = [type_ for _, type_ in names]
     rows: list[dict[str, object]] = []
-    why = ""
+    without: dict[Recording, str] = {}
     for each in recordings:
+        recording = each.scene, each.recording
         found = joined(graph, each.calls, each.steps)
         whole, reason = whole_paths(graph, found)
-        why = reason or why
+        if reason:
+            without[recording] = reason
         numbers = each.steps.sort_values("step")["heartbeat"].tolist()
         for at, path in enumerate(whole):
             common = {"scene": each.scene, "recording": each.recording, "step": int(numbers[at])}
-            rows += [common | row for row in _rows(names, stretches(types, found, at, path, main), states)]
-    return rows, why
+            parts = stretches(types, found, at, path, main)
+            rows += [common | row for row in _rows(names, parts, states, partial(why_unknown, recording))]
+    return rows, without
 
 
 def stretches(types: Sequence[str], found: Steps, step: int, path: Path, main: int) -> Iterator[Stretch]:
@@ -124,7 +133,10 @@ def _lasting(stretch: Stretch) -> Iterator[Stretch]:
 
 
 def _rows(
-    names: Sequence[tuple[str, str]], parts: Iterator[Stretch], states: Mapping[int, ThreadStates]
+    names: Sequence[tuple[str, str]],
+    parts: Iterator[Stretch],
+    states: Mapping[int, ThreadStates],
+    why_unknown: Callable[[Stretch], str],
 ) -> Iterator[dict[str, object]]:
     for place, each in enumerate(parts):
         operation, type_ = names[each.node] if each.node != NONE else ("", "")
@@ -138,4 +150,5 @@ def _rows(
             "t1_ns": each.end,
         }
         for (state, reason), ns in states.get(each.track, NOTHING_KNOWN).within(each.begin, each.end).items():
-            yield about | {"state": state, "reason": reason, "ns": ns}
+            why = why_unknown(each) if state == UNKNOWN else reason
+            yield about | {"state": state, "reason": why, "ns": ns}

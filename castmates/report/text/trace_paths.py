@@ -7,6 +7,7 @@ from castmates.analysis.dataflow.path_states import AFTER, BATCH, BEFORE, IDLE, 
 from castmates.report.results import Results, records
 from castmates.report.text.trace_states import state_words
 from castmates.report.traces import Trace, traces
+from castmates.results.traces import without_path
 
 PARTS = {
     BEFORE: "before the path",
@@ -20,13 +21,19 @@ LEAST_MS = 0.005  # of a step, that a row needs on either side
 
 
 def context(results: Results) -> dict[str, Any]:
-    """What the page shows; nothing where no trace has a path."""
+    """What the page shows; nothing where no trace has a graph."""
     rows = [row for trace in traces(results) for row in _rows(trace)]
-    return {"rows": rows} if rows else {}
+    without = [f"{trace.name}: {words}" for trace in traces(results) for words in without_path(trace.about)]
+    return {"rows": rows, "without": without} if rows or without else {}
 
 
 def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:
     for row in records(trace.named("path")):
         if row["beside_ms"] >= LEAST_MS or row["alone_ms"] >= LEAST_MS:
-            what = "not known" if row["state"] == UNKNOWN else state_words(row["state"], row["reason"])
-            yield {**row, "part": PARTS[row["part"]], "what": what}
+            yield {**row, "part": PARTS[row["part"]], "what": _what(row["state"], row["reason"])}
+
+
+def _what(state: str, reason: str) -> str:
+    if state != UNKNOWN:
+        return state_words(state, reason)
+    return f"not known: {reason.rstrip('.')}" if reason else "not known"

@@ -8,7 +8,6 @@ from castmates.english import counted
 from castmates.report.results import Results
 from castmates.report.text.words import number
 from castmates.report.traces import Trace, left_out, traces
-from castmates.results.traces import lacking
 
 Row = Mapping[str, Any]
 
@@ -58,5 +57,7 @@ def _remarks(trace: Trace) -> Iterator[str]:
     lost = {str(source.get("name")): int(source["lost"]) for source in sources if source.get("lost")}
     for name, count in lost.items():
         yield f"{trace.name}: {name} lost {counted(count, 'event')}; what lies around these moments may lack something."
-    for words in lacking(trace.about):
+    for words in trace.warnings():
+        yield f"{trace.name}: its flame graphs may mislead. {words}"
+    for words in trace.about.get("missing") or ():
         yield f"{trace.name}: {words}"

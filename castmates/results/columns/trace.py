@@ -90,7 +90,7 @@ PATHS: Columns = {
     "t0_ns": "int64",
     "t1_ns": "int64",
     "state": "str",  # running, runnable, preempted, blocked, unknown: no state of the thread was recorded
-    "reason": "str",  # what a blocked thread waits in
+    "reason": "str",  # what a blocked thread waits in; of an unknown state why, "" where that is not known either
     "ns": "int64",  # those of a stretch add up to it
 }
 

@@ -1,15 +1,25 @@
 """The critical path of the lead's traced steps, and what its threads did along it: `paths.parquet` of a trace."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.dataflow.path_states import NOBODY, ThreadStates, TracedSteps, path_states
+from castmates.analysis.dataflow.path_states import (
+    NOBODY,
+    Recording,
+    Stretch,
+    ThreadStates,
+    TracedSteps,
+    path_states,
+)
 from castmates.files import replace
+from castmates.linux.tracing_rights import SCHEDULER
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.trace import PATHS, PATHS_FILE
@@ -19,6 +29,7 @@ from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.recorded import Recorded
 from castmates.timeline.model import Timeline
 
+Facts = Mapping[str, Any]
 CALLED = ("operation", "type", "layer", "layer_kind", "direction")
 
 
@@ -50,10 +61,63 @@ def write(outcome: Outcome, traced: Sequence[TracedSteps], timeline: Timeline, f
         return {"graph": about, "paths": {"reason": about["reason"]}}
     nodes, edges = (pd.read_parquet(folder / f"{name}.parquet") for name in LAUNCH_GRAPH_TABLES)
     lead = outcome.block.company.lead.name
-    rows, why = path_states(traced, nodes, edges, _states(timeline), _main_track(timeline, lead))
+    why_unknown = partial(_why_unknown, _Recorded.of(timeline, lead))
+    rows, without = path_states(traced, nodes, edges, _states(timeline), _main_track(timeline, lead), why_unknown)
     replace(folder / PATHS_FILE, partial(write_rows, rows, PATHS))
-    steps = {(row["scene"], row["recording"], row["step"]) for row in rows}
-    return {"graph": about, "paths": {"steps": len(steps), "reason": why}}
+    recordings = [_about(scene, rows, without) for scene in timeline.about["scenes"]]
+    reasons = dict.fromkeys(each["reason"] for each in recordings if each["reason"])
+    steps = sum(each["steps"] for each in recordings)
+    return {"graph": about, "paths": {"steps": steps, "reason": "; ".join(reasons), "recordings": recordings}}
+
+
+def _about(scene: Facts, rows: Sequence[Mapping[str, object]], without: Mapping[Recording, str]) -> Facts:
+    """Of how many steps of a recording there are paths, or why of none."""
+    recording = scene["scene"], scene["round"]
+    steps = {row["step"] for row in rows if (row["scene"], row["recording"]) == recording}
+    why = "" if steps else without.get(recording) or _source(scene, "profile").get("reason") or "no step was profiled"
+    return {"scene": scene["scene"], "recording": scene["round"], "steps": len(steps), "reason": why}
+
+
+def _source(scene: Facts, name: str) -> Facts:
+    """What a recording has of a source."""
+    return next((each for each in scene["sources"] if each["name"] == name), {})
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """What perf recorded of the lead's threads."""
+
+    threads: Collection[int]  # tracks of threads of the system
+    never: str  # why no state was recorded at all; "" where some were to be
+    perf: Mapping[Recording, Facts]
+    whole: npt.NDArray[np.int64]  # spans in which all events were on, and none was lost
+
+    @classmethod
+    def of(cls, timeline: Timeline, lead: str) -> "_Recorded":
+        tracks, intervals, filters = timeline.tracks, timeline.intervals, timeline.about["filters"]
+        never = "" if SCHEDULER in filters["events"] else "the scheduler's events were not asked for"
+        never = never or ("" if lead in filters["members"] else "the lead's events were not asked for")
+        scenes = timeline.about["scenes"]
+        return cls(
+            frozenset(tracks.loc[tracks["tid"].notna(), "track"].tolist()),
+            never,
+            {(scene["scene"], scene["round"]): _source(scene, "perf") for scene in scenes},
+            intervals.loc[intervals["kind"] == "whole", ["t0_ns", "t1_ns"]].to_numpy(np.int64),
+        )
+
+
+def _why_unknown(recorded: _Recorded, recording: Recording, stretch: Stretch) -> str:
+    """Why no state of a thread is known in a stretch of a step, as far as that is known."""
+    perf = recorded.perf.get(recording, {})
+    if stretch.track == NOBODY:
+        return "the main thread is not known"
+    if stretch.track not in recorded.threads:
+        return "the thread was not found among the system's"
+    if why := recorded.never or str(perf.get("reason") or ""):
+        return why
+    if ((recorded.whole[:, 0] <= stretch.begin) & (stretch.end <= recorded.whole[:, 1])).any():
+        return ""
+    return "perf lost events" if perf.get("lost") else str(perf.get("ended early") or "perf was not on all the time")
 
 
 def _main_track(timeline: Timeline, lead: str) -> int:

@@ -15,6 +15,7 @@ from castmates.linux.owner import boot_id
 from castmates.linux.tracing_rights import Rights, rights
 from castmates.linux.tracing_shown import not_shown
 from castmates.protocols import Count, Sample
+from castmates.runner.cleanup.warden import guarded
 from castmates.runner.outcome import Outcome
 from castmates.runner.record import member_record, processor_of, versions
 from castmates.runner.tracing import paths
@@ -24,7 +25,7 @@ from castmates.runner.tracing.programs import PROFILE, Source
 from castmates.runner.tracing.rates import rates
 from castmates.runner.tracing.recorded import Recorded
 from castmates.runner.tracing.rounds import RAW, tracing_of
-from castmates.runner.tracing.stacks import remove_maps
+from castmates.runner.tracing.stacks import map_of, remove_maps
 from castmates.study.profile_launches import WHO_CAN, traced_by
 from castmates.study.trace_launches import identity_of, partition_of, recorded_members, trace_name
 from castmates.timeline import tables
@@ -37,7 +38,21 @@ Facts = dict[str, Any]
 
 
 def write(outcome: Outcome, folder: Path) -> None:
-    """Put the timeline together and write the launch's files into `folder`."""
+    """Put the timeline together and write the launch's files into `folder`.
+
+    Stacks are read with the maps that members left for perf, which go at the end, and also if this process is killed.
+    """
+    pids = {*outcome.pids, *(process.pid for process in outcome.cast)}
+    with guarded() as warden:
+        for pid in pids:
+            warden.guard_orphan(map_of(pid))
+        try:
+            _write(outcome, folder)
+        finally:
+            remove_maps(pids)
+
+
+def _write(outcome: Outcome, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         kept = _Kept(folder / RAW, tracing_of(outcome.block).keep)
@@ -54,8 +69,6 @@ def write(outcome: Outcome, folder: Path) -> None:
             f"trace launch {folder.name} is over, but {folder} cannot be written ({reason(problem)}): make room or "
             "give write access there, and run the same command again."
         ) from None
-    finally:
-        remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})
 
 
 def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:

@@ -32,7 +32,8 @@ def draw(flame: Flame, title: str, source: str) -> str:
     marks = list(_marks(flame, extents, scale, NARROWEST * whole))
     drawn = sum(1 for _ in flame.root.below())
     deepest = max(mark[0] for mark in marks)
-    print_ = textwrap.wrap(words.how_to_read(flame), LINE)
+    print_ = [("warning", line) for line in textwrap.wrap(words.warning(flame.before, flame.after), LINE)]
+    print_ += [("soft", line) for line in textwrap.wrap(words.how_to_read(flame), LINE)]
     left_out = drawn - len(marks)
     undrawn = f" · not drawn: {left_out} frames that are too narrow, or below one with a single sample"
     foot = f"{source}{undrawn if left_out else ''}"
@@ -47,8 +48,8 @@ def draw(flame: Flame, title: str, source: str) -> str:
         f'<rect class="ground" width="{WIDTH:g}" height="{height:g}"/>',
         f'<text class="title" x="{MARGIN:g}" y="26">{escape(title)}</text>',
         *(
-            f'<text class="soft" x="{MARGIN:g}" y="{46 + 14 * place}">{escape(line)}</text>'
-            for place, line in enumerate(print_)
+            f'<text class="{kind}" x="{MARGIN:g}" y="{46 + 14 * place}">{escape(line)}</text>'
+            for place, (kind, line) in enumerate(print_)
         ),
         _tools(),
         *_key(flame, 46 + 14 * len(print_)),

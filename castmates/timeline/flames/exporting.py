@@ -18,7 +18,7 @@ def folded(flame: Flame) -> str:
     The first line is a comment, which ends in a word: readers of this format take lines that end in a number.
     """
     after = _samples(flame.after)
-    head = f"# {words.how_to_read(flame)} (docs/tracing-flame.md)\n"
+    head = f"# {words.small_print(flame)} (docs/tracing-flame.md)\n"
     if flame.before is None:
         return head + "".join(f"{stack} {after[stack]}\n" for stack in sorted(after))
     before = _samples(flame.before)
@@ -32,7 +32,7 @@ def speedscope(flame: Flame, title: str) -> dict[str, Any]:
     profiles = [_sampled(each, frames) for each in (flame.before, flame.after) if each is not None]
     return {
         "$schema": SPEEDSCOPE,
-        "name": f"{title}. {words.how_to_read(flame)}",
+        "name": f"{title}. {words.small_print(flame)}",
         "exporter": f"castmates {__version__}",
         "activeProfileIndex": len(profiles) - 1,
         "shared": {"frames": [{"name": name} for name in frames]},

@@ -1,14 +1,18 @@
 """Writes a flame graph: as SVG, as folded stacks, or as speedscope's JSON, by the ending of the file's name."""
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.files import replace_text, writing
+from castmates.timeline.flames import words
 from castmates.timeline.flames.drawing import draw
 from castmates.timeline.flames.exporting import folded, speedscope
-from castmates.timeline.flames.profile import CORUN, SOLO, Profile, profile, scene_kind
+from castmates.timeline.flames.profile import CORUN, SOLO, Profile, profile
+from castmates.timeline.flames.run_again import is_run_again
 from castmates.timeline.flames.tree import STEP, Flame, difference, fold
 from castmates.timeline.model import Timeline
 
@@ -66,6 +70,18 @@ def write_beside(timeline: Timeline, place: Path, study: str, mix: str) -> Path 
     return file
 
 
+def warnings(timeline: Timeline) -> list[str]:
+    """A sentence on the graphs of each member that is run again and again, alone and beside others."""
+    members = [name for name in timeline.about.get("members") or () if is_run_again(timeline.about, name)]
+    return [sentence for name in members if (sentence := words.warning(*_both(timeline, name)))]
+
+
+def _both(timeline: Timeline, member: str) -> Iterator[Profile]:
+    for scene in (SOLO, CORUN):
+        with suppress(CastmatesError):  # no stacks of it there
+            yield profile(timeline, member, scene)
+
+
 def source_of(timeline: Timeline, study: str, mix: str) -> str:
     """The line at a flame graph's foot: where its numbers come from."""
     return f"{timeline.about.get('platform') or 'measured'} · study {study}, trace of {mix}"
@@ -76,9 +92,7 @@ def title_of(flame: Flame) -> str:
     who = flame.after.member
     if flame.before is not None:
         return f"{who}: CPU time by function, beside others against alone"
-    kind = scene_kind(flame.after.scene)
-    where = {SOLO: "alone", CORUN: "beside others"}.get(kind, f"in scene {kind}")
-    return f"{who}: CPU time by function, {where}"
+    return f"{who}: CPU time by function, {words.where(flame.after.scene)}"
 
 
 def write(flame: Flame, file: Path, title: str, source: str) -> None:

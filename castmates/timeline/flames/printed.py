@@ -4,10 +4,10 @@ import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 # Reading the symbols of TensorFlow alone takes perf ten seconds and 0.9 GB; by lines of source it would take minutes.
 SLOWEST = 300.0  # seconds for perf to print everything
@@ -15,7 +15,7 @@ NO_PERF = "there is no perf here to read what it recorded"
 
 
 @contextmanager
-def printed(file: Path, fields: str, slowest: float, *options: str) -> Iterator[tuple[IO[str], Callable[[], str]]]:
+def _printed(file: Path, fields: str, slowest: float, *options: str) -> Iterator[tuple[IO[str], Callable[[], str]]]:
     """What `perf script` prints of the file, and a function that waits for its end and returns what went wrong."""
     command = ["perf", "script", "--force", "--no-inline", "--ns", "--show-lost-events", *options]
     command += ["-F", fields, "-i", str(file)]
@@ -52,3 +52,19 @@ def printed(file: Path, fields: str, slowest: float, *options: str) -> Iterator[
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def taken(file: Path, fields: str, slowest: float, take: Callable[[Iterable[str]], None], *options: str) -> str:
+    """Have the lines that `perf script` prints of the file taken; return what went wrong."""
+    try:
+        with _printed(file, fields, slowest, *options) as (lines, end):
+            take(lines)
+            return end()
+    except FileNotFoundError:
+        return NO_PERF
+
+
+def about(name: str, file: Path, events: Mapping[str, int], lost: int, why: str) -> dict[str, Any]:
+    """What the record of a trace has of a source that perf sampled, whose clock is that of the timeline."""
+    size = file.stat().st_size if file.is_file() else 0
+    return {"name": name, "events": dict(events), "lost": lost, "bytes": size, "alignment_ns": 0, "reason": why}

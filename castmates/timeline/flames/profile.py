@@ -8,6 +8,7 @@ import pandas as pd
 
 from castmates.errors import CastmatesError
 from castmates.timeline.flames.lines import CUT
+from castmates.timeline.flames.run_again import is_run_again, unsampled
 from castmates.timeline.model import Timeline
 
 TIMED = ("cycles", "cpu-clock")  # what stacks are sampled by; other events are sources of latencies
@@ -40,6 +41,8 @@ class Profile:
     by_operation: bool = False  # each stack begins with the operation that its thread was in
     lost: int = 0  # stacks of the whole trace
     why: str = ""  # what went wrong as stacks were read
+    runs_again: bool = False  # the member is a command that is started anew whenever it has ended
+    unsampled: float | None = None  # of such a member: the share of its CPU time that no sample stands for, if known
 
     @property
     def samples(self) -> int:
@@ -148,7 +151,12 @@ def profile(
     table = _counted(own, where, operations_at(timeline, own) if by_operation else None)
     source = _source(timeline)
     lost, why = int(str(source.get("lost") or 0)), str(source.get("reason") or "")
-    return Profile(member, scene, event, tuple(where), table, by_operation, lost, why)
+    made = Profile(member, scene, event, tuple(where), table, by_operation, lost, why)
+    if thread is not None or not is_run_again(timeline.about, member):
+        return made
+    spans = [(each.t0_ns, each.t1_ns) for each in where]
+    lacking = unsampled(timeline, member, spans, event, float(table["weight"].sum()))
+    return replace(made, runs_again=True, unsampled=lacking)
 
 
 def _counted(own: pd.DataFrame, where: Sequence[Stretch], operations: np.ndarray | None) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Reads the stacks that perf sampled into a timeline; perf itself finds the names of their functions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from castmates.timeline.flames.demangling import can_demangle, demangled
 from castmates.timeline.flames.lines import COMPILED, CUT, FIELDS, KERNEL, Lost, Sample, samples, stack
-from castmates.timeline.flames.printed import NO_PERF, SLOWEST, printed
+from castmates.timeline.flames.printed import SLOWEST, about, taken
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
 
@@ -27,25 +27,15 @@ def add_stacks(
     Of a `span` only the samples within it are added.
     """
     gathered = _Gathered(registry, members)
-    why = ""
-    try:
-        with printed(file, FIELDS, slowest, *(["--no-demangle"] if can_demangle() else [])) as (lines, end):
-            for each in samples(lines):
-                if span is None or isinstance(each, Lost) or span[0] <= each.t_ns <= span[1]:
-                    gathered.add(each)
-            why = end()
-    except FileNotFoundError:
-        why = NO_PERF
+
+    def take(lines: Iterable[str]) -> None:
+        for each in samples(lines):
+            if span is None or isinstance(each, Lost) or span[0] <= each.t_ns <= span[1]:
+                gathered.add(each)
+
+    why = taken(file, FIELDS, slowest, take, *(["--no-demangle"] if can_demangle() else []))
     gathered.into(making)
-    return {
-        "name": "stacks",
-        "events": gathered.events,
-        "cut": gathered.cut,
-        "lost": gathered.lost,
-        "bytes": file.stat().st_size if file.is_file() else 0,
-        "alignment_ns": 0,  # perf's clock is that of the timeline
-        "reason": why,
-    }
+    return about("stacks", file, gathered.events, gathered.lost, why) | {"cut": gathered.cut}
 
 
 class _Gathered:

@@ -4,7 +4,7 @@ import re
 
 from castmates.timeline.flames.lines import COMPILED, CUT, KERNEL
 from castmates.timeline.flames.noise import BEYOND, ENOUGH
-from castmates.timeline.flames.profile import Profile
+from castmates.timeline.flames.profile import CORUN, SOLO, Profile, scene_kind
 from castmates.timeline.flames.tree import Flame, Frame
 
 LONG = 60  # letters of a name, beyond which its templates are left out
@@ -102,6 +102,11 @@ def samples(count: int) -> str:
     return f"{count} sample{'' if count == 1 else 's'}"
 
 
+def small_print(flame: Flame) -> str:
+    """All sentences that go with a graph, a warning first."""
+    return " ".join(filter(None, (warning(flame.before, flame.after), how_to_read(flame))))
+
+
 def how_to_read(flame: Flame) -> str:
     """The sentences under the title."""
     after, before = flame.after, flame.before
@@ -121,6 +126,32 @@ def how_to_read(flame: Flame) -> str:
         f"{spread if flame.dispersion > 1.05 else ''} Of frames that do not differ about one in twenty is coloured by "
         f"chance.{caveats}"
     )
+
+
+def warning(*profiles: Profile | None) -> str:
+    """Why the graph of a command that is run again and again may mislead, and by how much; "" of other members."""
+    there = [each for each in profiles if each is not None and each.runs_again]
+    if not there:
+        return ""
+    lacking = [f"{_share(each.unsampled)} {where(each.scene)}" for each in there if each.unsampled is not None]
+    how_much = (
+        f"Of its CPU time perf did not sample {' and '.join(lacking)}; a difference of that size may come from that."
+        if lacking
+        else "How much of its CPU time that is was not counted."
+    )
+    return (
+        f"{there[0].member} is run again and again, and a run that begins while perf starts is not sampled. {how_much}"
+    )
+
+
+def where(scene: str) -> str:
+    """Where a member ran in a scene, or in a kind of scenes."""
+    kind_ = scene_kind(scene)
+    return {SOLO: "alone", CORUN: "beside others"}.get(kind_, f"in scene {kind_}")
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f} %" if value >= 0.01 else "less than 1 %"
 
 
 def notes(flame: Flame) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from castmates.timeline.flames.printed import NO_PERF, SLOWEST, printed
+from castmates.timeline.flames.printed import SLOWEST, about, taken
 from castmates.timeline.latencies.data_source import served
 from castmates.timeline.model import Making
 from castmates.timeline.registry import Registry
@@ -72,13 +72,11 @@ def add_latencies(
 ) -> dict[str, Any]:
     """Add the sampled loads of a perf.data, of a `span` those within it; return what the record has of them."""
     rows: list[Load] = []
-    why = ""
-    try:
-        with printed(file, FIELDS, slowest, "--itrace=M") as (lines, end):
-            rows.extend(each for each in loads(lines) if span is None or span[0] <= each.t_ns <= span[1])
-            why = end()
-    except FileNotFoundError:
-        why = NO_PERF
+
+    def take(lines: Iterable[str]) -> None:
+        rows.extend(each for each in loads(lines) if span is None or span[0] <= each.t_ns <= span[1])
+
+    why = taken(file, FIELDS, slowest, take, "--itrace=M")
     if rows:
         making.stacks(
             t_ns=[each.t_ns for each in rows],
@@ -89,11 +87,5 @@ def add_latencies(
             stack=[";".join([MEMORY, each.level, *([REMOTE] if each.is_remote else [])]) for each in rows],
             source="perf",
         )
-    return {
-        "name": "latencies",
-        "events": {EVENT: len(rows)} if rows else {},
-        "lost": 0,
-        "bytes": file.stat().st_size if file.is_file() else 0,
-        "alignment_ns": 0,
-        "reason": why or ("" if rows else "perf sampled no loads"),
-    }
+    events = {EVENT: len(rows)} if rows else {}
+    return about("latencies", file, events, 0, why or ("" if rows else "perf sampled no loads"))

@@ -1,0 +1,74 @@
+"""Is the work that is estimated from the graph of a step what oneDNN logs of the same operations?
+
+For a study with `profile: {primitives: true}` that is measured: operations whose work both show are compared, by type.
+It fails where floating-point operations differ, or bytes by more than operands that name a shape have.
+"""
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.common import Report, run
+from benchmarks.verdicts import Aim, Finding
+from castmates.analysis.operations.known_work import OPERATION, WORK, estimated_work, logged_work
+from castmates.errors import CastmatesError
+from castmates.pipeline.estimate_paths import graph_nodes
+from castmates.pipeline.estimate_primitives import read_logged
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
+from castmates.results.profiles import logged_profiles, usual_profiles
+
+MOST = {"flops": 1e-9, "bytes": 1e-3}  # relative differences
+
+
+def main() -> None:
+    """Compare, print the table, and fail where something differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("study", type=Path, nargs="?", default=Path("results/operations"), help="results of a study")
+    options = parser.parse_args()
+    report = Report("Estimated work beside oneDNN's log", "work_check")
+    found = differences(options.study)
+    report.text(
+        "How far the estimated work of one call is from the logged one, as a share of it: the largest of a type."
+    )
+    report.table(["lead", "type", "operations", "operations of floating point", "bytes"], rows_of(found))
+    for name, most in MOST.items():
+        worst = float(found[name].max())
+        what, aim = f"largest difference of {name}", Aim(most=most)
+        report.found(
+            Finding(what=what, value=worst, unit="", low=worst, high=worst, count=len(found), of="operations", aim=aim)
+        )
+    report.print()
+    wrong = found[(found["flops"] > MOST["flops"]) | (found["bytes"] > MOST["bytes"])]
+    if len(wrong):
+        raise CastmatesError(f"The graph and the log differ: {', '.join(wrong['operation'])}.")
+
+
+def differences(study: Path) -> pd.DataFrame:
+    """By operation that both show: how far the estimate of each kind of work is from what is logged, as a share."""
+    plan, folder = read_plan(study / "plan.json"), StudyFolder(study)
+    logged = read_logged(folder, logged_profiles(plan, folder))
+    if logged is None:
+        raise CastmatesError(
+            f"{study} has no launches under oneDNN's log: its study needs 'profile: {{primitives: true}}'."
+        )
+    estimated = estimated_work(graph_nodes(folder, usual_profiles(plan, folder)))
+    both = logged_work(logged.primitives, logged.traces).merge(estimated, on=OPERATION, suffixes=("_logged", ""))
+    if both.empty:
+        raise CastmatesError(f"{study} has no operation whose work both its graph and oneDNN's log show.")
+    return both[OPERATION].assign(**{name: (both[name] / both[f"{name}_logged"] - 1).abs() for name in WORK})
+
+
+def rows_of(found: pd.DataFrame) -> list[list[str]]:
+    """The table, by lead and type."""
+    types = found.groupby(["member", "type"])
+    worst = types[WORK].max().assign(count=types.size()).reset_index()
+    return [
+        [row["member"], row["type"], str(row["count"]), f"{row['flops']:.1e}", f"{row['bytes']:.1e}"]
+        for row in worst.to_dict("records")
+    ]
+
+
+if __name__ == "__main__":
+    run(main)
