@@ -88,7 +88,8 @@ def about(results: Path, margin: float) -> About:
 
 def kept(place: Path = PLACE) -> list[Sweep]:
     """All of them, the oldest first."""
-    return sorted((_read(file.parent) for file in place.glob(f"*/{ABOUT}")), key=lambda sweep: sweep.about.begun)
+    found = [_read(file.parent) for file in sorted(place.glob(f"*/{ABOUT}"))]
+    return sorted(found, key=lambda sweep: sweep.about.begun)
 
 
 def section(sweeps: Sequence[Sweep]) -> list[str]:

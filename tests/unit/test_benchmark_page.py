@@ -262,7 +262,7 @@ def swept(folder, ratio_high=1.022, verdict="slower"):
 
 def test_fresh_sweeps_stand_beside_each_other_with_the_margin_before_the_data(tmp_path):
     first = sweeps.keep(swept(tmp_path / "one"), 0.03, tmp_path / "kept")
-    first.rename(first.with_name("earlier"))
+    first.rename(first.with_name("0-earlier"))
     sweeps.keep(swept(tmp_path / "two", ratio_high=1.01, verdict="unclear"), 0.03, tmp_path / "kept")
     found = sweeps.kept(tmp_path / "kept")
     text = page.page({}, swept=found)

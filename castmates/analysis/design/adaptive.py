@@ -104,10 +104,15 @@ def _answer(identity: str, now: Known, known: Mapping[str, Known], look: Look, b
     if not now.launches:
         return NOTHING
     if question.kind == ORDER:
-        others = [each.identity for each in before if each.identity != identity]
-        rivals = [known[each] for each in others if look.questions[each] == question and each in known]
+        others = [each.identity for each in before if each.identity != identity and each.identity in known]
+        rivals = [known[each] for each in others if _compete(look.questions[each], question)]
         return _place(now, [rival for rival in rivals if rival.launches], look.margin)
     return side(now, question.edge)
+
+
+def _compete(one: Question, other: Question) -> bool:
+    """Whether both are of partitions of one mix in an order, whose edge is NaN and equals none."""
+    return (one.kind, one.mix) == (ORDER, other.mix)
 
 
 def side(known: Known, edge: float) -> str:

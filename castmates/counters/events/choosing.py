@@ -15,6 +15,13 @@ NONE_LISTED = (
     "knows none of it"
 )
 _OF_UNIT = re.compile(r"[\w.-]+/([^/=,]+)/")
+_SHORT = {
+    "branches": "branch-instructions",
+    "cpu-cycles": "cycles",
+    "cs": "context-switches",
+    "faults": "page-faults",
+    "migrations": "cpu-migrations",
+}
 Listed = Callable[[], frozenset[str] | None]  # the names of all events that perf lists; None where it is not here
 Sets = list[tuple[str, list[str]]]
 
@@ -65,5 +72,9 @@ def list_names() -> frozenset[str] | None:
 
 
 def names_in(output: str) -> frozenset[str]:
-    """The names in perf's list: `cpu_core/mem_load_retired.l3_miss/` is one too."""
-    return frozenset(match[1] if (match := _OF_UNIT.fullmatch(word)) else word for word in output.split())
+    """The names in perf's list: `cpu_core/mem_load_retired.l3_miss/` is one too.
+
+    Of an event with two names some versions list the one (6.1: page-faults), and some the other (6.12: faults).
+    """
+    listed = {match[1] if (match := _OF_UNIT.fullmatch(word)) else word for word in output.split()}
+    return frozenset(listed | {full for short, full in _SHORT.items() if short in listed})

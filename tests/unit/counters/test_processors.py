@@ -155,6 +155,12 @@ def test_perf_is_asked_for_its_names_only_where_there_is_a_choice():
     assert lacking == {"sources": f"not supported: {NO_PERF}"}
 
 
+def test_an_event_with_two_names_is_known_by_its_own_whichever_of_them_perf_lists():
+    assert {"page-faults", "context-switches"} <= names_in("alignment-faults cs faults task-clock")
+    assert {"page-faults", "context-switches"} <= names_in("context-switches page-faults task-clock")
+    assert "cpu-migrations" not in names_in("cs faults")
+
+
 @pytest.mark.needs("perf")
 def test_this_machines_perf_lists_names():
     names = list_names()
