@@ -38,7 +38,7 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if logged := sum(map(is_logged, plan.profiles)):
         parts.append(f"In {logged} of them oneDNN logs its primitives; their times are compared with each other alone.")
     if first := sum(map(is_of_first_epoch, plan.profiles)):
-        parts.append(f"In {first} of them each trace begins with the first record, from storage and from memory.")
+        parts.append(f"In {first} of them each trace begins with the first record, read from storage or from memory.")
     if without := cannot_begin_anew(study, plan):
         parts.append(f"{listed(without)} {CANNOT_BEGIN}.")
     if without := cannot_log(study, plan):

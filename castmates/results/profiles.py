@@ -115,7 +115,7 @@ def forget_failed(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
     refuse_links(folder)
     for file in _record_files(folder):
         record = read_json(file)
-        traces = [trace["reason"] for trace in record.get("traces", ()) if trace.get("reason")]
+        traces = [each["reason"] for each in record.get("traces", ()) if each.get("reason") and not each.get("taken")]
         if record.get("status") != "measured" or traces:
             try:
                 file.unlink()

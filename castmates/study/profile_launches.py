@@ -1,6 +1,7 @@
 """The launches of a study in which its leads are traced: a few of each company, apart from its blocks."""
 
 import random
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -36,7 +37,8 @@ NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are trace
 # Launches under oneDNN's log are numbered from here on: those without it, 100 at most, keep their numbers and seeds.
 LOGGED_FROM = 101
 FIRST_EPOCH_FROM = 201  # of launches whose traces begin with the input
-FROM_RECORDS, FROM_MEMORY = "--data", ("--source", "memory")  # words of a command of such a job
+FIRST, CACHED = "first", "cached"  # epochs: records come from storage, or from the page cache
+FROM_RECORDS, FROM_MEMORY = re.compile(r" --data[ =]"), re.compile(r" --source[ =]memory( |$)")  # in such a command
 
 
 def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Block, ...]:
@@ -76,8 +78,9 @@ def traced_by(company: Company) -> Traced | None:
 
 def begins_anew(company: Company) -> bool:
     """Whether the lead reads records, and can begin with the first one anew."""
-    how, words = traced_by(company), company.lead.command
-    return how is not None and how.begins_anew and FROM_RECORDS in words and FROM_MEMORY not in pairwise(words)
+    how, words = traced_by(company), " ".join(company.lead.command)
+    reads = FROM_RECORDS.search(words) is not None and FROM_MEMORY.search(words) is None
+    return how is not None and how.begins_anew and reads
 
 
 def identity_of(launch: Block) -> str:

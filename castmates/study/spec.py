@@ -222,7 +222,7 @@ class Profiling(Frozen):
     keep: int  # bytes of traces that are kept
     ranges: int = 0  # rows at most that the lead's annotations have; 0 for none
     primitives: bool = False  # oneDNN logs what it executes
-    first_epoch: bool = False  # traces begin with the input, and each scene has one of records that are not cached too
+    first_epoch: bool = False  # each trace begins with the first record, from storage or from the page cache
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from castmates.traces.operations import WORKS, read_trace
 from castmates.workloads import attaching, environments, inputs, phase_file
 from castmates.workloads.heartbeat import Reader, State, create
 from castmates.workloads.tfmodels import jobs
-from castmates.workloads.tfmodels.anew import StorageBytes, drop
+from castmates.workloads.tfmodels.anew import StorageBytes
 from castmates.workloads.tfmodels.profile_page import GRAPH, Input, Page
 from castmates.workloads.tfmodels.wish import SOURCES, Wish
 from tests.waiting import PATIENCE, wait_for
@@ -236,13 +236,41 @@ def test_a_job_begins_its_records_anew_from_storage_and_from_memory(interpreter,
 
 def storage_counts(pattern: str) -> bool:
     """Whether these files can be dropped from the page cache, and the kernel counts what is read of them again."""
-    files, storage = glob(pattern), StorageBytes()  # noqa: PTH207  (as the job finds them)
-    drop(files)
+    storage = StorageBytes()
     storage.begin()
-    for file in files:
-        Path(file).read_bytes()
+    for file in glob(pattern):  # noqa: PTH207  (as the job finds them)
+        with Path(file).open("rb") as content:
+            os.posix_fadvise(content.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            content.read()
     storage.end()
     return bool(storage.read)
+
+
+FIRST_BATCHES = """
+from castmates.workloads.tfmodels import runtime, sparing, wish
+wanted = wish.parse()
+runtime.prepare(1, onednn=True, device="cpu")
+sparing.spare(one_job=True)
+tf = runtime.tensorflow(1, 1)
+from castmates.workloads.tfmodels import feeding, job
+source = feeding.batches(job.build(wanted), wanted)
+for _ in range(3):
+    print([float(tf.reduce_sum(tf.cast(each, tf.float64))) for each in tf.nest.flatten(next(source))])
+    source.close()
+    source.begin_anew()
+"""
+
+
+def test_a_job_that_shuffles_begins_anew_with_the_same_records(interpreter):
+    words = ["--model", "mobilenetv2", "--mode", "train", "--threads", "1", "--data", data_of("mobilenetv2")]
+    path = os.pathsep.join([interpreter["PATH"], os.environ["PATH"]])
+    shown = subprocess.run(
+        ["python", "-c", FIRST_BATCHES, *words], env=interpreter | {"PATH": path}, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    assert len(lines) == 3
+    assert len({*lines}) == 1
 
 
 def test_a_keras_script_that_is_not_changed_is_traced_step_by_step(interpreter, tmp_path):

@@ -9,8 +9,8 @@ from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.operations.waiting import input_pipeline, waits
 from castmates.analysis.statistics.intervals import estimate
+from castmates.study.profile_launches import CACHED, FIRST
 
-FIRST, CACHED = "first", "cached"
 ABOUT = [*LAUNCH, "scene", "repetition"]  # of a trace, in the records of launches
 MB = 1e6
 CHANGES = {"step_ms": "longer", "share": "more"}  # what is compared, and how its columns begin
@@ -41,9 +41,10 @@ def _of(traces: Traces, about: pd.DataFrame) -> Traces:
 
 
 def _storage(own: Traces) -> pd.DataFrame:
-    """By scene: megabytes that storage gave in a step."""
+    """By scene: megabytes that storage gave in a step, in the mean of launches."""
     mb = own.steps["storage_bytes"].astype("float64") / own.steps["steps"] / MB
-    return own.steps.assign(storage_mb=mb).groupby(SCENE)[["storage_mb"]].mean().reset_index()
+    launches = own.steps.assign(storage_mb=mb).groupby([*SCENE, *LAUNCH])[["storage_mb"]].mean()
+    return launches.groupby(SCENE).mean().reset_index()
 
 
 def _changes(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:

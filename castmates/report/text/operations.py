@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -138,10 +139,21 @@ def trouble_words(results: Results) -> Iterator[str]:
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
         yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
+    yield from _unused(results)
     for record in results.profiled:
         for trace in record.get("traces", ()):
-            if trace.get("reason"):
+            if trace.get("reason") and not trace.get("taken"):
                 yield f"{trace['scene']} was not traced in {record['company']}/{record['launch']}: {trace['reason']}"
+
+
+def _unused(results: Results) -> Iterator[str]:
+    """Traces of first and cached epochs that show no steps of either, by lead and reason."""
+    traces = [(record["lead"], each) for record in results.profiled for each in record.get("traces", ())]
+    unused = Counter(
+        (lead, each["epoch"], each["reason"]) for lead, each in traces if each.get("taken") and each["reason"]
+    )
+    for (lead, epoch, why), many in unused.items():
+        yield f"{counted(many, 'trace')} of {lead} in its {epoch} epoch cannot be used: {why}."
 
 
 def _leaves_out(launch: Block) -> bool:

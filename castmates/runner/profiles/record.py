@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from castmates.analysis.operations.first_epoch import CACHED, FIRST
 from castmates.analysis.operations.instructions import FLAGS
 from castmates.errors import CastmatesError
 from castmates.files import reason, replace, replace_text, size_of
@@ -24,7 +23,7 @@ from castmates.runner.profiles.left_tables import LeftTables
 from castmates.runner.profiles.rounds import TRACES, profiling_of
 from castmates.runner.profiles.taken import Taken
 from castmates.runner.record import member_record, processor_of, versions
-from castmates.study.profile_launches import identity_of, is_logged, is_of_first_epoch
+from castmates.study.profile_launches import CACHED, FIRST, identity_of, is_logged, is_of_first_epoch
 from castmates.traces.onednn import Log, read_log
 from castmates.traces.reading import FILES, Found, read
 from castmates.workloads.tfmodels.primitive_log import NAME as LOG
@@ -114,6 +113,7 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
     }
     if taken.input in EPOCHS:
         about |= {"epoch": EPOCHS[taken.input], "round": taken.round, "storage_bytes": taken.storage_bytes}
+        about["taken"] = taken.folder is not None  # where there is a reason: it is not used, and another is alike
     if aligned is None:
         return about
     trace = aligned.trace
@@ -188,7 +188,7 @@ def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]
                 "trace": round(outcome.measure_seconds, 3),
                 "total": round(outcome.total_seconds, 3),
             },
-            "slower": _slower(about),
+            "slower": None if is_of_first_epoch(block) else _slower(about),  # there it is not the tracing alone
             "traces": list(about),
             "prepared": outcome.prepared,
             "environments": outcome.environments,

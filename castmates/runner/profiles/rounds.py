@@ -29,8 +29,12 @@ from castmates.workloads.tfmodels.profile_page import GRAPH, Input, Page, PageEr
 
 LONGEST = 60.0  # seconds that the steps before the first trace take at most
 TRACES = "traces"  # the folder of a launch's traces
-# Such as a RAM disk, or files that another process has mapped: the steps are no others than those of cached records.
-NOTHING_READ = "nothing was read from storage, or the kernel does not count it: the files stay in memory"
+# Why a trace that was taken is not used. Nothing is read from a RAM disk, or of files that another process has mapped;
+# much is read in spite of the page cache where memory does not hold the files.
+NOTHING_READ = "nothing was read from storage: its files stayed in memory"
+NOT_COUNTED = "the kernel does not count what is read from storage"
+MUCH_READ = "it was to read from the page cache, and storage was read: memory does not hold its files"
+LITTLE = 1 << 19  # bytes that a process may read meanwhile for another reason, such as a page of a library
 UNREADABLE = (LookupError, TypeError, ValueError)
 
 
@@ -54,7 +58,7 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs
             taken = _taken(outcome, stage, page, wanted, steps, traces)
             outcome.taken.append(taken)
             say(f"{taken.scene.name}, trace {taken.repetition}: {taken.reason or 'taken'}")
-            if taken.reason and taken.reason != NOTHING_READ:
+            if taken.folder is None:
                 break  # a lead that did not answer may still be busy with that profile
     stage.switch([])
     outcome.measure_seconds = (stage.now_ns() - begin) / 1e9 - outcome.warm_up_seconds
@@ -117,6 +121,17 @@ def _taken(outcome: Outcome, stage: Stage, page: Page, taken: Taken, steps: Step
         return replace(taken, reason=str(problem))
 
 
+def _why_not_used(source: Input, read: int | None) -> str:
+    """Why a trace shows no steps of what it was to show; "" where it does."""
+    if source is Input.GOES_ON:
+        return ""
+    if read is None:
+        return NOT_COUNTED
+    if source is Input.FROM_STORAGE:
+        return "" if read else NOTHING_READ
+    return MUCH_READ if read > LITTLE else ""
+
+
 def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path) -> Taken:
     """What an answer has, and its trace moved into its own folder."""
     try:
@@ -138,7 +153,7 @@ def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path)
     return replace(
         taken,
         folder=folder,
-        reason=NOTHING_READ if taken.input is Input.FROM_STORAGE and not read else "",
+        reason=_why_not_used(taken.input, read),
         storage_bytes=read,
         first_step=first,
         clocks=clocks,

@@ -53,7 +53,8 @@ def drop(files: Iterable[str]) -> None:
         with suppress(OSError):  # what is not dropped is not read from storage, and that is counted
             descriptor = os.open(file, os.O_RDONLY)
             try:
-                os.fsync(descriptor)  # pages that are to be written are not dropped
+                with suppress(OSError):  # read-only file systems cannot; pages that are to be written are not dropped
+                    os.fsync(descriptor)
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             finally:
                 os.close(descriptor)

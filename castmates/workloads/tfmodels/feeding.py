@@ -36,6 +36,11 @@ def batches(job: Job, wish: Wish) -> Source:
     if wish.source == "memory":
         drawn = [job.draw() for _ in range(wish.shape.batches)]
         return Source(lambda: itertools.cycle(drawn))
+    return Source(lambda: _from_records(job, wish))
+
+
+def _from_records(job: Job, wish: Wish) -> Iterator[Batch]:
+    """Read them from the first one on; a pipeline that is not built anew would shuffle them in another order."""
     with contextlib.redirect_stdout(sys.stderr):  # the translation task's reader prints what it reads
         dataset = job.task.build_inputs(job.reading)
     if not wish.training:
@@ -44,5 +49,4 @@ def batches(job: Job, wish: Wish) -> Source:
     # As many threads as the job is given, and no more: reading and decoding are part of its load.
     options.threading.private_threadpool_size = wish.threads
     options.threading.max_intra_op_parallelism = 1
-    limited = dataset.with_options(options)
-    return Source(lambda: iter(limited))
+    return iter(dataset.with_options(options))

@@ -75,11 +75,11 @@ class Profiler:
             self._folder = self._new_folder()
             if self._records is not None:
                 self._records.begin(self._page.input)
-            self._storage.begin()
             self._clocks = [clock_pair()]
             if self._log is not None:  # first: nobody would end a profile whose log cannot be written
                 self._log.begin(self._folder)
             self._tf.profiler.experimental.start(self._folder)
+            self._storage.begin()  # after the profiler, which may read its own code
         except (self._tf.errors.OpError, OSError) as error:
             if self._log is not None:
                 self._log.end()
