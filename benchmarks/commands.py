@@ -64,6 +64,7 @@ COMMANDS = (
     Command("study-service", "studies config/studies/service.yaml", 28),
     Command("study-frameworks", "studies config/studies/frameworks.yaml", 46),
     Command("xprof_check", "xprof_check --most 48 results/operations", 1.5),
+    Command("work_check", "work_check results/operations", 0.5),
     Command("study-variants", "studies config/studies/variants.yaml", 22),
     Command("timeline_export", "timeline_export", 4),
     Command("timeline_perf", "timeline_perf", 3),
