@@ -61,6 +61,7 @@ check: lint ## while you work: format, lint, types and the pure tests (4 minutes
 	@$(PURE) "$(QUICK)"
 
 test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (9 minutes)
+	@python -c 'from castmates.workloads.native import build; raise SystemExit(not build.find_compiler())' || $(MAKE) compilers
 	@$(PURE) "$(QUICK)"
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 

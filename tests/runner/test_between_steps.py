@@ -64,6 +64,7 @@ def test_whenever_it_is_frozen_nothing_is_queued(queued, compiler):
             assert queued.read_bytes() == b"\0"
             wait_for(lambda: stage.freezer.is_frozen(job.name), "it is frozen")  # `exchange` does not wait for that
         assert job.between_steps.about()["times"] == 21  # the first time when it was ready
+        stage.switch([job.name])  # who is stopped by signals ends once it goes on
         assert alone.end().seconds is not None
 
 

@@ -250,6 +250,7 @@ def gone(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.needs("cc")
 def test_a_broken_compiler_is_passed_over(monkeypatch, tmp_path, compiler):
     broken = tmp_path / "cc"
     broken.write_text("#!/bin/sh\nexit 1\n")

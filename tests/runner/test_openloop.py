@@ -169,6 +169,7 @@ def staged(server, kernels, tmp_path, load, freezer):
     return Stage([running], freezer, Hardware.none(), lambda: None), running
 
 
+@pytest.mark.needs("servers")
 @pytest.mark.parametrize("kind", ["signals", "whatever there is"])
 def test_time_for_which_it_is_frozen_is_no_latency_and_makes_no_flood(kind, server, kernels, tmp_path):
     """Frozen 40 times at arbitrary moments: no request was due then, and none of before is sent afterwards."""
@@ -199,6 +200,7 @@ def test_time_for_which_it_is_frozen_is_no_latency_and_makes_no_flood(kind, serv
         assert (sent[due <= begin] > thawing).sum() <= 1  # one may be frozen amid its sending
 
 
+@pytest.mark.needs("servers")
 def test_time_for_which_it_has_no_cpu_is_latency(server, kernels, tmp_path):
     """Stopped behind the runner's back, as one is who gets no CPU: what was due meanwhile is sent, and is late."""
     freezer = SignalFreezer()
@@ -227,7 +229,7 @@ def stat_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-@pytest.mark.needs("two-cpus")
+@pytest.mark.needs("two-cpus", "servers")
 def test_a_block_has_the_latency_of_requests_in_its_windows(server, cache, kernels, tmp_path):
     words = command(kernels, tmp_path, 500)
     service = Workload(command=words, progress="heartbeat", unit="request", requests=True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from castmates.workloads.native import build
 from tests import needs
 
 
@@ -34,3 +35,14 @@ def test_every_capability_answers(name):
 
 def test_a_name_that_nobody_knows_is_a_mistake():
     assert needs.unknown({"root", "perv"}) == {"perv"}
+
+
+def test_without_a_compiler_the_one_that_was_fetched_is_used(monkeypatch):
+    fetched = ["python", "-m", "zig of a folder"]
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr(build, "_compiles", lambda compiler, _: compiler == fetched)
+    monkeypatch.setattr(needs, "_fetched_compiler", list)
+    assert "make compilers" in needs.CAPABILITIES["compiler"]()
+    monkeypatch.setattr(needs, "_fetched_compiler", lambda: fetched)
+    assert needs.CAPABILITIES["compiler"]() == ""
+    assert build.find_compiler() == fetched

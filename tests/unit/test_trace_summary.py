@@ -212,6 +212,24 @@ def test_what_was_not_recorded_is_not_known_and_what_was_may_be_none(lacking, be
         assert (found.state, found.why) == (NOT_KNOWN, row["not_known"]) or found.rule.about == "mix"
 
 
+def test_switches_alone_show_neither_who_ran_instead_nor_wakeups():
+    """What a plain user may record: 0 % behind others would read as an idle machine."""
+    turn = [("running", 2, ""), ("preempted", 2, "unknown"), ("blocked", 1, "unknown")]
+    command = ["perf", "record", "--switch-events", "-e", "dummy:u", "-e", "page-faults/period=1/u"]
+    about = {"filters": {"events": list(FAMILIES)}, "scenes": [RECORDED | {"commands": {"perf": command}}]}
+    timeline = scripted([Thread(LEAD, "main", turn)], about)
+    row, pool = one(timeline, kind="solo"), one(timeline, "trace_pools", kind="solo", pool="main")
+    hidden = ("queued_own", "queued_members", "queued_others", "queued_idle", "wakeups_per_s", "queue_p99_us")
+    assert all(math.isnan(row[each]) for each in hidden)
+    assert math.isnan(pool["wakeups_per_s"])
+    assert row["queued_share"] == pytest.approx(0.5)
+    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    found = {each.name: each for each in findings(rules_of(None, None, ()), {"trace_summary": table}.get)}
+    why = "who woke a thread and who ran instead of it were not recorded"
+    for name in ("cpu-taken-by-others", "threads-wait-for-each-other"):
+        assert (found[name].state, found[name].why) == (NOT_KNOWN, why)
+
+
 def test_a_rule_is_not_known_for_the_reasons_of_its_own_number_alone():
     failed = {"name": "perf", "events": {}, "reason": "perf may not"}
     about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 SCHEDULER, SYSCALLS, FAULTS, INTERRUPTS = "scheduler", "syscalls", "faults", "interrupts"
+WAKES = "wakes"  # what the scheduler's own events show, and switches alone do not
 PERF = "perf"
 KINDS = {  # what each of them leaves in a timeline
     SCHEDULER: {"state"},
@@ -13,6 +14,7 @@ KINDS = {  # what each of them leaves in a timeline
 }
 WORDS = {
     SCHEDULER: "the scheduler's events were",
+    WAKES: "who woke a thread and who ran instead of it were",
     SYSCALLS: "system calls were",
     FAULTS: "page faults were",
     INTERRUPTS: "interrupts were",
@@ -22,8 +24,13 @@ _OF_STATES = (
     "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s", "wakeups_per_s",
     "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us", "input_only_share",
 )  # fmt: skip
+_OF_WAKES = (
+    "queued_own", "queued_members", "queued_others", "queued_idle", "wakeups_per_s", "queue_p50_us", "queue_p95_us",
+    "queue_p99_us", "queue_max_us",
+)  # fmt: skip
 OF_FAMILY = {  # columns of `trace_summary` that are known of each family of events alone
     SCHEDULER: _OF_STATES,
+    WAKES: _OF_WAKES,
     SYSCALLS: ("memory_calls_per_step", "memory_calls_ms", "memory_calls_share"),
     FAULTS: ("faults_per_s", "faults_per_cpu_s", "faults_per_step", "faults_ratio"),
     INTERRUPTS: ("interrupts_per_s", "interrupts_share"),
@@ -47,7 +54,7 @@ def recorded_families(about: Mapping[str, Any], scene: str, there: Collection[st
     """
     asked = dict(about.get("filters") or {}).get("events")
     if asked is None:
-        return frozenset(there)
+        return frozenset({*there, *({WAKES} if SCHEDULER in there else ())})
     recordings = [each for each in about.get("scenes") or () if each.get("scene") == scene]
     commands = [list(dict(each.get("commands") or {}).get(PERF) or ()) for each in recordings]
     sources = [source for each in recordings for source in _perf(each)]
@@ -56,18 +63,22 @@ def recorded_families(about: Mapping[str, Any], scene: str, there: Collection[st
     known = [set(asked)]
     # A family of which any recording has no event in its command was not recorded of the whole scene.
     known += [{family for family in KINDS if _is_in(command, family)} for command in commands if command]
-    return frozenset(set.intersection(*known) & set(KINDS))
+    found = set.intersection(*known) & set(KINDS)
+    wakes = SCHEDULER in found and all(any(map(_is_own, command)) for command in commands if command)
+    return frozenset({*found, *({WAKES} if wakes else ())})
 
 
 def lacking(families: Collection[str], *wanted: str) -> Iterator[str]:
     """Sentences' parts: which of these families were not recorded."""
-    yield from (f"{WORDS[family]} not recorded" for family in wanted if family not in families)
+    for family in wanted:
+        if family not in families and (family != WAKES or SCHEDULER in families):
+            yield f"{WORDS[family]} not recorded"
 
 
 def why_of(columns: Collection[str], not_known: str) -> str:
     """Of the reasons why a row of `trace_summary` lacks numbers, those that these columns have."""
     of_others = {
-        next(lacking((), family))
+        f"{WORDS[family]} not recorded"
         for family, known in OF_FAMILY.items()
         if not {*known, *(_OF_CPU_TIME if family == SCHEDULER else ())} & set(columns)
     }
@@ -81,3 +92,8 @@ def _perf(recording: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _is_in(command: list[str], family: str) -> bool:
     return any(word.startswith(_EVENTS[family]) for word in command)
+
+
+def _is_own(word: str) -> bool:
+    """Whether this word of a command names an event of the scheduler itself."""
+    return word.startswith("sched:")

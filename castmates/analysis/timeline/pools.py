@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.timeline.families import PERF
+from castmates.analysis.timeline.families import PERF, WAKES
 from castmates.analysis.timeline.levels import Spans, levels, quantile_of_time
 from castmates.analysis.timeline.seen import NAN, Seen
 from castmates.analysis.timeline.waits import BLOCKED, QUEUED, RUNNABLE, RUNNING, of_member
@@ -57,8 +57,12 @@ def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, every: Spans, c
         "all_busy_share": float(lasts[all_busy].sum()) / time,
         "all_busy_idle_share": float(lasts[all_busy & (all_at_once < cpus)].sum()) / time if cpus else NAN,
         "queued_share": _time(queued) / _time(busy) if len(busy) else NAN,
-        "wakeups_per_s": int(((own["name"] == RUNNABLE) & own["begins"]).sum()) / (seen.seconds or NAN),
+        "wakeups_per_s": _wakeups(own) / (seen.seconds or NAN) if WAKES in seen.families else NAN,
     }
+
+
+def _wakeups(own: pd.DataFrame) -> int:
+    return int(((own["name"] == RUNNABLE) & own["begins"]).sum())
 
 
 def set_size(seen: Seen, member: str, pool: str) -> int:

@@ -43,6 +43,7 @@ ABOUT: Mapping[str, frozenset[str]] = {
     "annotations of ": frozenset({ANNOTATIONS}),
     "Steps and operations of ": frozenset({PROFILE}),
     "The scheduler's own events": frozenset({SCHEDULER}),
+    "States of calls that other threads finish": frozenset({PROFILE}),
     "Wake-ups were not recorded": frozenset({SCHEDULER}),
     "Recorded by control groups": frozenset({SCHEDULER}),
     "System calls were not recorded": frozenset({SCHEDULER, SYSCALLS}),
