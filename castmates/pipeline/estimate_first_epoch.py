@@ -6,21 +6,17 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.operations.first_epoch import first_epoch
-from castmates.analysis.operations.per_trace import Traces, per_trace
+from castmates.analysis.operations.per_trace import per_launch
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import read_profile, read_record
 
 
 def first_epoch_table(folder: StudyFolder, paths: Sequence[str]) -> pd.DataFrame:
     """Read the launches at these paths, one at a time; an empty table without any."""
-    traces: list[Traces] = []
-    about: list[dict[str, Any]] = []
-    for path in paths:
-        profile = read_profile(folder.profile(path))
-        if len(profile.steps):
-            traces.append(per_trace(profile.calls, profile.steps))
-            about += _about(read_record(folder, path))
-    return first_epoch(Traces.together(traces), pd.DataFrame(about)) if traces else pd.DataFrame()
+    profiles = (read_profile(folder.profile(path)) for path in paths)
+    traces = per_launch((each.calls, each.steps) for each in profiles)
+    about = [row for path in paths for row in _about(read_record(folder, path))]
+    return pd.DataFrame() if traces is None else first_epoch(traces, pd.DataFrame(about))
 
 
 def _about(record: dict[str, Any]) -> Iterator[dict[str, Any]]:

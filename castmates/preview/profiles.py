@@ -10,6 +10,7 @@ from castmates.results.profiles import missing_profiles, records_there
 from castmates.study.model import Study
 from castmates.study.profile_launches import (
     CANNOT_BEGIN,
+    CANNOT_LOG,
     WHO_CAN,
     cannot_be_profiled,
     cannot_begin_anew,
@@ -42,7 +43,7 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if without := cannot_begin_anew(study, plan):
         parts.append(f"{listed(without)} {CANNOT_BEGIN}.")
     if without := cannot_log(study, plan):
-        parts.append(f"{listed(without)} cannot leave oneDNN's log: only jobs of the Model Garden can.")
+        parts.append(f"{listed(without)} {CANNOT_LOG}.")
     if plan.profiles and study.profile.ranges:
         parts.append(_ranges(study.profile.ranges, plan))
     if cannot := cannot_be_profiled(study, plan):

@@ -32,6 +32,7 @@ TRACED = {
 }
 FOLLOWED = Traced(120, leaves_out=True)  # a program of TensorFlow that is not ours
 WHO_CAN = "only jobs of the Model Garden, PyTorch and JAX can, and Python programs with 'attach: tensorflow'"
+CANNOT_LOG = "cannot leave oneDNN's log: only jobs of the Model Garden can"
 CANNOT_BEGIN = "cannot begin with the first record: only jobs of the Model Garden that read records can"
 NOTHING = Counting(cost_pairs=0, series=0.0)  # is counted while steps are traced
 # Launches under oneDNN's log are numbered from here on: those without it, 100 at most, keep their numbers and seeds.

@@ -1,11 +1,12 @@
 """Launches of a sweep that are made apart from its blocks: when one runs, and how long all of them took."""
 
 import time
+from abc import ABC, abstractmethod
 
 from castmates.terminal.jobs import Job
 
 
-class Apart:
+class Apart(ABC):
     """What is known of one kind of them."""
 
     def __init__(self) -> None:
@@ -19,25 +20,25 @@ class Apart:
         return bool(self._begun)
 
     @property
+    @abstractmethod
     def announcement(self) -> str:
         """How many are missing, in a line; "" where none is."""
-        raise NotImplementedError
 
     def begin(self, job: Job) -> None:
         """One begins."""
         self._begun[_key(job)] = job.begun
 
+    @abstractmethod
     def end(self, job: Job) -> str:
         """One has ended; a line on it."""
-        raise NotImplementedError
 
     def fail(self, job: Job) -> None:
         """The job of one failed, and nothing was recorded."""
         self._begun.pop(_key(job), None)
 
+    @abstractmethod
     def summary(self) -> list[str]:
         """What they came to, in lines; none where none was made."""
-        raise NotImplementedError
 
     def _ended(self, job: Job) -> float:
         """Seconds that it took, which are added to those of all."""

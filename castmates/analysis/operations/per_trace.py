@@ -1,6 +1,6 @@
 """Calls of operations -> what each operation takes of a step in each trace: all else is made of that."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,6 +52,12 @@ class Traces:
             pd.concat([part.steps for part in parts], ignore_index=True),
             pd.concat([part.pools for part in parts], ignore_index=True),
         )
+
+
+def per_launch(launches: Iterable[tuple[pd.DataFrame, pd.DataFrame]]) -> Traces | None:
+    """Reduce the calls and steps of launches, one at a time; None where none has a step."""
+    parts = [per_trace(calls, steps) for calls, steps in launches if len(steps)]
+    return Traces.together(parts) if parts else None
 
 
 def per_trace(calls: pd.DataFrame, steps: pd.DataFrame) -> Traces:

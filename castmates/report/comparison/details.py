@@ -9,7 +9,7 @@ from castmates.analysis.comparison import changes
 from castmates.analysis.comparison.details import KINDS, Changes, compare_changes
 from castmates.analysis.comparison.operations import effects_together
 from castmates.analysis.explanations.phases import PhaseTimes, losses_by_phase
-from castmates.analysis.operations.per_trace import Traces, per_trace
+from castmates.analysis.operations.per_trace import Traces, per_launch
 from castmates.errors import CastmatesError
 from castmates.report.text.words import counted, number
 from castmates.results.bundles import StudyBlocks
@@ -109,12 +109,8 @@ def _operations(studies: Studies, plans: Plans, margin: float, notes: list[str])
 
 def _traces(study: Measured) -> Traces | None:
     """What each operation takes in each trace of a study, read one launch at a time."""
-    parts = []
-    for path in usual_profiles(study.plan, study.folder):
-        profile = read_profile(study.folder.profile(path))
-        if len(profile.steps):
-            parts.append(per_trace(profile.calls, profile.steps))
-    return Traces.together(parts) if parts else None
+    profiles = (read_profile(study.folder.profile(path)) for path in usual_profiles(study.plan, study.folder))
+    return per_launch((each.calls, each.steps) for each in profiles)
 
 
 def _stale(studies: Studies, used: set[str]) -> Iterator[str]:

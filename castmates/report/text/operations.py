@@ -16,6 +16,7 @@ from castmates.report.text.words import interval, plain
 from castmates.results.profiles import analysed_profiles
 from castmates.study.profile_launches import (
     CANNOT_BEGIN,
+    CANNOT_LOG,
     WHO_CAN,
     cannot_be_profiled,
     cannot_begin_anew,
@@ -135,7 +136,7 @@ def trouble_words(results: Results) -> Iterator[str]:
     if results.study is not None and (without := cannot_begin_anew(results.study, results.plan)):
         yield f"{listed(without)} {CANNOT_BEGIN}."
     if results.study is not None and (without := cannot_log(results.study, results.plan)):
-        yield f"{listed(without)} cannot leave oneDNN's log: only jobs of the Model Garden can."
+        yield f"{listed(without)} {CANNOT_LOG}."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
         yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
@@ -240,8 +241,7 @@ def _waiting(row: Row) -> Row:
 
 def _epoch(row: Row) -> Row:
     """A row of the first epoch, or of a cached one beside it."""
-    longer = change_words(row, 2, names=("longer", "longer_low", "longer_high"))
-    more = change_words(row, 1, 100, names=("more", "more_low", "more_high"))
+    longer, more = change_words(row, 2, of="longer"), change_words(row, 1, 100, of="more")
     return {**_waiting(row), "longer_words": longer, "more_words": more}
 
 
@@ -249,12 +249,9 @@ def _changed(row: Row, digits: int, factor: float = 1.0) -> Row:
     return {**row, "who": scene_words(row), "change": change_words(row, digits, factor)}
 
 
-_DIFFERENCE = ("difference", "difference_low", "difference_high")
-
-
-def change_words(row: Row, digits: int, factor: float = 1.0, names: tuple[str, str, str] = _DIFFERENCE) -> str:
+def change_words(row: Row, digits: int, factor: float = 1.0, of: str = "difference") -> str:
     """How much more it is beside others than alone, with its interval; "" alone, and where nothing can be compared."""
-    value, low, high = (factor * row[name] for name in names)
+    value, low, high = (factor * row[name] for name in (of, f"{of}_low", f"{of}_high"))
     if math.isnan(value):
         return ""
     ends = "" if math.isnan(low) else f" {interval(low, high, digits)}"

@@ -187,9 +187,8 @@ ITERATIONS: Columns = {
     "slower": "float64",  # how many times as long a traced step takes
 }
 
-# tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.
-INPUT_PIPELINE: Columns = {
-    **SCENE,
+# What input_pipeline and first_epoch have in common.
+_WAITS: Columns = {
     "step_ms": "float64",
     "waiting_ms": "float64",  # in which nothing but the wait for a batch goes on
     "waiting_share": "float64",  # of the step
@@ -199,6 +198,12 @@ INPUT_PIPELINE: Columns = {
     "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
     "launches": "int64",
     "verdict": "str",  # input-bound, compute-bound, unclear, too few launches
+}
+
+# tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.
+INPUT_PIPELINE: Columns = {
+    **SCENE,
+    **_WAITS,
     "difference": "float64",  # of waiting_share: beside others less alone; NaN alone, and where nothing can be compared
     "difference_low": "float64",  # 95 % between launches
     "difference_high": "float64",
@@ -208,15 +213,7 @@ INPUT_PIPELINE: Columns = {
 FIRST_EPOCH: Columns = {
     **SCENE,
     "epoch": "str",  # first: records come from storage; cached: they are in the page cache
-    "step_ms": "float64",
-    "waiting_ms": "float64",  # in which nothing but the wait for a batch goes on
-    "waiting_share": "float64",  # of the step
-    "waiting_low": "float64",  # 95 % between launches
-    "waiting_high": "float64",
-    "input_ms": "float64",  # of the input's own operations: their part of a step
-    "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
-    "launches": "int64",
-    "verdict": "str",  # input-bound, compute-bound, unclear, too few launches
+    **_WAITS,
     "difference": "float64",  # of waiting_share: beside others less alone, in the same epoch; NaN alone
     "difference_low": "float64",  # 95 % between launches
     "difference_high": "float64",
