@@ -68,10 +68,11 @@ class CounterKeys(Written):
         "from what is measured; 0 for none",
     )
     cost_pairs: int = Field(
-        default=1,
+        default=0,
         ge=0,
         le=100,
-        description="pairs of windows of each block, with and without each of the collectors, that show what it costs",
+        description="pairs of windows of each block, with and without each of the collectors, that show what it costs; "
+        "0 for none",
     )
     ranges: int = Field(
         default=0,

@@ -18,7 +18,7 @@ from castmates.report.answer.lines import answer_lines
 from castmates.report.answer.pairs import Pair, pairs
 from castmates.report.answer.percent import percent
 from castmates.report.answer.scale import scale_of
-from castmates.report.answer.settling import MOST, launches_for, spread_of, to_settle
+from castmates.report.answer.settling import MOST, launches_for, pooled_spreads, spread_of, to_settle
 from castmates.report.answer.thrown_away import CULPRIT, reasons, thrown_away
 from castmates.report.results import read_results
 from tests.unit.makers import study as study_of
@@ -169,6 +169,22 @@ def test_the_spread_is_that_of_the_launches_whose_interval_it_was(study):
     pair = pairs(told(study, OPEN, OPEN, OPEN, OPEN))[0]
     half = (math.log(slowdown(5.8)) - math.log(slowdown(-4.0))) / 2
     assert spread_of(pair) == pytest.approx(half / 2.776 * math.sqrt(5), rel=1e-3)
+
+
+def test_pairs_that_differ_alike_are_planned_by_what_all_of_them_show():
+    """Six launches of three pairs that scatter alike: the widest asks for half as many launches again as needed."""
+    dice = np.random.default_rng(6)
+    enough = launches_for(_pair(0.02), 0.016, 3, None)
+    asked = {"pooled": [], "the widest": []}
+    for _ in range(300):
+        values = dice.normal(0.02, 0.016, (6, 3))
+        half = special.stdtrit(5, 0.975) * values.std(axis=0, ddof=1) / math.sqrt(6)
+        found = [replace(_pair(0.02), launches=6, log_low=0.02 - each, log_high=0.02 + each) for each in half]
+        spreads = {"pooled": pooled_spreads(found)["a@0", ""], "the widest": max(map(spread_of, found))}
+        for name, spread in spreads.items():
+            asked[name].append(launches_for(found[0], spread, 3, None))
+    assert np.mean(asked["pooled"]) == pytest.approx(enough, rel=0.1)
+    assert np.mean(asked["the widest"]) > 1.4 * enough
 
 
 def test_what_is_suspected_is_settled_first_and_a_command_measures_it(study):

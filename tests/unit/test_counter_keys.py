@@ -20,7 +20,7 @@ def test_by_default_the_basic_and_the_cache_set_are_counted():
     design = design_of(read(Study, BASE, "study.yaml"))
     assert design.counters.events == (("basic", SETS["basic"]), ("cache", SETS["cache"]))
     assert (design.counters.topdown, design.counters.how, design.counters.series) == (1, "auto", 10)
-    assert (design.counters.profile, design.counters.cost_pairs) == (0, 1)
+    assert (design.counters.profile, design.counters.cost_pairs) == (0, 0)
 
 
 def test_a_control_is_counted_like_a_result_but_neither_profiled_nor_asked_for_costs():

@@ -30,7 +30,8 @@ def false_loss(dice, pairs, adjusted=True):
         if {"slower", "faster"} & set(verdicts):
             return True
         looks.append(launches)
-        launches = _proposed(table[[word == "unclear" for word in verdicts]], values, pairs)
+        spread = math.sqrt((table["spread"] ** 2).mean())  # plans rest on all pairs of a lead together
+        launches = _proposed(table[[word == "unclear" for word in verdicts]], spread, len(values), pairs)
         if launches > MOST or len(looks) == LOOKS:
             return False
 
@@ -44,11 +45,11 @@ def _estimates(values):
                          "blocks": launches, "spread": error * math.sqrt(launches)})  # fmt: skip
 
 
-def _proposed(open_, values, pairs):
+def _proposed(open_, spread, had, pairs):
     suspected = open_[(open_["log_low"] > 0) | (open_["log_high"] < 0)]
-    needed = [launches_for(_pair(row, len(values)), row.spread, pairs, MARGIN)
+    needed = [launches_for(_pair(row, had), spread, pairs, MARGIN)
               for row in (suspected if len(suspected) else open_).itertuples()]  # fmt: skip
-    return max((max(count, len(values) + 1) for count in needed if count <= MOST), default=MOST + 1)
+    return max((max(count, had + 1) for count in needed if count <= MOST), default=MOST + 1)
 
 
 def _pair(row, launches):

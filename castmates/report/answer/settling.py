@@ -52,7 +52,8 @@ def to_settle(results: Results, found: Sequence[Pair]) -> ToSettle | None:
 
 def _by_power(results: Results, found: Sequence[Pair], wanted: Sequence[Pair]) -> ToSettle:
     tried = sum(pair.launches >= FEWEST_BLOCKS for pair in found)
-    needed = {id(pair): launches_for(pair, spread_of(pair), tried, results.margin) for pair in wanted}
+    pooled = pooled_spreads(found)
+    needed = {id(pair): launches_for(pair, pooled[pair.lead, pair.platform], tried, results.margin) for pair in wanted}
     feasible = [count for count in needed.values() if count <= MOST]
     hopeless = tuple(pair for pair in wanted if needed[id(pair)] > MOST)
     return _proposal(results, wanted, max(feasible, default=NEVER), hopeless)
@@ -108,6 +109,22 @@ def spread_of(pair: Pair) -> float:
         return math.nan
     reach = float(special.stdtrit(pair.launches - 1, (1 + CONFIDENCE) / 2))
     return (pair.log_high - pair.log_low) / 2 / reach * math.sqrt(pair.launches)
+
+
+def pooled_spreads(found: Sequence[Pair]) -> dict[tuple[str, str], float]:
+    """By lead and platform: the standard deviation of its launches, as all of its pairs show it together.
+
+    From a handful of launches each, the widest of several pairs is mostly wide by chance, and would ask for half
+    as many launches again as are needed. Only plans rest on this; each interval keeps its own variance.
+    """
+    squares: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for pair in found:
+        if not math.isnan(spread := spread_of(pair)):
+            squares.setdefault((pair.lead, pair.platform), []).append((spread**2, pair.launches - 1))
+    return {
+        lead: math.sqrt(sum(square * freedom for square, freedom in own) / sum(freedom for _, freedom in own))
+        for lead, own in squares.items()
+    }
 
 
 def launches_for(pair: Pair, spread: float, tried: int, margin: float | None) -> int:
