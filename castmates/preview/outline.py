@@ -13,13 +13,14 @@ from castmates.preview.prediction import prediction_words
 from castmates.preview.profiles import profile_words
 from castmates.preview.traces import trace_words
 from castmates.preview.words import neighbours, workload_of
-from castmates.project import Project
+from castmates.project import ENVIRONMENTS, Project
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.looks import precision_words
 from castmates.study.adaptive_words import summary
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import UNMANAGED, Block, Company, Mix, Plan
 from castmates.workloads.environments import place_of, ready_file
+from castmates.workloads.installed import lack_of
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Outline:
     chances: Chances
     precision: str  # whether a wanted one was reached; "" where none is wanted
     to_build: tuple[str, ...]  # environments
+    missing: tuple[str, ...]  # programs that no sweep installs, each with its remedy
     not_here: tuple[str, ...]  # what explains a loss or gives it back, and this machine lacks
     partitions: tuple[str, ...]  # names
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
@@ -103,6 +105,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         or summary(read_adaptive_looks(plan, folder)),
         adaptive=_adaptive(project, plan),
         to_build=() if project.elsewhere else tuple(_to_build(most)),
+        missing=() if project.elsewhere or project.modelled else tuple(_missing(project, most)),
         not_here=tuple(_not_here(project)),
         partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
         remembered=not plan.machines
@@ -177,6 +180,15 @@ def _to_build(blocks: Sequence[Block]) -> list[str]:
         if member.environment and member.environment_key
     }
     return sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache_folder())).is_file())
+
+
+def _missing(project: Project, blocks: Sequence[Block]) -> Iterator[str]:
+    """What these blocks start and this machine lacks, without the environments that a sweep builds."""
+    names = dict.fromkeys(workload_of(member.name) for block in blocks for member in block.company.members)
+    for name in names:
+        lack = lack_of(project.workloads[name], ENVIRONMENTS, cache_folder()) if name in project.workloads else None
+        if lack and not lack.environment:
+            yield f"{name}: {lack.what} ({lack.remedy})"
 
 
 def _counts(project: Project) -> bool:

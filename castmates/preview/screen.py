@@ -125,6 +125,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Traces", outline.traces
     if outline.placing:
         yield "Placing jobs", outline.placing
+    if outline.missing:
+        yield "Missing here", Text("\n".join(outline.missing), style="red")
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:

@@ -55,6 +55,16 @@ def load(**budget):
     return project.load("study.yaml")
 
 
+def test_a_program_that_is_not_there_is_named_before_anything_runs(folder):
+    programs = {"x": "gzipp -9 /etc/passwd", "a": "sh -c true"}
+    text = STUDY
+    for name, command in programs.items():
+        text = text.replace(f"{{command: {name}}}", f"{{command: {command}}}")
+    Path("study.yaml").write_text(text.replace("{command: b}", "{command: stream, environment: native}"))
+    loaded = project.load("study.yaml")
+    assert outline(loaded, loaded.plan()).missing == ("x: there is no program 'gzipp' (install gzipp)",)
+
+
 def measure(loaded, paths, swing=0.01):
     """Write blocks whose losses swing from block to block."""
     plan = loaded.plan()

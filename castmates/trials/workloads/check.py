@@ -19,10 +19,10 @@ from castmates.study.placement.search import Seat
 from castmates.study.spec import Prepared
 from castmates.trials.workloads import promises
 from castmates.trials.workloads.alone import Alone, NotTried, launched, refused
-from castmates.trials.workloads.installed import Lack, lack_of
 from castmates.trials.workloads.promises import Finding
 from castmates.workloads import environments, inputs
 from castmates.workloads.heartbeat import HeartbeatError
+from castmates.workloads.installed import Lack, lack_of
 
 WHAT = "castmates workloads check"
 

@@ -12,8 +12,8 @@ from castmates.runner.cleanup.warden import guarded
 from castmates.study.model import Workload
 from castmates.trials.workloads.alone import launched
 from castmates.trials.workloads.check import Places, starter
-from castmates.trials.workloads.installed import lack_of
 from castmates.workloads import environments
+from castmates.workloads.installed import lack_of
 
 WHAT = "castmates workloads noise"
 WARM_UP = 2.0  # seconds that are left out

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from castmates.study.model import Workload
-from castmates.trials.workloads.installed import lack_of
+from castmates.workloads.installed import lack_of
 
 if TYPE_CHECKING:
     from rich.console import Group
