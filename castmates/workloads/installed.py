@@ -1,11 +1,24 @@
 """What a workload lacks on this machine, and how to get it."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from castmates.study.model import Workload
 from castmates.workloads import environments, inputs, programs
+
+
+class Workload(Protocol):
+    """What has to be known of a workload of the catalogue."""
+
+    environment: str | None
+    inputs: str | None
+    package: str | None
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Its command."""
 
 
 @dataclass(frozen=True)
