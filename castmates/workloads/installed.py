@@ -12,13 +12,21 @@ from castmates.workloads import environments, inputs, programs
 class Workload(Protocol):
     """What has to be known of a workload of the catalogue."""
 
-    environment: str | None
-    inputs: str | None
-    package: str | None
-
     @property
     def words(self) -> Sequence[str]:
         """Its command."""
+
+    @property
+    def environment(self) -> str | None:
+        """What it runs in."""
+
+    @property
+    def inputs(self) -> str | None:
+        """Its data set."""
+
+    @property
+    def package(self) -> str | None:
+        """Debian's, which has its program."""
 
 
 @dataclass(frozen=True)
