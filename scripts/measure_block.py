@@ -7,7 +7,7 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_block import measure, planned
+from castmates.pipeline.measure_block import measure, planned, refuse_busy_machine
 from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_launch
@@ -25,6 +25,7 @@ def main() -> None:
     launch = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name)
     refuse_wrong_node(folder, launch, arguments.block)
     if launch.block.design.model is None:
+        refuse_busy_machine(folder)
         from castmates.machine.shown_facts import facts_here
         from castmates.pipeline.describe_machine import note_node
 

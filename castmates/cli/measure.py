@@ -24,6 +24,7 @@ def measure(
     """
     from castmates.cli.show import print_result
     from castmates.pipeline import snakemake
+    from castmates.pipeline.closing import refuse_nothing
     from castmates.pipeline.own_study import study_of
     from castmates.project import load, read_catalogue
 
@@ -32,6 +33,7 @@ def measure(
     typer.echo(f"study: {file}", err=True)
     if only_write:
         return
-    load(file, blocks)  # a number of launches that cannot be is one sentence, and Snakemake is not started for it
+    project = load(file, blocks)  # a number of launches that cannot be is one sentence, before Snakemake starts
     snakemake.sweep(file, cores, lambda line: typer.echo(line, err=True), blocks, shows_result=False)
     print_result(file)
+    refuse_nothing(project)

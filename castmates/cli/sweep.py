@@ -20,8 +20,12 @@ def sweep(
 ) -> None:
     """Measure what is missing of a study and write its report; Ctrl-C is safe, the same command goes on."""
     from castmates.pipeline import snakemake
+    from castmates.pipeline.closing import refuse_nothing
     from castmates.project import load
 
-    load(study, blocks).plan()  # what is wrong or has no place here is one sentence; Snakemake is not started for it
+    project = load(study, blocks)
+    project.plan()  # what is wrong or has no place here is one sentence; Snakemake is not started for it
     options = [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), blocks, options)
+    if not dry_run:
+        refuse_nothing(project)

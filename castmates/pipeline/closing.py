@@ -4,13 +4,14 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
+from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import precision_words
 from castmates.results.named import retry_command
-from castmates.results.records import useless
+from castmates.results.records import read_record, useless
 from castmates.study.adaptive_words import saved, summary
 from castmates.study.spec import Plan
 
@@ -47,6 +48,16 @@ def closing_words(project: Project, plan: Plan) -> str:
             f"{few}. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again.\n"
         )
     return "".join(lines)
+
+
+def refuse_nothing(project: Project) -> None:
+    """End a command with an error where no launch of a study counts: its page has no number."""
+    records = [read_record(file) for file in project.results.record_files()]
+    if records and all(map(useless, records)):
+        raise CastmatesError(
+            f"nothing counts of the {len(records)} launches of {project.study.name}: {project.results.page_file} shows "
+            f"why. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again."
+        )
 
 
 def _of_looks(plan: Plan, folder: StudyFolder) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 
@@ -15,6 +16,9 @@ from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
 from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
+from castmates.results.columns.block import RECORD
+from castmates.results.folder import StudyFolder
+from castmates.results.records import read_record, too_busy
 from castmates.runner import progress, record
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
@@ -81,6 +85,17 @@ def measure(
     else:
         rejected = sum(bool(window.reasons) for window in outcome.windows)
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
+
+
+def refuse_busy_machine(folder: StudyFolder) -> None:
+    """Measure no more where nothing of the first launches counts because others ran: the next ones would end alike."""
+    files = list(islice(folder.blocks.glob(f"*/*/{RECORD}"), FIRST_LAUNCHES + 1))
+    if len(files) == FIRST_LAUNCHES and too_busy([read_record(file) for file in files]):
+        raise CastmatesError(
+            f"this machine is too busy: nothing of the first {FIRST_LAUNCHES} launches counts, because other programs "
+            "ran (the lines of these launches above name them). Stop them, run `castmates retry` for this study, and "
+            "then the same command again."
+        )
 
 
 def _runner_of(launch: Launch) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:

@@ -12,6 +12,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 
 Record = Mapping[str, Any]
+FROM_OTHERS = ("foreign load", "neighbours", "foreign traffic", "steal")  # reasons of the ledger
 ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
 
 
@@ -42,6 +43,17 @@ def useless(record: Record) -> str:
     if record.get("status") == "failed":
         return "failed"
     return "" if record.get("rounds") else "no clean round"
+
+
+def too_busy(records: Sequence[Record]) -> bool:
+    """Whether none of these launches gave anything, each mostly because other programs or guests ran."""
+    return bool(records) and all(useless(record) == "no clean round" and _is_busy(record) for record in records)
+
+
+def _is_busy(record: Record) -> bool:
+    because = record.get("ledger", {}).get("slices_because", {})
+    counts = {kind: sum(scenes.values()) for kind, scenes in because.items()}
+    return max(counts, key=lambda kind: counts[kind], default="") in FROM_OTHERS
 
 
 def forget_useless(folder: StudyFolder) -> Iterator[tuple[str, Path]]:

@@ -1,6 +1,13 @@
 """Records are read when asked for; what they have in common is held once."""
 
+import json
+
+import pytest
+
+from castmates.errors import CastmatesError
+from castmates.pipeline.measure_block import refuse_busy_machine
 from castmates.report.block_record import BlockRecord
+from castmates.results.folder import StudyFolder
 from castmates.results.records import Records
 
 
@@ -38,3 +45,29 @@ def test_odd_values_in_a_record_count_as_missing():
     )
     assert (odd.seconds, odd.rounds, odd.number, odd.seed, odd.protocol) == (None, None, 0, None, None)
     assert (odd.costs, odd.members) == ({}, [])
+
+
+BUSY = {"foreign load": {"solo": 40, "corun": 20}, "too few steps": {"solo": 1}}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "because", "refused"),
+    [
+        ((0, 0), BUSY, True),
+        ((0, 3), BUSY, False),
+        ((0, 0), {"foreign load": {"solo": 1}, "too few steps": {"solo": 9}}, False),  # its own fault
+        ((0,), BUSY, False),
+        ((0, 0, 0), BUSY, False),  # the user has been told, and went on
+    ],
+)
+def test_nothing_more_is_measured_where_others_spoilt_all_of_the_first_launches(tmp_path, rounds, because, refused):
+    for number, clean in enumerate(rounds):
+        place = tmp_path / f"blocks/lead-1/{number}"
+        place.mkdir(parents=True)
+        record = {"status": "measured", "rounds": clean, "ledger": {"slices_because": because}}
+        (place / "block.json").write_text(json.dumps(record))
+    if refused:
+        with pytest.raises(CastmatesError, match="too busy"):
+            refuse_busy_machine(StudyFolder(tmp_path))
+    else:
+        refuse_busy_machine(StudyFolder(tmp_path))
