@@ -78,6 +78,7 @@ class Outline:
     prediction: str = ""  # what is measured of a grid, and what is left to prediction
     profiles: str = ""  # what is traced beside what is measured
     variants: tuple[str, ...] = ()  # leads in other settings, and what these change
+    without_own_losses: bool = False  # antagonists are not measured alone
     traces: str = ""  # of which mixes everything that happens is recorded
 
 
@@ -120,6 +121,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         prediction=prediction_words(planned),
         profiles=profile_words(project.study, planned, folder),
         variants=tuple(f"{each.workload} is {each.lead} with {each.words}" for each in plan.variants),
+        without_own_losses=not project.study.budget.antagonists_alone,
         traces=trace_words(project.study, planned, folder),
     )
 

@@ -101,6 +101,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
     if outline.controls:
         pairs = [f"{program} beside {others} {MUST[kind]}" for kind, program, others in outline.controls]
         yield "Controls", ", ".join(pairs)
+    if outline.without_own_losses:
+        yield "Antagonists", "They are not measured alone: their own losses, STP and ANTT will not be known."
     if outline.adaptive:
         yield "Adaptive", outline.adaptive
     if outline.chances.pairs:

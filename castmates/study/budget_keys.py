@@ -99,6 +99,11 @@ class Budget(Written):
     steps: int = Field(
         default=10, ge=2, description="steps that a member should complete in a window, which is stretched for it"
     )
+    antagonists_alone: bool = Field(
+        default=True,
+        description="whether antagonists are also measured alone, from which their own losses follow; without these "
+        "scenes the lead runs in every scene, and is never frozen between its slices",
+    )
     company: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
     longest_block: float = Field(
         default=600.0, gt=0, description="seconds a block should take, at most; mixes that make it longer are split off"

@@ -67,7 +67,8 @@ def _may_share(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budg
 def _seconds(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int) -> float:
     """What a block is expected to take, no window stretched and no round repeated."""
     started = _members_of(mixes, members)
-    return launch_guess(started) + rounds * round_guess(scenes_of(mixes, members), started, budget.window)
+    scenes = scenes_of(mixes, members, budget.antagonists_alone)
+    return launch_guess(started) + rounds * round_guess(scenes, started, budget.window)
 
 
 def round_guess(scenes: Iterable[Scene], members: Iterable[Member], window: float) -> float:

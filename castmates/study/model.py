@@ -278,6 +278,13 @@ class Study(Written):
         description="what trace launches record on one clock, and of which mixes each sweep has one (docs/tracing.md)",
     )
 
+    @field_validator("budget")
+    @classmethod
+    def _with_everyones_loss(cls, budget: Budget, info: ValidationInfo) -> Budget:
+        if not budget.antagonists_alone and info.data.get("mitigations"):
+            raise ValueError("no 'antagonists_alone: false' beside 'mitigations': their price is what antagonists lose")
+        return budget
+
     @field_validator("attribution")
     @classmethod
     def _of_a_partition(cls, attribution: Attribution, info: ValidationInfo) -> Attribution:

@@ -75,7 +75,7 @@ class _Request:
                 members[name].model_copy(update={"role": "lead" if name == lead else "antagonist"}) for name in names
             ),
             mixes=tuple(mixes),
-            scenes=scenes_of(mixes, members),
+            scenes=scenes_of(mixes, members, self.study.budget.antagonists_alone),
             machine=self.machine,
         )
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from castmates.study.cpus import name_of
-from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Scene, Share
+from castmates.study.spec import REST, UNMANAGED, Member, Mix, Partition, Plan, Scene, Share
 
 
-def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member]) -> tuple[Scene, ...]:
+def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member], antagonists_alone: bool = True) -> tuple[Scene, ...]:
     """Each scene once: what several mixes have in common has one name."""
     by_name: dict[str, Scene] = {}
     for scene in _scenes(mixes, members):
-        by_name.setdefault(scene.name, scene)
+        if antagonists_alone or scene.kind != "alone":
+            by_name.setdefault(scene.name, scene)
     return tuple(by_name.values())
 
 
@@ -28,6 +29,11 @@ def _scenes(mixes: Sequence[Mix], members: Mapping[str, Member]) -> Iterator[Sce
             yield from _under(partition, mix, members)
     for name in dict.fromkeys(name for mix in beside for name in mix.antagonists):
         yield Scene(name=f"alone:{name}", kind="alone", mix="", active=(name,), placebos=(), partition=UNMANAGED)
+
+
+def measures_alone(plan: Plan) -> bool:
+    """Whether antagonists are measured alone, so that their own losses can be known."""
+    return any(scene.kind == "alone" for company in plan.companies for scene in company.scenes)
 
 
 def _under(partition: Partition, mix: Mix, members: Mapping[str, Member]) -> Iterator[Scene]:

@@ -130,7 +130,9 @@ def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], blocks:
         distance=next((each for each in DISTANCES if each == place_of(mix.name)), None),
         kinds=list(kinds),
     )
-    return _fresh(study, name, [mix], blocks, title).model_copy(update={"mitigations": [rule]})
+    fresh = _fresh(study, name, [mix], blocks, title)
+    budget = fresh.budget.model_copy(update={"antagonists_alone": True})  # what the others pay is wanted too
+    return fresh.model_copy(update={"mitigations": [rule], "budget": budget})
 
 
 def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: str) -> Study:

@@ -8,6 +8,7 @@ from castmates.errors import CastmatesError
 from castmates.study import catalogue
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Catalogue, Study, Workload
+from castmates.study.reading import read
 from castmates.study.scenes import scenes_of
 from castmates.study.spec import LATER, Member
 from tests.unit.makers import ENVIRONMENTS, layout, prepared, study, workloads
@@ -92,8 +93,15 @@ def test_no_cpu_serves_two_members_of_a_mix(cores, cpus):
 
 def test_scenes_hold_each_baseline_once():
     found, members = mixes_of(study(["x"], ["a", "b"]))
-    names = [scene.name for scene in scenes_of(found, members)]
-    assert names == ["solo", "solo-again", "placebo:1", "corun:x+a", "corun:x+b", "alone:a@1", "alone:b@1"]
+    of_the_lead = ["solo", "solo-again", "placebo:1", "corun:x+a", "corun:x+b"]
+    assert [scene.name for scene in scenes_of(found, members)] == [*of_the_lead, "alone:a@1", "alone:b@1"]
+    assert [scene.name for scene in scenes_of(found, members, antagonists_alone=False)] == of_the_lead
+
+
+def test_what_antagonists_lose_is_measured_where_mitigations_need_it():
+    keys = "name: x\nbudget: {antagonists_alone: false}\nmitigations: [{lead: a, antagonists: [b]}]\n"
+    with pytest.raises(CastmatesError, match=r"line 2: .*no 'antagonists_alone: false' beside 'mitigations'"):
+        read(Study, keys, "study.yaml")
 
 
 def gather(own=None, **files):

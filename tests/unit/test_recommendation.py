@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.system import system_metrics
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH, pareto_table, undominated
 from castmates.analysis.partitions.recommendation import (
     EXCEEDED,
@@ -25,6 +26,7 @@ from castmates.analysis.partitions.recommendation import (
 from castmates.report.text.recommendation import sentence
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import frame
+from castmates.study.scenes import scenes_of
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.printed_intervals import assert_told
 
@@ -124,7 +126,7 @@ def test_a_gain_is_not_called_a_loss():
 def test_what_others_keep_where_it_is_unknown():
     none = row("split-2", 2, 1.0, 2.0, kept=math.nan) | {"stp": math.nan, "stp_low": math.nan, "stp_high": math.nan}
     said = sentence(advised(none), "")
-    assert "what b keeps and the STP are unknown: no launch has" in said
+    assert "what b keeps and the STP are unknown: no launch measured every member both alone" in said
     assert "–" not in said
     few = row("split-2", 2, 1.0, 2.0) | dict.fromkeys(["kept_low", "kept_high", "stp_low", "stp_high"], math.nan)
     said = sentence(advised(few), "")
@@ -238,6 +240,32 @@ def test_a_launch_without_a_member_is_left_out_of_what_all_get_done():
     without = pareto_table(plan, rest, estimate_effects(plan, rest, 0.02)).set_index("partition")
     assert found.loc["split-4", "stp"] == pytest.approx(without.loc["split-4", "stp"])
     assert found.loc["split-4", "stp"] != found.loc["split-2", "stp"]
+
+
+def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others_keep_is_unknown():
+    plan = made(atoms())
+    table = windows(plan, noise=0.02)
+    lean = plan.model_copy(update={"blocks": tuple(map(without_antagonists_alone, plan.blocks))})
+    rest = table[table["kind"] != "alone"]
+    whole, effects = (estimate_effects(of, own, 0.02) for of, own in ((plan, table), (lean, rest)))
+    assert set(effects["role"]) == {"lead"}
+    leads = whole[whole["role"] == "lead"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(effects, leads, check_exact=True)
+    assert system_metrics(lean, rest).empty
+    found = pareto_table(lean, rest, effects)
+    of_others = [f"{name}{end}" for name in ("kept", "stp") for end in ("_pct", "", "_low", "_high")] + ["frontier"]
+    with_others = pareto_table(plan, table, whole)
+    pd.testing.assert_frame_equal(*(each.drop(columns=of_others, errors="ignore") for each in (found, with_others)))
+    assert found[["kept_pct", "stp"]].isna().all(axis=None)
+    said = sentence(recommendations(found, 20.0).iloc[0], "castmates confirm x.yaml")
+    assert "unknown: no launch measured every member both alone and together" in said
+
+
+def without_antagonists_alone(block):
+    members = {member.name: member for member in block.company.members}
+    scenes = scenes_of(block.company.mixes, members, antagonists_alone=False)
+    assert {block.company.lead.name} == {scene.active[0] for scene in scenes}
+    return block.model_copy(update={"company": block.company.model_copy(update={"scenes": scenes})})
 
 
 MIXES, WAYS = 3000, np.arange(1, 12)

@@ -126,7 +126,9 @@ def _baselines(
         if has_share(partition, mix.lead):
             baselines.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
         baselines.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
-    return baselines + [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
+    measured = {scene.name for scene in company.scenes}
+    alone = [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
+    return baselines + [each for each in alone if each[-1] in measured]
 
 
 def _again(plan: Plan, companies: Iterable[Company]) -> Iterator[dict[str, Any]]:

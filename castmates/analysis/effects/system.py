@@ -51,9 +51,11 @@ def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric
 
 
 def of_system(plan: Plan) -> pd.DataFrame:
-    """The contrasts of all members of the mixes, each against its own rate alone."""
+    """The contrasts of all members of the mixes, each against its own rate alone, where everyone has one."""
     contrasts = mix_contrasts(plan)
-    return contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    of_others = contrasts.loc[contrasts["role"] == "antagonist", "mix"]
+    return contrasts[contrasts["mix"].isin(of_others)]
 
 
 def whole_launches(

@@ -62,7 +62,7 @@ def estimate_mitigations(plan: Plan, windows: pd.DataFrame, margin: float) -> pd
     found, how = _chosen(rows, rounds, plan)
     table = pd.DataFrame({"row": range(len(rows))}).merge(how, on="row", how="left")
     for quantity in QUANTITIES:
-        known = found[found[quantity].notna()].assign(difference=found[quantity])
+        known = found.assign(difference=found[quantity]).dropna(subset="difference")
         table = table.merge(_estimated(known, quantity), on=["row", "platform"], how="left")
     platforms = own["platform"].unique().tolist()
     table["platform"] = table["platform"].fillna(platforms[0] if len(platforms) == 1 else "")

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.system import BASELINES, launch_slowdowns, over_launches
+from castmates.analysis.effects.system import launch_slowdowns, of_system, over_launches
 from castmates.analysis.statistics.intervals import BLOCK, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.partitions import PARETO
@@ -51,8 +50,10 @@ def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
 
     A launch in which some member has no pair of windows shows nothing of them together and is left out.
     """
-    contrasts = mix_contrasts(plan)
-    contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    contrasts = of_system(plan)
+    if contrasts.empty:
+        columns = ("stp", "stp_low", "stp_high", "kept_pct", "kept_low", "kept_high")
+        return frame([], dict.fromkeys(_ROW, "str") | dict.fromkeys(columns, "float64"))
     members = contrasts.drop_duplicates("row")[[*_MIX, "member", "role"]]
     logs = launch_slowdowns(planned(windows, plan), contrasts).merge(members, on=[*_MIX, "member"])
     logs["progress"] = 1 / logs["slowdown"]

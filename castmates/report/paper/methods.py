@@ -15,6 +15,7 @@ from castmates.report.text.stamps import origin, stamped
 from castmates.report.text.words import counted, listed, percent_of
 from castmates.study.cpus import format_cpu_list
 from castmates.study.rounds import FIRST_LAUNCHES
+from castmates.study.scenes import measures_alone
 from castmates.study.schedule import block_seed
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import BETWEEN
@@ -79,10 +80,11 @@ def _design(results: Results) -> Iterable[str]:
     designs = [record.design for record in blocks]
     if not designs:
         return
+    scenes = "the lead alone, the lead beside placebos, each co-run"
+    scenes += ", each antagonist alone" if measures_alone(results.plan) else ""
     yield (
         f"Each of {counted(len(blocks), 'block')} launched a lead and its antagonists once, and measured every scene "
-        "(the lead alone, the lead beside placebos, each co-run, each antagonist alone) in rounds, each in fresh "
-        "random order."
+        f"({scenes}) in rounds, each in fresh random order."
     )
     rounds, window, settle = (_values(designs, name) for name in ("rounds", "window", "settle"))
     yield f"Planned were {rounds} rounds in a block, windows of {window} s and a settle time of {settle} s before each."

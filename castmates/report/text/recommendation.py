@@ -108,7 +108,7 @@ def _others(row: Row, prefix: str) -> str:
     several = "+" in row["antagonists"]
     who = "the antagonists keep" if several else f"{plain(row['antagonists'])} keeps"
     if math.isnan(kept) or math.isnan(stp):
-        return f"what {who} and the STP are unknown: no launch has a pair of windows of every member"
+        return f"what {who} and the STP are unknown: no launch measured every member both alone and together"
     of = f"of {'their rates' if several else 'its rate'} alone"
     if math.isnan(low) or math.isnan(least):
         return (
