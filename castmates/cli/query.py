@@ -78,7 +78,7 @@ def query(
         raise CastmatesError(
             "give a study, or the folder of a trace; `castmates query --list` lists what can be asked."
         )
-    mix, sql = _parted(words or [])
+    mix, sql = (" ".join(words or []), "") if named and not _is_sql(words) else _parted(words or [])
     if named and sql:
         raise CastmatesError("give SQL or --named, not both.")
     if values and not named:
@@ -91,6 +91,11 @@ def query(
         _answer(where, mix, sys.stdin.read() if sql == "-" else sql, {}, wanted, output, limit)
     else:
         _overview(where, mix)
+
+
+def _is_sql(words: list[str] | None) -> bool:
+    """Whether one of the words begins as a query does; a mix may be several words, too."""
+    return any(word.split()[:1] and word.split()[0].lower() in ("select", "with", "from") for word in words or [])
 
 
 def _parted(words: list[str]) -> tuple[str, str]:

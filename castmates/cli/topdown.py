@@ -32,7 +32,7 @@ def import_toplev(
     scene: Scene = "",
 ) -> None:
     """Read a file of toplev and write it as rows of the table `topdown`, whose source is toplev."""
-    _write(str(file), _read(file), output, study, member, scene)
+    _write(str(file), _read(file), output, study, member, scene, platform="")
 
 
 @topdown.command("record", cls=Command)
@@ -48,11 +48,12 @@ def record(
 ) -> None:
     """Run a command below toplev, in another interpreter, and write the table."""
     from castmates.counters.topdown.toplev_run import run_toplev
+    from castmates.machine.emulation import platform_here
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "toplev.csv"
         run_toplev(toplev, python, level, file, command)
-        _write("toplev", _read(file), output, study, member, scene)
+        _write("toplev", _read(file), output, study, member, scene, platform_here())
 
 
 def _read(file: Path) -> str:
@@ -62,17 +63,16 @@ def _read(file: Path) -> str:
         raise CastmatesError(f"{file} cannot be read: {problem.strerror}; give a file of toplev.") from None
 
 
-def _write(source: str, text: str, output: Path, study: str, member: str, scene: str) -> None:
+def _write(source: str, text: str, output: Path, study: str, member: str, scene: str, platform: str) -> None:
     from castmates.counters.topdown.toplev import read_toplev, rows
     from castmates.files import replace, writing
-    from castmates.machine.emulation import platform_here
     from castmates.results.columns.block import TOPDOWN
     from castmates.results.columns.study import frame
 
     if output.suffix not in (".parquet", ".csv"):
         raise CastmatesError(f"--output {output}: the name of a table ends with .parquet or .csv.")
     try:
-        table = frame(rows(read_toplev(text), study, member, scene, platform_here()), TOPDOWN)
+        table = frame(rows(read_toplev(text), study, member, scene, platform), TOPDOWN)
     except CastmatesError as problem:
         raise CastmatesError(f"{source}: {problem}") from None
     written = table.to_parquet if output.suffix == ".parquet" else table.to_csv

@@ -59,6 +59,13 @@ def test_every_event_is_used_or_left_out_by_name(name):
     assert len(timeline.intervals) + len(timeline.instants) > 40
 
 
+def test_lines_may_end_as_those_of_another_system(tmp_path):
+    (tmp_path / "strace.txt").write_bytes((DATA / "strace.txt").read_bytes().replace(b"\n", b"\r\n"))
+    ours, theirs = imported(DATA / "strace.txt"), imported(tmp_path / "strace.txt")
+    assert ours.intervals.equals(theirs.intervals)
+    assert ours.about["sources"][0]["left_out"] == theirs.about["sources"][0]["left_out"]
+
+
 def test_calls_of_strace_have_their_times_values_and_errors():
     timeline = imported(DATA / "strace.txt")
     text = (DATA / "strace.txt").read_text().splitlines()
@@ -266,6 +273,8 @@ def test_a_list_of_events_is_enough(tmp_path, packed):
         {"ph": "E", "ts": 5, **thread},
         {"ph": "C", "name": "c", "ts": 4, "args": {"x": 1, "y": 2.5}, **thread},
         {"ph": "s", "id": 1, "ts": 4, **thread},
+        {"ph": "X", "name": "never", "ts": 6, "dur": -5, **thread},
+        {"ph": "X", "name": "never", "ts": float("inf"), "dur": 1, **thread},
     ]
     content = json.dumps(events).encode()
     file = tmp_path / ("a.json.gz" if packed else "a.json")
@@ -276,7 +285,11 @@ def test_a_list_of_events_is_enough(tmp_path, packed):
     assert list(timeline.intervals["depth"]) == [0, 1]
     assert list(timeline.intervals["t1_ns"] - timeline.intervals["t0_ns"]) == [3000, 1500]
     assert dict(zip(timeline.samples["name"], timeline.samples["value"], strict=True)) == {"c x": 1, "c y": 2.5}
-    assert timeline.about["sources"][0]["left_out"] == {"beginnings of flows": 1, "ends without begin": 1}
+    assert timeline.about["sources"][0]["left_out"] == {
+        "beginnings of flows": 1,
+        "ends without begin": 1,
+        "events whose time is no number, or that end before they begin": 2,
+    }
 
 
 def sources(folder: Path) -> dict[str, bytes]:

@@ -25,6 +25,7 @@ OLD_NAMES = {
     "microcode_sequencer": "Heavy_Operations",
 }
 WHOLE = 0.99
+ROUNDED = 0.01  # by which multiplexing makes a share seem less than none or more than all
 _HEADING = ("Timestamp", "CPUs", "Area")
 _PLACE = re.compile(r"S\d+-(D\d+-)?C\d+(-T\d+)?|C\d+(-T\d+)?|CPU\d+|S\d+|\d+")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -40,6 +41,25 @@ class Reading:
     value: float  # of one
     running: float | None
     below_threshold: bool
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it can be a part of slots, rounding aside: toplev's formulas also give what cannot."""
+        return -ROUNDED <= self.value <= 1 + ROUNDED
+
+    @property
+    def status(self) -> str:
+        """How it was counted, as in the table `topdown`."""
+        if not self.is_share:
+            return "not counted"
+        return "counted" if self.running is None or self.running >= WHOLE else "scaled"
+
+    @property
+    def note(self) -> str:
+        """What has to be known besides."""
+        if not self.is_share:
+            return f"toplev wrote {self.value:.1%}, which is no share of slots"
+        return "below TMA's threshold" if self.below_threshold else ""
 
 
 def read_toplev(text: str) -> list[Reading]:
@@ -77,13 +97,13 @@ def rows(readings: Sequence[Reading], study: str, member: str, scene: str, platf
             "member": member,
             "level": reading.category.level,
             "metric": reading.category.name,
-            "value": reading.value,
-            "status": "counted" if reading.running is None or reading.running >= WHOLE else "scaled",
+            "value": reading.value if reading.is_share else float("nan"),
+            "status": reading.status,
             "running": float("nan") if reading.running is None else reading.running,
             "scope": reading.where,
             "source": SOURCE,
             "phase": "",
-            "note": "below TMA's threshold" if reading.below_threshold else "",
+            "note": reading.note,
             "platform": platform,
         }
         for reading in readings

@@ -102,7 +102,8 @@ def quality_words(predictions: pd.DataFrame) -> Iterator[str]:
         yield _off(fresh, "On fresh measured mixes, which the model never saw, predicted losses") + inside
     if several.count:
         yield _off(several, "Beside several antagonists, predicted losses")
-    yield f"Bubble-Up reports an error of {PUBLISHED} on its machine (Mars and others, MICRO 2011)."
+    if fresh.count or several.count or quality(predictions, GRID).count:
+        yield f"Bubble-Up reports an error of {PUBLISHED} on its machine (Mars and others, MICRO 2011)."
     known = predictions[_guessed(predictions)]
     if len(known) and known["loss_low"].isna().any():
         yield f"Predictions without an interval: 95 % need {FEWEST} measured losses of their kind."

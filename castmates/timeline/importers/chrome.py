@@ -3,6 +3,7 @@
 Times are microseconds; PyTorch's file has the moment of CLOCK_REALTIME from which they count.
 """
 
+import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping
@@ -107,9 +108,12 @@ class _Reading:
 
     def _row(self, event: Event, phase: int) -> Iterable[tuple[Any, ...]]:
         """A row for an event; a counter has one for each of its numbers."""
+        begin, lasting = float(event["ts"]), float(event.get("dur", 0))
+        if not (math.isfinite(begin) and math.isfinite(lasting) and lasting >= 0):
+            self.account.leave("events whose time is no number, or that end before they begin")
+            return
         thread = self._threads.setdefault((str(event.get("pid", "")), str(event.get("tid", ""))), len(self._threads))
-        t = round(float(event["ts"]) * NS)
-        length = round(float(event.get("dur", 0)) * NS)
+        t, length = round(begin * NS), round(lasting * NS)
         name = str(event.get("name", ""))
         if phase == COUNTER:
             values = {key: each for key, each in (event.get("args") or {}).items() if isinstance(each, int | float)}

@@ -84,7 +84,8 @@ def _beginning(path: Path) -> bytes:
     elif path.is_dir():
         return b""
     else:
-        raise CastmatesError(f"{path}: there is no such file or folder.")
+        what = "this is no file or folder" if path.exists() else "there is no such file or folder"
+        raise CastmatesError(f"{path}: {what}.")
     if not content:
         raise CastmatesError(f"{path}: this file is empty.")
     return content

@@ -59,6 +59,7 @@ def blocks_of(file: IO[bytes], name: str, progress: Progress = no_progress) -> I
 
 
 def _lines(content: bytes) -> pa.StringArray:
+    content = content.replace(b"\r\n", b"\n")
     try:
         text = pa.array([content], pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:  # a name that is no UTF-8

@@ -1,5 +1,6 @@
 """What toplev wrote becomes rows of our table; its files here are synthetic."""
 
+import math
 import sys
 
 import pandas as pd
@@ -40,6 +41,12 @@ def test_the_rows_are_those_of_the_table():
     assert list(made[0]) == list(TOPDOWN)
     assert {row["window"] for row in made} == {1, 2}
     assert {(row["source"], row["status"]) for row in made} == {("toplev", "scaled")}
+
+
+def test_what_cannot_be_a_share_of_slots_has_no_value_and_says_so():
+    (row,) = rows(read_toplev("Frontend_Bound,-45.8,% Slots,,,0,100.0,\n"), "", "", "", "")
+    assert math.isnan(row["value"])
+    assert (row["status"], row["note"]) == ("not counted", "toplev wrote -45.8%, which is no share of slots")
 
 
 @pytest.mark.parametrize(
