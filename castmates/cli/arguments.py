@@ -22,6 +22,12 @@ def _study_file(study: Path) -> Path:
     return study_file(study)
 
 
+def _cores(cores: str) -> str:
+    if cores != "all" and not (cores.isdecimal() and int(cores) > 0):
+        raise CastmatesError(f"--cores is '{cores}', expected a number of CPUs, or all.")
+    return cores
+
+
 def complete_study(incomplete: str) -> Iterator[str]:
     """The study files of the folder, and the folders of results."""
     from castmates.results.find import OWN
@@ -65,7 +71,9 @@ StudyFile = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Cores = Annotated[str, typer.Option(help="How many CPUs Snakemake may use: a number, or all.", metavar="N")]
+Cores = Annotated[
+    str, typer.Option(help="How many CPUs Snakemake may use: a number, or all.", metavar="N", callback=_cores)
+]
 Launches = Annotated[
     int | None,
     typer.Option("--blocks", min=1, max=10_000, metavar="N", help="More launches of each program than the study has."),

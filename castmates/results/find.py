@@ -8,6 +8,7 @@ from castmates.errors import CastmatesError
 from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
+from castmates.results.named import default_study
 from castmates.results.plans import read_plan
 from castmates.results.records import Record, read_json
 from castmates.results.traces import traces_there
@@ -122,6 +123,11 @@ def _results(folder: Path) -> StudyFolder:
 
 
 def _refuse_missing(named: Path) -> None:
+    if not named.exists() and named == default_study():
+        raise CastmatesError(
+            "there is no study in this folder (neither config/config.yaml nor study.yaml): write one with `castmates "
+            "init`, or name a study file or a folder results/<study>."
+        )
     if not named.exists():
         raise CastmatesError(
             f"{named}: there is neither a study file nor a results folder of this name; give a study file or "

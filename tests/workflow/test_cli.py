@@ -98,7 +98,7 @@ def test_mistakes_are_one_sentence(arguments, said):
 def test_a_folder_that_is_no_project(tmp_path):
     done = castmates("plan", cwd=tmp_path)
     assert done.returncode != 0
-    assert "config/config.yaml: there is neither a study file nor a results folder" in done.stderr
+    assert "there is no study in this folder" in done.stderr
 
 
 def test_retry_forgets_only_failed_blocks(tmp_path):
