@@ -57,17 +57,17 @@ doctor: $(VENV)/run.stamp ## show what this machine can and cannot measure
 dev: $(VENV)/dev.stamp ## set up the tools for contributors, and git's hooks (1 minute)
 	@if git rev-parse --git-dir >/dev/null 2>&1; then pre-commit install --install-hooks; fi
 
-check: lint ## while you work: format, lint, types and the pure tests (4 minutes)
+check: lint ## while you work: format, lint, types and the pure tests (6 minutes)
 	@$(PURE) "$(QUICK)"
 
-test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (9 minutes)
+test: $(VENV)/dev.stamp ## before a change is sent: pure tests, real processes, the most important sweeps (11 minutes)
 	@python -c 'from castmates.workloads.native import build; raise SystemExit(not build.find_compiler())' || $(MAKE) compilers
 	@$(PURE) "$(QUICK)"
 	@$(REAL) "(real or core) and not landing and not tensorflow and not nightly"
 
 # Required tests fail if they cannot run here; CASTMATES_LAB=wanted skips them instead, with the reason.
 test-all: export CASTMATES_NEEDS ?= twins,stress-ng,servers
-test-all: lint $(VENV)/dev.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (40 minutes)
+test-all: lint $(VENV)/dev.stamp ## before each merge: also all sweeps, TensorFlow, browser, chaos and the lab (an hour)
 	@$(PURE) "pure and not nightly"
 	@$(REAL) "real and not landing and not tensorflow and not nightly"
 	@$(MODELLED) "modelled and not nightly"
