@@ -366,7 +366,7 @@ def test_carry_over_that_was_seen_is_told_in_the_verdict(tmp_path):
         "seen for the antagonist stream (−2.0 % [−2.9, −1.1] )"
     )
     assert text.count(said) == 1, "in the health panel"
-    assert "Traces of what ran before" in text, "on the first screen"
+    assert "Freezing leaves a trace" in text, "on the first screen"
 
 
 def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
