@@ -269,7 +269,9 @@ def steps(machine: Machine, launches: int, studies: int, seed: int) -> Shares:
 def carried(share: float, studies: int, seed: int) -> Shares:
     """Of the carry-over's interval, and how often it is seen; what it does to a small loss."""
     machine = replace(WANDERING, carry_over=share)
-    made = simulate(machine, two_mixes(), studies, 5, ROUNDS, seed, also=["slices"])
+    # Orders are balanced over all slices: the second ones of solos are measured here too.
+    every = replace(SHORT, twice=True)
+    made = simulate(machine, two_mixes(), studies, 5, ROUNDS, seed, slicing=every, also=["slices"])
     table = estimate_carryover(made.plan, [made.slices])
     lead = table[table["role"] == "lead"]
     own = _against_solo(made, machine, SMALLER)

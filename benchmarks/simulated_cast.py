@@ -1,6 +1,7 @@
 """Who plays in simulated studies, and when: small companies, and the rounds that our schedule gives them."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,16 +11,17 @@ import numpy.typing as npt
 from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of
-from castmates.study.schedule import stretches
+from castmates.study.schedule import Orders, stretches
 from castmates.study.spec import PROTOCOL, REST, Block, Company, Member, Mix, Partition, Plan, Share
 
 LEAD, FIRST, SECOND, THIRD = "lead@0", "first@1", "second@1", "third@1"
 SPLIT = "split-4"
-ORDERS = 500  # rounds of our schedule, from which every simulated round draws one
-QUIET = ("solo", "solo-again")
+LAUNCHES = 40  # of our schedule, from which every simulated launch draws one
+LEFT = 0.1  # of what being frozen costs in the next slice, in the one after that
 
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -69,44 +71,48 @@ def plan_of(company: Company, launches: int) -> Plan:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Rounds of a company, slice after slice; of slices that are measured, in the same order in every round."""
+    """Launches of a company, slice after slice; of slices that are measured, in the same order in every round."""
 
     length: int  # slices of a round, with those that are left out at the begin of a stretch
-    places: Counts  # round x slice: which of all it is
-    after_others: Flags  # the same: whether others than the lead ran in the one before
+    places: Counts  # launch x round x slice: which of its round it is
+    cold: Mapping[str, Floats]  # by member, the same: how cold its caches are, 1 after a slice in which it was frozen
     scene: Counts  # of each slice: the number of its scene
     cycle: Counts  # of each slice, from 0
     stretch: Counts  # of each slice, from 0
 
 
 @cache
-def schedule(which: str, slicing: Slicing) -> Schedule:
+def schedule(which: str, slicing: Slicing, rounds: int) -> Schedule:
     """What our scheduler gives one of the companies above."""
     company = COMPANIES[which]()
-    block, numbers = plan_of(company, 1).blocks[0], {scene.name: at for at, scene in enumerate(company.scenes)}
-    parts = sorted(stretches(block, 0), key=lambda part: part.seed)
+    blocks, numbers = plan_of(company, LAUNCHES).blocks, {scene.name: at for at, scene in enumerate(company.scenes)}
+    parts = sorted(stretches(blocks[0], 0), key=lambda part: part.seed)
     measured = _measured(company, slicing)
-    shape = (ORDERS, len(measured))
-    places, after = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
-    place = 0
-    for number in range(ORDERS):
-        place = 0
-        for part in stretches(block, number):
-            if len(parts) > 1:  # masks have changed: every scene runs once unmeasured
-                place += len(part.scenes)
-            others = False
-            for cycle, order in enumerate(part.cycles(slicing.cycles)):
-                seen = Counter[str]()
-                for scene in order:
-                    seen[scene.name] += 1
-                    # Where a second slice is not measured, it stands for the first: no two are of one moment.
-                    time = seen[scene.name] if slicing.twice else 1
-                    at = number, measured[cycle, numbers[scene.name], time]
-                    places[at], after[at] = place, others
-                    place, others = place + 1, scene.kind not in QUIET
+    shape = (LAUNCHES, rounds, len(measured))
+    places, place = np.zeros(shape, dtype=np.int64), 0
+    cold = {member.name: np.zeros(shape) for member in company.members}
+    for launch, block in enumerate(blocks):
+        orders = Orders()
+        for number in range(rounds):
+            place = 0
+            for part in stretches(block, number):
+                if len(parts) > 1:  # masks have changed: every scene runs once unmeasured
+                    place += len(part.scenes)
+                state = dict.fromkeys(cold, 0.0)
+                for cycle, order in enumerate(orders.draw(part, slicing.cycles)):
+                    seen = Counter[str]()
+                    for scene in order:
+                        seen[scene.name] += 1
+                        # Where a second slice is not measured, it stands for the first: no two are of one moment.
+                        time = seen[scene.name] if slicing.twice else 1
+                        at = launch, number, measured[cycle, numbers[scene.name], time]
+                        places[at], place = place, place + 1
+                        for name, own in cold.items():
+                            own[at] = state[name]
+                            state[name] = LEFT * state[name] if name in scene.active else 1.0
     cycles, scenes, _ = np.array(list(measured)).T
     of_scene = [next(at for at, part in enumerate(parts) if scene in part.scenes) for scene in company.scenes]
-    return Schedule(place, places, after, scenes, cycles, np.array(of_scene)[scenes])
+    return Schedule(place, places, cold, scenes, cycles, np.array(of_scene)[scenes])
 
 
 def _measured(company: Company, slicing: Slicing) -> dict[tuple[int, int, int], int]:
@@ -115,7 +121,7 @@ def _measured(company: Company, slicing: Slicing) -> dict[tuple[int, int, int], 
     slices = [(cycle, scene, 1) for cycle in range(slicing.cycles) for scene in scenes.values()]
     if slicing.twice:
         for part in stretches(plan_of(company, 1).blocks[0], 0):
-            for cycle, order in enumerate(part.cycles(slicing.cycles)):
+            for cycle, order in enumerate(Orders().draw(part, slicing.cycles)):
                 counts = Counter(scene.name for scene in order)
                 slices += [(cycle, scenes[name], 2) for name, count in counts.items() if count == 2]
     return {each: number for number, each in enumerate(slices)}

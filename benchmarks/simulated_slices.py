@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.signal import lfilter
 
-from benchmarks.simulated_cast import COMPANIES, LEAD, ORDERS, SHORT, Counts, Flags, Slicing, plan_of, schedule
+from benchmarks.simulated_cast import COMPANIES, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
 from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
@@ -52,7 +52,7 @@ class Machine:
     effect: float = 0.25  # of a co-run's loss, as a share of it: what it wanders by
     effect_memory: float = 2.0  # seconds
     launch: float = 0.1  # of a co-run's loss, as a share of it: what it differs by between launches
-    carry_over: float = 0.0  # what a slice after others loses
+    carry_over: float = 0.0  # what a member loses in a slice after one in which it was frozen
     rejected: float = 0.02  # share of slices, of every scene
     spoilt: float = 0.0  # share of windows that are rejected as a whole
     neighbour: Neighbour | None = None
@@ -126,10 +126,10 @@ class _Course:
         shape: tuple[int, int, int],
         rng: np.random.Generator,
     ) -> None:
-        plan = schedule(next(name for name, make in COMPANIES.items() if make() is company), slicing)
-        drawn = rng.integers(0, ORDERS, shape)
+        plan = schedule(next(name for name, make in COMPANIES.items() if make() is company), slicing, shape[2])
+        drawn = rng.integers(0, LAUNCHES, shape[:2])
         self.shape, self.company, self._slicing = shape, company, slicing
-        self.places, self._after_others = plan.places[drawn], plan.after_others[drawn]
+        self.places, self._cold, self._drawn = plan.places[drawn], plan.cold, drawn
         self.scene, self.cycle, self.stretch = plan.scene, plan.cycle, plan.stretch
         self._machine, self._rng, self._length = machine, rng, plan.length
         self._speed = {member.name: self._wander(machine.memory) for member in company.members}
@@ -154,7 +154,7 @@ class _Course:
         logs = machine.wander * np.take_along_axis(self._speed[member], place, axis=-1)
         logs = logs + machine.noise * self._rng.standard_normal(place.shape)
         rates = np.exp(logs) * (1 - self._losses(scene, member, place))
-        rates *= 1 - machine.carry_over * self._after_others[..., slots]
+        rates *= 1 - machine.carry_over * self._cold[member][self._drawn][..., slots]
         if machine.neighbour:
             rates *= 1 - machine.neighbour.loss * self.struck[..., slots]
         return np.asarray(rates)

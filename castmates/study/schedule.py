@@ -1,4 +1,4 @@
-"""In which order a block measures its scenes: fresh random orders for every round, from the block's seed.
+"""In which order a block measures its scenes: random orders from the block's seed, balanced over the whole launch.
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
 stretch its scenes alternate in many short cycles, each of which has every scene once, and a solo that many scenes are
@@ -7,12 +7,19 @@ compared with twice: its error is in all of their losses.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from castmates.study.spec import REST, Block, Company, Member, Scene, Share
 
 MANY = 4  # scenes of a lead that are compared with one solo, from which on it comes twice in a cycle
+SWAPS = 10  # tries to make an order more even, for each of its slices
+FROZEN, OF_LEAD = 10.0, 3.0  # what it counts that a member was frozen before, and more so the lead, against who ran
+NEVER = 1e6  # the same of a scene that follows itself: that would be one long slice
+NOTHING = ""  # runs before the first slice of a stretch
+
+Pair = tuple[str, str]  # names of a scene and of the one after it
 
 
 @dataclass(frozen=True)
@@ -23,27 +30,104 @@ class Stretch:
     scenes: tuple[Scene, ...]
     seed: str
 
-    def cycles(self, count: int) -> Iterator[list[Scene]]:
-        """Yield so many orders of the scenes, in which each follows each other one about equally often.
-
-        The last one has every scene once.
-        """
-        dice, follows = random.Random(self.seed), Counter[tuple[str, str]]()
-        before, twice = "", self._twice()
-        for number in range(1, count + 1):
-            scenes = [*self.scenes, *twice] if number < count else self.scenes
-            order = _next_order(scenes, before, follows, dice)
-            yield order
-            before = order[-1].name
+    @cached_property
+    def twice(self) -> tuple[Scene, ...]:
+        """The solos that come twice in a cycle."""
+        against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "solo")
+        return tuple(each for each in self.scenes if each.kind == "solo" and against[each.active[0]] >= MANY)
 
     @property
     def turns(self) -> int:
         """How many slices a cycle has."""
-        return len(self.scenes) + len(self._twice())
+        return len(self.scenes) + len(self.twice)
 
-    def _twice(self) -> list[Scene]:
-        against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "solo")
-        return [scene for scene in self.scenes if scene.kind == "solo" and against[scene.active[0]] >= MANY]
+
+class Orders:
+    """Draws the orders of a launch, and remembers what came after what in all of its rounds, spare ones too.
+
+    A slice after one in which a member was frozen is slower. So each scene of a member gets the same share of such
+    slices, and as far as possible each of its predecessors equally often.
+    """
+
+    def __init__(self) -> None:
+        self._met = Counter[Pair]()
+
+    def draw(self, stretch: Stretch, cycles: int, slow: Collection[str] = ()) -> list[list[Scene]]:
+        """So many orders of the scenes; those that a slow member ends are in the last one alone.
+
+        The last one has every scene once.
+        """
+        dice, before, orders = random.Random(stretch.seed), NOTHING, list[list[Scene]]()
+        often = [scene for scene in (*stretch.scenes, *stretch.twice) if scene.active[0] not in slow]
+        for number in range(1, cycles + 1):
+            order = list(stretch.scenes if number == cycles else often)
+            dice.shuffle(order)
+            self._make_even(order, before, stretch, dice)
+            for scene in order:
+                self._met[before, scene.name] += 1
+                before = scene.name
+            orders.append(order)
+        return orders
+
+    def _make_even(self, order: list[Scene], before: str, stretch: Stretch, dice: random.Random) -> None:
+        """Swap slices at random, and keep each swap after which the launch is not less even."""
+        balance = _Balance(stretch, self._met)
+        least = balance.unevenness(order, before)
+        for _ in range(SWAPS * len(order) if len(order) > 1 else 0):
+            one, other = dice.randrange(len(order)), dice.randrange(len(order))
+            if order[one] is not order[other]:
+                order[one], order[other] = order[other], order[one]
+                if (now := balance.unevenness(order, before)) <= least:
+                    least = now
+                else:
+                    order[one], order[other] = order[other], order[one]
+
+
+class _Balance:
+    """What came after what in a stretch so far, and how uneven an order of its next cycle would make it."""
+
+    def __init__(self, stretch: Stretch, met: Mapping[Pair, int]) -> None:
+        self._met, scenes = met, stretch.scenes
+        self._weight = Counter([NOTHING, *(each.name for each in (*scenes, *stretch.twice))])
+        leads = {scene.active[0] for scene in scenes if scene.kind != "alone"}
+        names = {name for scene in scenes for name in scene.active}
+        self._importance = {name: FROZEN * (OF_LEAD if name in leads else 1.0) for name in names}
+        # By two scenes: each member of the second one, there, and whether the first one froze it.
+        self._effects = {
+            (before.name, scene.name): [((name, scene.name), name not in before.active) for name in scene.active]
+            for before in scenes
+            for scene in scenes
+        }
+        # By member and scene: slices that have one before them, and those of them before which it was frozen.
+        self._slices = {(name, scene.name): 0 for scene in scenes for name in scene.active}
+        self._frozen = dict(self._slices)
+        for pair, effects in self._effects.items():
+            for place, was_frozen in effects:
+                self._slices[place] += met.get(pair, 0)
+                self._frozen[place] += was_frozen * met.get(pair, 0)
+
+    def unevenness(self, order: Sequence[Scene], before: str) -> float:
+        """How unevenly, after this order, members were frozen before their scenes, and scenes came after each other."""
+        slices, frozen, pairs, uneven = dict(self._slices), dict(self._frozen), Counter[Pair](), 0.0
+        for scene in order:
+            pair, before = (before, scene.name), scene.name
+            pairs[pair] += 1
+            for place, was_frozen in self._effects.get(pair, ()):
+                slices[place] += 1
+                frozen[place] += was_frozen
+        for (first, second), count in pairs.items():
+            known = self._met.get((first, second), 0)
+            uneven += ((known + count) ** 2 - known**2) / (2 * self._weight[first] * self._weight[second])
+            uneven += NEVER * count * (first == second)
+        all_slices, all_frozen = Counter[str](), Counter[str]()
+        for place, count in slices.items():
+            all_slices[place[0]] += count
+            all_frozen[place[0]] += frozen[place]
+        for (name, scene_name), count in slices.items():
+            usual = all_frozen[name] / max(all_slices[name], 1)
+            off = frozen[name, scene_name] - usual * count
+            uneven += self._importance[name] * off**2 / self._weight[scene_name]
+        return uneven
 
 
 def stretches(block: Block, round_number: int) -> list[Stretch]:
@@ -113,24 +197,6 @@ class _Part:
     def allows(self, wants: Mapping[str | int, Amount]) -> bool:
         """Check whether every member would keep its share."""
         return all(self.amounts.get(who, amount) == amount for who, amount in wants.items())
-
-
-def _next_order(
-    scenes: Sequence[Scene], before: str, follows: Counter[tuple[str, str]], dice: random.Random
-) -> list[Scene]:
-    """An order of all scenes that goes on, at each place, with one that has followed its neighbour least often."""
-    left = list(scenes)
-    dice.shuffle(left)
-    order = []
-    while left:
-        # None follows itself while there is another: that would be one long slice. What is left twice must not wait.
-        twice = {each.name for each in left if 2 * left.count(each) > len(left)}
-        scene = min(left, key=lambda each: (each.name == before, each.name not in twice, follows[before, each.name]))
-        left.remove(scene)
-        follows[before, scene.name] += 1
-        order.append(scene)
-        before = scene.name
-    return order
 
 
 def round_order(block: Block, number: int) -> list[Scene]:

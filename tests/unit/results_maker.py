@@ -210,7 +210,7 @@ def _trace(study, member, role, blocks, platform):
     numbers = {"change_pct": -0.1, "change_low": -0.6, "change_high": 0.4, "detectable_pct": 0.9, "p_value": 0.6}
     return {"study": study, "member": member, "workload": member.partition("@")[0], "role": role,
             **(numbers | {"p_holm": 1.0} if enough else {}), "blocks": blocks, "windows": 10 * blocks,
-            "windows_after_others": 6 * blocks, "verdict": "none seen" if enough else "too few windows",
+            "windows_after_frozen": 6 * blocks, "verdict": "none seen" if enough else "too few windows",
             "platform": platform}  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.results.columns.block import SLICES
 from castmates.results.columns.study import CARRYOVER, frame
-from castmates.study.schedule import Stretch
+from castmates.study.schedule import Orders, Stretch
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, slices_of, written
 
@@ -21,7 +21,6 @@ SEED = 20261121
 STUDIES = 400
 ROUNDS = 3
 ONE = plan([company("dlrm-1", mix("dlrm@0", "stream@1"))], blocks=4)
-QUIET = {"solo", "solo-again"}
 MACHINES = {
     "quiet windows": Truth(launch=0.02, interaction=0.015, noise=0.01),
     "noisy windows": Truth(launch=0.02, interaction=0.015, noise=0.03, rejected=0.05),
@@ -31,20 +30,20 @@ PLANTED = 0.02
 
 
 def cycles(block, count=4):
-    return list(Stretch((), block.company.scenes, str(block.seed)).cycles(count))
+    return Orders().draw(Stretch((), block.company.scenes, str(block.seed)), count)
 
 
 def ordered(of, rate, count=4):
-    """Slices in the order of the schedule, all of one stretch; `rate` is given what ran before."""
+    """Slices in the order of the schedule, all of one stretch; `rate` is given the scene before."""
     table = slices_of(written(of, lambda *_: 1.0, count))
     for block in of.blocks:
-        before = ""
+        before = None
         for number, order in enumerate(cycles(block, count), start=1):
             for position, scene in enumerate(order, start=1):
                 here = (table["block"] == block.number) & (table["cycle"] == number) & (table["scene"] == scene.name)
                 table.loc[here, "slice"] = (number - 1) * len(order) + position
                 table.loc[here, "rate"] = rate(block, number, scene, before)
-                before = scene.kind
+                before = scene
     return table.sample(frac=1, random_state=1)
 
 
@@ -58,13 +57,23 @@ def test_cycles_scenes_and_launches_are_taken_out_and_the_trace_is_left():
 
     def rate(block, number, scene, before):
         dice = np.random.default_rng([block.number, len(scene.name)])
-        trace = 0.03 * (before not in QUIET | {""})
+        trace = 0.03 * (before is not None and "dlrm@0" not in before.active)
         return math.exp(dice.normal(0, 0.3) + 0.2 * (-1) ** number - trace)
 
     found = row(estimate_carryover(ONE, [ordered(ONE, rate)]), "dlrm@0")
     assert found["verdict"] == "seen"
     bounds = [found[name] for name in ("change_low", "change_pct", "change_high")]
     assert bounds == pytest.approx([100 * math.expm1(-0.03)] * 3)
+
+
+def test_who_never_stands_still_has_no_trace_and_says_so():
+    """Neither a placebo nor a co-run before a slice freezes the lead, and only that is asked."""
+    scenes = tuple(scene for scene in ONE.blocks[0].company.scenes if scene.kind != "alone")
+    blocks = [b.model_copy(update={"company": b.company.model_copy(update={"scenes": scenes})}) for b in ONE.blocks]
+    lean = ONE.model_copy(update={"blocks": tuple(blocks)})
+    slow_after_others = ordered(lean, lambda *place: 1.0 - 0.1 * len(place[-1].active if place[-1] else ()))
+    found = row(estimate_carryover(lean, [slow_after_others]), "dlrm@0")
+    assert (found["verdict"], found["blocks"], found["windows_after_frozen"]) == ("never frozen", 0, 0)
 
 
 def test_without_a_trace_nothing_is_seen_and_the_bounds_say_how_little():

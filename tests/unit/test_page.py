@@ -358,15 +358,19 @@ def test_carry_over_that_was_seen_is_told_in_the_verdict(tmp_path):
     def change(carryover):
         here = carryover["member"].isin(["dlrm-train@0", "stream@1"])
         carryover.loc[here, ["change_pct", "change_low", "change_high", "verdict"]] = -2.0, -2.9, -1.1, "seen"
+        carryover.loc[carryover["member"] == "stream@1", "change_pct"] = -9.0  # larger, and nobody's question
 
     folder = edited(make(tmp_path / "study"), "carryover", change)
     text = words_of(folder)
     said = (
         "seen for dlrm-train (−2.0 % [−2.9, −1.1] ); none seen for resnet-infer (±0.6 %); "
-        "seen for the antagonist stream (−2.0 % [−2.9, −1.1] )"
+        "seen for the antagonist stream (−9.0 % [−2.9, −1.1] )"
     )
     assert text.count(said) == 1, "in the health panel"
-    assert "Traces of what ran before" in text, "on the first screen"
+    assert "Freezing leaves a trace" in text, "on the first screen"
+    assert re.search(
+        r"dlrm-train.{0,16} is 2\.0 % \[1\.1, 2\.9\] slower right after it was frozen, in 60 % of its slices", text
+    )
 
 
 def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from castmates.results.plans import read_plan
-from castmates.study.schedule import stretches
+from castmates.study.schedule import Orders, stretches
 from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
@@ -35,13 +35,14 @@ def rows(sweeps: Sweeps) -> list[tuple]:
 
 def expected_order(sweeps: Sweeps) -> dict[tuple, list[str]]:
     """In which order the seeds have the scenes of each round begin."""
-    return {
-        (block.company.id, block.number, number): [
-            scene.name for part in stretches(block, number) for scene in next(part.cycles(1))
-        ]
-        for block in read_plan(sweeps.results / "plan.json").blocks
-        for number in range(1, block.design.rounds + 1)
-    }
+    found = {}
+    for block in read_plan(sweeps.results / "plan.json").blocks:
+        orders = Orders()
+        for number in range(1, block.design.rounds + 1):
+            found[block.company.id, block.number, number] = [
+                scene.name for part in stretches(block, number) for cycle in orders.draw(part, 1) for scene in cycle
+            ]
+    return found
 
 
 def order(sweeps: Sweeps) -> dict[tuple, list[str]]:

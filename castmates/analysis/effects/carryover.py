@@ -1,4 +1,4 @@
-"""Does the scene before leave a trace? The rate of a slice, explained by what ran just before it.
+"""Does the scene before leave a trace? The rate of a member's slice, by whether it was frozen just before.
 
 Cycles, scenes and launches are taken out first; `docs/methodology.md` has the model.
 """
@@ -12,13 +12,12 @@ import pandas as pd
 from scipy import special
 
 from castmates.analysis.effects.contrasts import workload_of
-from castmates.analysis.effects.verdicts import carryover_verdicts
+from castmates.analysis.effects.verdicts import NEVER_FROZEN, carryover_verdicts
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, holm, quantile, two_sided
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CARRYOVER, frame
 from castmates.study.spec import Plan
 
-QUIET = ("solo", "solo-again")  # scenes after which only the lead can have left anything behind
 POWER = 0.8  # of finding a change of the detectable size
 LEAST_INFORMATION = 1e-6  # a block has less where its cycles and scenes alone determine what ran before
 MOST_TURNS, SMALLEST_TURN = 1000, 1e-12
@@ -28,11 +27,11 @@ _MEMBER = ["platform", "role", "member"]
 
 
 def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """A row per platform, role and member: how its rate differs where others ran in the slice just before.
+    """A row per platform, role and member: how its rate differs where it was frozen in the slice just before.
 
     `parts` are the tables of slices, some whole blocks at a time.
     """
-    slopes = [_slopes(_after(own)) for own in (planned(part, plan) for part in parts) if len(own)]
+    slopes = [_slopes(_after(own, _active(plan))) for own in (planned(part, plan) for part in parts) if len(own)]
     known = pd.concat(slopes) if slopes else frame([], dict.fromkeys(_MEMBER, "str"))
     estimates = {key: _combined(blocks) for key, blocks in known.groupby(_MEMBER)}
     rows = [
@@ -45,10 +44,11 @@ def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFram
     table = frame(rows, {**CARRYOVER, "verdict": "object", "p_holm": "float64"})
     table["p_holm"] = table.groupby(["platform", "role"])["p_value"].transform(holm)
     table["verdict"] = carryover_verdicts(table)
+    table.loc[table["member"].isin(_never_frozen(plan)), "verdict"] = NEVER_FROZEN
     return table.astype(dict(CARRYOVER))
 
 
-_NOTHING: dict[str, Any] = {"blocks": 0, "windows": 0, "windows_after_others": 0}
+_NOTHING: dict[str, Any] = {"blocks": 0, "windows": 0, "windows_after_frozen": 0}
 
 
 def _members(plan: Plan) -> list[tuple[str, str]]:
@@ -57,14 +57,28 @@ def _members(plan: Plan) -> list[tuple[str, str]]:
     return sorted(dict.fromkeys(everyone), key=lambda member: member[0] != "lead")
 
 
-def _after(slices: pd.DataFrame) -> pd.DataFrame:
-    """The usable rates of all slices that have one before them in their stretch, and whether others ran in that."""
+def _active(plan: Plan) -> pd.DataFrame:
+    """Who runs in each scene of each company; all other members are frozen then."""
+    scenes = {(company.id, scene.name): scene for company in plan.companies for scene in company.scenes}
+    rows = [(*place, member) for place, scene in scenes.items() for member in scene.active]
+    return pd.DataFrame(rows, columns=["company", "before", "member"]).assign(frozen=0.0)
+
+
+def _never_frozen(plan: Plan) -> set[str]:
+    """The members that run in every scene of theirs."""
+    scenes = [(scene, company) for company in plan.companies for scene in company.scenes]
+    stopped = {one.name for scene, company in scenes for one in company.members if one.name not in scene.active}
+    return {member for _, member in _members(plan)} - stopped
+
+
+def _after(slices: pd.DataFrame, active: pd.DataFrame) -> pd.DataFrame:
+    """The usable rates of all slices that have one before them in their stretch, and whether one was frozen in that."""
     stretch = [*_BLOCK, "round", "stretch"]
-    places = slices[[*stretch, "slice", "kind"]].drop_duplicates()
-    before = places.assign(slice=places["slice"] + 1, others=~places["kind"].isin(QUIET))
+    places = slices[[*stretch, "slice", "scene"]].drop_duplicates().rename(columns={"scene": "before"})
     usable = slices[slices["counted"] & (slices["rate"] > 0)]
     rates = usable.assign(log_rate=np.log(usable["rate"]))
-    return rates.merge(before[[*stretch, "slice", "others"]], on=[*stretch, "slice"])
+    rates = rates.merge(places.assign(slice=places["slice"] + 1), on=[*stretch, "slice"])
+    return rates.merge(active, on=["company", "before", "member"], how="left").fillna({"frozen": 1.0})
 
 
 def _slopes(rates: pd.DataFrame) -> pd.DataFrame:
@@ -75,9 +89,9 @@ def _slopes(rates: pd.DataFrame) -> pd.DataFrame:
         pd.factorize(pd.MultiIndex.from_arrays([launch, *(rates[name] for name in names)]))[0]
         for names in (cycle, scene)
     ]
-    others, log_rate = (_without_means(rates[name].to_numpy(dtype=float), sides) for name in ("others", "log_rate"))
+    frozen, log_rate = (_without_means(rates[name].to_numpy(dtype=float), sides) for name in ("frozen", "log_rate"))
     table = rates[_MEMBER].assign(
-        launch=launch, squares=others**2, products=others * log_rate, windows=1, windows_after_others=rates["others"]
+        launch=launch, squares=frozen**2, products=frozen * log_rate, windows=1, windows_after_frozen=rates["frozen"]
     )
     blocks = table.groupby([*_MEMBER, "launch"], observed=True, sort=False).sum().reset_index()
     blocks = blocks[blocks["squares"] > LEAST_INFORMATION]
@@ -98,7 +112,7 @@ def _without_means(values: Floats, sides: Sequence[npt.NDArray[np.intp]]) -> Flo
 
 def _combined(blocks: pd.DataFrame) -> dict[str, Any]:
     """The blocks' slopes, each weighted by what its block knows: a t interval with the launches as units."""
-    counts = {"blocks": len(blocks)} | {name: blocks[name].sum() for name in ("windows", "windows_after_others")}
+    counts = {"blocks": len(blocks)} | {name: blocks[name].sum() for name in ("windows", "windows_after_frozen")}
     if len(blocks) < FEWEST_BLOCKS:
         return counts
     slope, weight = blocks["slope"].to_numpy(), blocks["squares"].to_numpy()

@@ -25,7 +25,7 @@ AGREES, DIFFERS, NOT_HERE, NEW_HERE = "agrees", "differs", "not measured here", 
 DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
 LARGER, SMALLER = "larger in B", "smaller in B"
 MORE_SENSITIVE, LESS_SENSITIVE = "more sensitive", "less sensitive"
-SEEN, NONE_SEEN, TOO_FEW_WINDOWS = "seen", "none seen", "too few windows"
+SEEN, NONE_SEEN, TOO_FEW_WINDOWS, NEVER_FROZEN = "seen", "none seen", "too few windows", "never frozen"
 
 
 def effect_level(extended: bool | Sequence[int]) -> float:

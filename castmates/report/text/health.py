@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.growth import Growth, pooled_growth
-from castmates.analysis.effects.verdicts import NONE_SEEN, SEEN, TOO_FEW_WINDOWS
+from castmates.analysis.effects.verdicts import NEVER_FROZEN, NONE_SEEN, SEEN, TOO_FEW_WINDOWS
 from castmates.analysis.partitions.curve_table import INTERPOLATED
 from castmates.report.block_facts import LedgerFacts, Settled
 from castmates.report.block_record import BlockRecord
@@ -145,15 +145,16 @@ def carryover_sentence(rows: Sequence[Row]) -> str:
         parts += [f"{SEEN} for {listed(seen)}"] if seen else []
         if role == "lead":
             none = [f"{plain(row['member'])} (±{_bound(row)} %)" for row in own if row["verdict"] == NONE_SEEN]
-            few = [plain(row["member"]) for row in own if row["verdict"] == TOO_FEW_WINDOWS]
             parts += [f"{NONE_SEEN} for {listed(none)}"] if none else []
-            parts += [f"{TOO_FEW_WINDOWS} for {listed(few)}"] if few else []
+            for verdict, words in ((TOO_FEW_WINDOWS, f"{TOO_FEW_WINDOWS} for "), (NEVER_FROZEN, f"{NEVER_FROZEN}: ")):
+                such = [plain(row["member"]) for row in own if row["verdict"] == verdict]
+                parts += [words + listed(such)] if such else []
     return f"From the scene before: {'; '.join(parts)}." if parts else ""
 
 
 def carryover(row: Row) -> dict[str, Any]:
     """A member's carry-over as the page's table shows it."""
-    there = row["verdict"] != TOO_FEW_WINDOWS
+    there = row["verdict"] in (SEEN, NONE_SEEN)
     return {
         **row,
         "interval": interval(row["change_low"], row["change_high"]) if there else "–",

@@ -112,7 +112,7 @@ EVERYWHERE = {
     "last_ns": "last heartbeat inside",
     "launch_seconds": "from the start until all members were ready",
     "total_seconds": "that the launch took",
-    "windows_after_others": "of these, with others in the window before",
+    "windows_after_frozen": "of these, after one in which the member was frozen",
     "baseline_windows_valid": "of the baseline",
     "baseline_windows_rejected": "of the baseline",
     "baseline_rejection_rate": "share of the baseline's windows",

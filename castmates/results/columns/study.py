@@ -135,16 +135,16 @@ CARRYOVER: Columns = {
     "member": "str",
     "workload": "str",
     "role": "str",
-    "change_pct": "float64",  # of the rate where others ran in the window before, against where only the lead did
+    "change_pct": "float64",  # of the rate where it was frozen in the slice before, against where it ran
     "change_low": "float64",  # 95 %, launches as units; NaN below three blocks
     "change_high": "float64",
     "detectable_pct": "float64",  # a change that would have been found in four studies of five
     "blocks": "int64",  # with enough windows
     "windows": "int64",
-    "windows_after_others": "int64",
+    "windows_after_frozen": "int64",
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the members of the same role
-    "verdict": "str",  # none seen, seen, too few windows
+    "verdict": "str",  # none seen, seen, too few windows; never frozen
     "platform": "str",
     "machine": "str",  # the class of nodes; "" in a study without classes
 }

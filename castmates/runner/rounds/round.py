@@ -18,7 +18,7 @@ from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import step_of
 from castmates.runner.rounds.window import Window
-from castmates.study.schedule import Stretch, stretches
+from castmates.study.schedule import Orders, Stretch, stretches
 from castmates.study.spec import Member, Scene
 
 MOST_LEFT_OUT = 0.5  # of a slice, where more is found to be unsteady after it was measured
@@ -32,6 +32,7 @@ class Rounds:
     stage: Stage
     steps: Steps
     pace: Pace = field(init=False)
+    _orders: Orders = field(default_factory=Orders)
     _slices: int = 0  # measured so far
     _silent: set[str] = field(default_factory=set)  # slow members that made no step in this round
     _learned: bool = True  # something that asks for another length of slices
@@ -148,11 +149,9 @@ class Rounds:
         windows = {scene.name: Window(scene, slow=pace.slow.intersection(scene.active)) for scene in stretch.scenes}
         stays_usual = pace.length_s - pace.settle_s >= pace.watch_s and not any(each.slow for each in windows.values())
         last = cycles if stays_usual else cycles + 1
-        for cycle, order in enumerate(stretch.cycles(last), start=1):
+        for cycle, order in enumerate(self._orders.draw(stretch, last, pace.slow), start=1):
             for scene in order:
                 window = windows[scene.name]
-                if cycle < last and scene.active[0] in pace.slow:
-                    continue
                 each = self._measure(scene, number, watched=cycle == last)
                 each.cycle = cycle
                 if cycle == last:
