@@ -94,6 +94,7 @@ def _tensor(given: Sequence[Any]) -> Tensor:
 
 def _node(given: Mapping[str, Any], places: Mapping[str, int], outputs: Sequence[Sequence[Tensor]]) -> GraphNode:
     name, type_ = str(given["name"]), str(given["type"])
+    type_ = FETCH if type_.startswith(FETCH) else type_  # as calls are named
     taken = []
     for source, output in map(_input, given["inputs"]):
         if output != CONTROL:

@@ -12,13 +12,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, Place, place_of
+from castmates.analysis.explanations.layers import RUNTIME, WRAPPING, Place, optimizer_scopes, place_of
 from castmates.errors import CastmatesError
 from castmates.traces.moments import Threads, shared_by_parts
 from castmates.traces.nesting import NOBODY, in_order, nested, own
 from castmates.traces.wire import NotProtobuf
 from castmates.traces.xspace import Line, Plane, Space
-from castmates.workloads.tfmodels.xspace import CONTAINERS, EAGER, FETCH, HOST, INPUT_THREADS, OPERATION, STEP
+from castmates.workloads.tfmodels.xspace import CONTAINERS, EAGER, FETCH, FETCHES, HOST, INPUT_THREADS, OPERATION, STEP
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -121,6 +121,8 @@ class _Reading:
         self.tids: list[int] = []
         self._parts: list[tuple[Ints, Ints, Ints]] = []  # of each thread: operation, begin, end
         self._names = {number: name.name for number, name in plane.event_names.items()}
+        named = filter(None, map(OPERATION.fullmatch, self._names.values()))
+        self._optimizers = optimizer_scopes((one[1], one[2]) for one in named)
         lines = list(plane.lines())
         self._first_ns = min((line.timestamp_ns for line in lines), default=0)
         self.origin_ns = self._first_ns + (began_ns if self._first_ns < began_ns else 0)
@@ -148,7 +150,7 @@ class _Reading:
 
     def _operation(self, event: str, thread: str) -> int | None:
         """The number of what an event is a call of; None where it is none, or only calls others."""
-        found = operation_of(event, thread.startswith(INPUT_THREADS))
+        found = operation_of(event, thread.startswith(INPUT_THREADS), self._optimizers)
         return None if found is None else self.operations.setdefault(found, len(self.operations))
 
     def trace(self) -> Trace:
@@ -233,24 +235,18 @@ def step_of(moments: Ints, step_begin: Ints, step_end: Ints) -> Ints:
 
 
 @cache
-def operation_of(event: str, of_input: bool) -> Operation | None:
+def operation_of(event: str, of_input: bool, optimizers: frozenset[str] = frozenset()) -> Operation | None:
     """What an event is a call of; None where it is none, or only calls others."""
-    if event.startswith(EAGER) and event != f"{EAGER}{FETCH}":
+    if event.startswith(EAGER):
         return Operation("", RUNTIME, place_of("", RUNTIME), BETWEEN)
-    name, type_ = _split(event)
-    if not type_ or CONTAINERS.fullmatch(type_):
-        return None
-    if type_ == FETCH:
+    if FETCHES.fullmatch(event):
         return Operation(FETCH, FETCH, place_of(FETCH, FETCH, is_input=True), WAITS)
-    # The input pipeline works beside the model: it counts where a step neither works nor waits.
-    return Operation(identity(name), type_, place_of(name, type_, of_input), FEEDS if of_input else WORKS)
-
-
-def _split(event: str) -> tuple[str, str]:
-    if event == f"{EAGER}{FETCH}":
-        return FETCH, FETCH
     found = OPERATION.fullmatch(event)
-    return (found[1], found[2]) if found else ("", "")
+    if found is None or CONTAINERS.fullmatch(found[2]):
+        return None
+    name, type_ = found.groups()
+    # The input pipeline works beside the model: it counts where a step neither works nor waits.
+    return Operation(identity(name), type_, place_of(name, type_, of_input, optimizers), FEEDS if of_input else WORKS)
 
 
 def identity(name: str) -> str:

@@ -5,11 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from castmates.analysis.operations.waiting import BOUND
 from castmates.errors import CastmatesError
+from castmates.files import cache_folder
 from castmates.pipeline.followed_trial import Wish, try_steps
-from castmates.workloads import attaching, heartbeat
+from castmates.traces.operations import WAITS, read_trace
+from castmates.workloads import attaching, environments, heartbeat
 from castmates.workloads.heartbeat import State
 from castmates.workloads.tfmodels.profile_page import FOLDER, VARIABLE, Page
 from tests.waiting import wait_for
@@ -202,3 +206,51 @@ def test_a_program_that_trains_is_tried_until_it_has_made_some_steps(there):
     assert found.seconds >= 0.002
     assert found.bytes > 5_000_000
     assert found.versions == {"python": sys.version.split()[0], "tensorflow": "2.fake", "keras": "3.fake"}
+
+
+# A training of Keras 2 that makes its batches ahead: at once, or each in a tenth of a second, longer than a step takes.
+FIT = """
+import sys, time
+import tensorflow as tf
+import tf_keras as keras
+def nap(number):
+    time.sleep(float(sys.argv[1]))
+    return number
+def batch(number):
+    number = tf.ensure_shape(tf.py_function(nap, [number], tf.int64), ())
+    return tf.fill((32, 256), tf.cast(number % 2, tf.float32)), tf.fill((32, 1), number % 2)
+dense = keras.layers.Dense
+model = keras.Sequential([dense(1024, "relu", input_shape=(256,)), dense(1024), dense(1)])
+model.compile("adam", "mse")
+batches = tf.data.Dataset.range(10**9).map(batch)
+if sys.argv[1] == "0":
+    batches = batches.take(8).cache().repeat()
+model.fit(batches.prefetch(2), steps_per_epoch=1000, verbose=0)
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(("seconds", "slow"), [("0", False), ("0.1", True)])
+def test_a_fit_that_is_not_changed_waits_for_an_input_that_is_slower_than_its_model(tmp_path, seconds, slow):
+    inside = environments.environment_of(environments.build("tfmodels", Path("envs").absolute(), cache_folder()))
+    heartbeat.create(tmp_path / "beats")
+    page = Page.create(tmp_path / "page")
+    path = os.pathsep.join([inside["PATH"], os.environ["PATH"]])
+    variables = environment(tmp_path, PATH=path, TF_CPP_MIN_LOG_LEVEL="3", TMPDIR=str(tmp_path))
+    process = subprocess.Popen(["python", "-c", FIT, seconds], env=variables, stderr=subprocess.DEVNULL)
+    try:
+        with heartbeat.Reader(tmp_path / "beats") as reader:
+            wait_for(lambda: reader.head > 4 or process.poll() is not None, "steps")
+        number = page.ask(8)
+        answer = wait_for(lambda: page.answered(number) or process.poll() is not None, "the answer")
+    finally:
+        process.kill()
+        process.wait()
+        page.close()
+    assert "error" not in answer
+    (file,) = (tmp_path / "traces").rglob("*.xplane.pb")
+    trace = read_trace(file)
+    waits = np.array([each.level == WAITS for each in trace.operations])[trace.calls.operation]
+    share = trace.calls.shared_ps[waits].sum() / (trace.step_end_ps - trace.step_begin_ps).sum()
+    assert (share > BOUND) == slow, f"{share:.3f} of a step"
+    assert {"forward", "backward", "optimizer"} <= {each.place.direction for each in trace.operations}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.analysis.explanations.layers import DIRECTIONS, KINDS, Place, place_of, rows
+from castmates.analysis.explanations.layers import DIRECTIONS, KINDS, Place, optimizer_scopes, place_of, rows
 
 RESNET, BERT = "classification_model/res_net/bottleneck_block_15", "bert/bert_encoder/transformer/layer_0"
 SEEN = {
@@ -84,6 +84,8 @@ SEEN = {
         "AdamWeightDecay",
     ),
     ("clip_by_global_norm/truediv", "Reciprocal"): ("optimizer", "optimizer", "clip_by_global_norm"),
+    # TensorFlow's optimiser of graphs, in a model of two branches.
+    ("ArithmeticOptimizer/AddOpsRewrite_add_1", "AddV2"): ("elementwise", "forward", "no scope"),
     ("AddN_70", "AddN"): ("elementwise", "backward", "no scope"),
     ("StatefulPartitionedCall/net_1/while/body/_12/dense/MatMul", "MatMul"): ("matmul", "forward", "net/dense"),
 }
@@ -91,8 +93,17 @@ SEEN = {
 
 @pytest.mark.parametrize(("operation", "expected"), SEEN.items(), ids=lambda one: one[0][-40:])
 def test_operations_that_were_seen_are_where_they_belong(operation, expected):
-    place = place_of(*operation)
+    place = place_of(*operation, optimizers=optimizer_scopes(SEEN))
     assert (place.kind, place.direction, place.layer) == expected
+
+
+def test_a_scope_that_assigns_variables_is_an_optimizer_only_outside_of_the_model():
+    update, moving = ("my_rule/AssignSubVariableOp", "AssignSubVariableOp"), "AssignMovingAvg/AssignSubVariableOp"
+    gradient = ("gradient_tape/head/dense/MatMul/MatMul", "MatMul")
+    averages = [(f"{model}/batch_normalization/{moving}", "AssignSubVariableOp") for model in ("head", "frozen")]
+    frozen = ("frozen/conv2d/Conv2D", "_MklNativeConv2D")  # a part of the model that has no gradients
+    assert optimizer_scopes([update, gradient, *averages, frozen]) == {"my_rule"}
+    assert optimizer_scopes([update, *averages, frozen]) == set(), "nothing is trained"
 
 
 def test_what_the_input_pipeline_runs_is_input_whatever_it_does():

@@ -246,11 +246,27 @@ def test_a_profile_has_all_its_events(tmp_path):
     assert rows["t0_ns"].min() >= 1_700_000_000 * 10**9
 
 
-def test_a_real_profile_of_jax_is_read(tmp_path):
-    (tmp_path / "a.xplane.pb").write_bytes(gzip.decompress((TRACES / "jax.xplane.pb.gz").read_bytes()))
+@pytest.mark.parametrize("name", ["jax", "strange_jax"])
+def test_a_real_profile_of_jax_is_read(tmp_path, name):
+    (tmp_path / "a.xplane.pb").write_bytes(gzip.decompress((TRACES / f"{name}.xplane.pb.gz").read_bytes()))
     timeline = imported(tmp_path / "a.xplane.pb")
     check(timeline)
-    assert len(timeline.intervals) == timeline.about["sources"][0]["read"] > 100
+    rows = timeline.intervals
+    assert len(rows) == timeline.about["sources"][0]["read"] > 50
+    assert {"step", "operation", "call"} == {*rows["kind"]}
+
+
+def test_a_profile_of_jax_has_the_steps_and_operations_that_another_reader_finds(tmp_path):
+    known = json.loads((TRACES / "strange_jax.json").read_text())
+    (tmp_path / "a.xplane.pb").write_bytes(gzip.decompress((TRACES / "strange_jax.xplane.pb.gz").read_bytes()))
+    rows = imported(tmp_path / "a.xplane.pb").intervals
+    assert sorted(rows.loc[rows["kind"] == "step", "value"]) == known["steps"]
+    operations = rows[rows["kind"] == "operation"]
+    names = operations["detail"].astype("str") + " " + operations["name"].astype("str")
+    took = (operations["t1_ns"] - operations["t0_ns"]).groupby(names)
+    assert took.size().to_dict() == {name: calls for name, (calls, _) in known["operations"].items()}
+    for name, (calls, picoseconds) in known["operations"].items():
+        assert took.sum()[name] == pytest.approx(picoseconds / 1000, abs=calls)
 
 
 def test_a_real_trace_of_pytorch_is_read():

@@ -13,6 +13,7 @@ from castmates.workloads.tfmodels.xspace import RUNTIME, WAITING, own_time, roll
 from tests.unit.xspace_file import recorded
 
 A, B, C = ("a", "A", False), ("b", "B", False), ("c", "C", True)
+D = ("d", "D", False)
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +105,13 @@ def test_what_is_shared_adds_up_to_the_time_in_which_anything_ran(threads):
 
 def test_a_call_takes_its_time_from_the_caller_and_two_threads_share_it():
     caller = own_time([(0, 10, A), (2, 6, B)])
-    beside = own_time([(8, 12, C)])
-    assert shared([*caller, *beside]) == {A: 2 + 2 + 1, B: 4, C: 1 + 2}
+    beside = own_time([(8, 12, D)])
+    assert shared([*caller, *beside]) == {A: 2 + 2 + 1, B: 4, D: 1 + 2}
 
 
-def test_waiting_counts_only_while_nobody_works_and_the_runtime_after_that():
+def test_a_step_waits_while_the_model_does_not_work_whatever_the_input_does():
     main = own_time([(0, 10, RUNTIME), (0, 4, WAITING)])
-    assert shared([*main, (2, 3, A), (6, 7, A)]) == {A: 2, WAITING: 3, RUNTIME: 5}
+    assert shared([*main, (2, 3, A), (6, 7, A), (0, 5, C)]) == {A: 2, WAITING: 3, C: 1, RUNTIME: 4}
 
 
 def test_what_lies_outside_the_steps_does_not_count():

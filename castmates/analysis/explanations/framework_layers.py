@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cache
 
-from castmates.analysis.explanations.layers import Place, are_of_optimizer, kind_of_scopes
+from castmates.analysis.explanations.layers import Place, kind_of_scopes
 
 NO_SCOPE = "no scope"
 # Of PyTorch's types, without their underscores; the first that fits. All that such an operation calls is of its kind …
@@ -75,6 +75,7 @@ _JAX = (
     ),
     ("dropout", re.compile(r"random_\w+|threefry2x32|rng_bit_generator")),
 )
+OPTIMIZER = "optimizer"  # what a program names the scope
 _ACTIVATING = re.compile(r"_?(\w*relu\d*|\w*elu|silu|swish|sigmoid|log_sigmoid|softmax|log_softmax|softplus|tanh|glu)")
 _EMBEDDING = re.compile(r"\w*embed\w*")
 
@@ -102,8 +103,8 @@ def jax_place(
 ) -> Place:
     """The place of a JAX operation: what is fused with a product or a convolution is of that kind."""
     layer = "/".join(scopes) or NO_SCOPE
-    if are_of_optimizer(scopes):
-        return Place(layer, "optimizer", "optimizer")
+    if OPTIMIZER in scopes:
+        return Place(layer, OPTIMIZER, OPTIMIZER)
     kind = _jax_kind(scopes, functions, primitive, inside)
     if not scopes and not functions and kind == "data movement":
         return Place(layer, kind, "backward" if backward else "")  # XLA's own, such as copies between layouts

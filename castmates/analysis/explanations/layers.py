@@ -40,11 +40,8 @@ DIRECTIONS = ("input", "forward", "backward", "optimizer", "")
 # What TensorFlow puts before and into names: calls of functions, branches and loops.
 WRAPPING = re.compile(r"((Stateful|Stateless)?PartitionedCall|while|cond|body|then|else)(_\d+)?|_\d+")
 _BACKWARD = ("gradient_tape", "gradients")
-_OPTIMIZER = re.compile(
-    r"(SGD|Adam|AdamW|AdamWeightDecay|Adamax|Nadam|LAMB|LARS|Adagrad|Adadelta|Adafactor|RMSprop|Ftrl|Momentum"
-    r"|[A-Za-z]*Optimizer|[a-z_]*optimizer|ExponentialMovingAverage|MovingAverage|SlideAdam\w*"
-    r"|clip_by_(global_)?norm|global_norm|gradient_clip\w*)(_\d+)?"
-)
+_ON_GRADIENTS = re.compile(r"(clip_by_(global_)?norm|global_norm|gradient_clip\w*)(_\d+)?")  # functions of TensorFlow
+_ASSIGNS = re.compile(r"Assign\w*VariableOp|(Resource)?(Sparse)?Apply[A-Z]\w*|ResourceScatter(Add|Sub)")
 _FETCH = "IteratorGetNext"  # the step takes its batch from the input pipeline
 _MKL = re.compile(r"_?(Mkl)?(Native)?_?")
 _SUFFIX = re.compile(r"_\d+$")
@@ -137,8 +134,10 @@ def rows(operations: Iterable[tuple[str, str, bool, float, float]], step_seconds
     steps, whole_ms = len(step_seconds), 1e3 * sum(step_seconds) / len(step_seconds)
     calls: dict[Place, float] = defaultdict(float)
     spent: dict[Place, float] = defaultdict(float)
+    operations = list(operations)
+    optimizers = optimizer_scopes((name, type_) for name, type_, is_input, *_ in operations if not is_input)
     for name, type_, is_input, count, nanoseconds in operations:
-        place = place_of(name, type_, is_input)
+        place = place_of(name, type_, is_input, optimizers)
         calls[place] += count / steps
         spent[place] += nanoseconds / 1e6 / steps
     longest_first = sorted(spent.items(), key=lambda item: -item[1])
@@ -147,12 +146,31 @@ def rows(operations: Iterable[tuple[str, str, bool, float, float]], step_seconds
     return [*layers, Row(Place(UNATTRIBUTED, UNATTRIBUTED, ""), 0.0, left, left / whole_ms)]
 
 
+def optimizer_scopes(operations: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The outermost scopes of a training step that assign variables and are no part of the model.
+
+    The model has gradients, or an operation that no optimizer needs, as where a part of it is frozen.
+    """
+    assigning, of_model, trains = set(), set(), False
+    for name, type_ in operations:
+        parts = _parts(name)
+        gradient = next((at for at, part in enumerate(parts) if part in _BACKWARD), None)
+        if gradient is not None:
+            trains = True
+            of_model.update(parts[gradient + 1 : gradient + 2])
+        elif len(parts) > 1 and _ASSIGNS.fullmatch(type_):
+            assigning.add(parts[0])
+        elif _kind_in(_DECISIVE, _MKL.sub("", type_, count=1)) or kind_of_scopes(parts[:-1]):
+            of_model.add(parts[0])
+    return frozenset(assigning - of_model) if trains else frozenset()
+
+
 @cache
-def place_of(name: str, type_: str, is_input: bool = False) -> Place:
-    """The layer, kind and direction of an operation."""
+def place_of(name: str, type_: str, is_input: bool = False, optimizers: frozenset[str] = frozenset()) -> Place:
+    """The layer, kind and direction of an operation, in a step that has these optimizers' scopes."""
     if type_ == RUNTIME:
         return Place("between operations", RUNTIME, "")
-    parts = [part for part in name.split("/") if not WRAPPING.fullmatch(part)]
+    parts = _parts(name)
     if type_ == _FETCH:
         return Place("waiting for the batch", "input", "input")
     if is_input:
@@ -160,7 +178,8 @@ def place_of(name: str, type_: str, is_input: bool = False) -> Place:
     type_ = _MKL.sub("", type_, count=1)
     backward = any(part in _BACKWARD for part in parts)
     parts = [part for part in parts if part not in _BACKWARD]
-    if not backward and (_optimizes(type_) or (len(parts) > 1 and _OPTIMIZER.fullmatch(parts[0]))):
+    scope = parts[0] if len(parts) > 1 else ""
+    if not backward and (_applies(type_) or scope in optimizers or _ON_GRADIENTS.fullmatch(scope)):
         return Place(_SUFFIX.sub("", parts[0]), "optimizer", "optimizer")
     kind = _kind(parts, type_)
     # Gradients of a weight that is used twice are added up outside all scopes.
@@ -168,22 +187,24 @@ def place_of(name: str, type_: str, is_input: bool = False) -> Place:
     return Place(_layer(parts, kind), kind, "backward" if backward else "forward")
 
 
-def _optimizes(type_: str) -> bool:
-    return type_.startswith(
-        ("ResourceApply", "ResourceSparseApply", "Apply", "ResourceScatterAdd", "ResourceScatterSub")
-    )
+def _parts(name: str) -> list[str]:
+    return [part for part in name.split("/") if not WRAPPING.fullmatch(part)]
+
+
+def _applies(type_: str) -> bool:
+    """Whether an operation applies gradients, wherever it stands."""
+    return not type_.startswith("Assign") and _ASSIGNS.fullmatch(type_) is not None
 
 
 def _kind(parts: Sequence[str], type_: str) -> str:
     scopes = parts[:-1]
-    for kind, wanted in _DECISIVE:
-        if wanted.fullmatch(type_):
-            return kind
+    if kind := _kind_in(_DECISIVE, type_):
+        return kind
     if "Regularizer" in scopes:
         return "regularisation"
     if kind := kind_of_scopes(scopes):
         return kind
-    plain = next((kind for kind, wanted in _PLAIN if wanted.fullmatch(type_)), "other")
+    plain = _kind_in(_PLAIN, type_) or "other"
     if plain in ("data movement", "reduction", "matmul") and any(_EMBEDDING.fullmatch(part) for part in scopes):
         return "embedding"
     if plain == "reduction" and any(_POOLING.fullmatch(part) for part in scopes):
@@ -191,6 +212,10 @@ def _kind(parts: Sequence[str], type_: str) -> str:
     if plain == "elementwise" and any(_ACTIVATING.fullmatch(part) for part in parts):
         return "activation"
     return plain
+
+
+def _kind_in(kinds: Iterable[tuple[str, re.Pattern[str]]], type_: str) -> str:
+    return next((kind for kind, wanted in kinds if wanted.fullmatch(type_)), "")
 
 
 def kind_of_scopes(scopes: Sequence[str]) -> str:
@@ -202,11 +227,6 @@ def kind_of_scopes(scopes: Sequence[str]) -> str:
         ("loss", _LOSS),
     )
     return next((kind for kind, wanted in by_scope if any(map(wanted.fullmatch, scopes))), "")
-
-
-def are_of_optimizer(scopes: Sequence[str]) -> bool:
-    """Whether one of these scopes is an optimizer's."""
-    return any(map(_OPTIMIZER.fullmatch, scopes))
 
 
 def _is_repeated(scopes: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a lead waits for its input: the part of a step in which nothing but the wait for a batch goes on."""
+"""Whether a lead waits for its input: the part of a step in which it fetches a batch and the model does not work."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
 
 
 def waits(traces: Traces) -> pd.DataFrame:
-    """A row per trace: milliseconds of a step that only wait for the input, their share, and the input's own work."""
+    """A row per trace: milliseconds of a step that wait for the input, their share, and the input's own work."""
     once = [*SCENE, *LAUNCH, "repetition"]
     operations = traces.operations
     waiting = operations[operations["layer"] == WAITING].groupby(once)["shared_ms"].sum().rename("waiting")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from castmates.analysis.explanations.layers import RUNTIME
 from castmates.analysis.operations.effects import STEP
+from castmates.analysis.operations.per_trace import WAITING
 from castmates.english import counted, number
 from castmates.report.results import Results, records
 from castmates.report.text.operations import beside_words, operation_words, trouble_words
@@ -63,16 +65,20 @@ def _of_scene(table: pd.DataFrame, scene: Any) -> pd.DataFrame:  # noqa: ANN401
 
 def _summary(own: pd.DataFrame) -> Iterator[str]:
     for row in records(own.head(SHOWN)):
-        name = operation_words(f"{row['operation']}:{row['type']}") if row["operation"] else _nameless(row)
-        yield f"  {number(100 * row['share'], 0):>4} %  {number(row['shared_ms'], 3):>9} ms       {name}"
+        yield f"  {number(100 * row['share'], 0):>4} %  {number(row['shared_ms'], 3):>9} ms       {_name(row)}"
     if len(own) > SHOWN:
         rest = own.iloc[SHOWN:]
         share, ms = number(100 * rest["share"].sum(), 0), number(rest["shared_ms"].sum(), 3)
         yield f"  {share:>4} %  {ms:>9} ms       {len(rest)} others"
 
 
-def _nameless(row: Any) -> str:  # noqa: ANN401
-    return "between operations" if row["type"] == "runtime" else "outside of operations"
+def _name(row: Any) -> str:  # noqa: ANN401
+    if not row["operation"]:
+        return "between operations" if row["type"] == RUNTIME else "outside of operations"
+    if row["layer"] == WAITING:
+        return WAITING
+    words = operation_words(f"{row['operation']}:{row['type']}")
+    return f"{words}, input" if row["direction"] == "input" else words
 
 
 def _losses(own: pd.DataFrame) -> Iterator[str]:

@@ -190,11 +190,11 @@ ITERATIONS: Columns = {
 # What input_pipeline and first_epoch have in common.
 _WAITS: Columns = {
     "step_ms": "float64",
-    "waiting_ms": "float64",  # in which nothing but the wait for a batch goes on
+    "waiting_ms": "float64",  # in which a batch is fetched and no operation of the model runs
     "waiting_share": "float64",  # of the step
     "waiting_low": "float64",  # 95 % between launches
     "waiting_high": "float64",
-    "input_ms": "float64",  # of the input's own operations: their part of a step
+    "input_ms": "float64",  # of the input's own operations, where the step neither works nor waits
     "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
     "launches": "int64",
     "verdict": "str",  # input-bound, compute-bound, unclear, too few launches

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.explanations.layers import RUNTIME
 from castmates.errors import CastmatesError
 from castmates.timeline.cells import categories
 from castmates.timeline.importers.account import Account
@@ -21,13 +22,14 @@ from castmates.timeline.model import Making, Timeline
 from castmates.traces.devices import GPU, KINDS, STREAM
 from castmates.traces.operations import begin_of, operation_of
 from castmates.traces.wire import NotProtobuf
-from castmates.traces.xspace import EventName, Line, Plane, Space
-from castmates.workloads.tfmodels.xspace import CONTAINERS, INPUT_THREADS, OPERATION, STEP
+from castmates.traces.xspace import EventName, Events, Line, Plane, Space
+from castmates.workloads.tfmodels.xspace import INPUT_THREADS, STEP
 
 SOURCE = "tensorboard"
 FILES, BELOW = "*.xplane.pb", "plugins/profile"
 STEPS = (STEP, "train", "TraceContext")  # marks of steps: ours, and those of tf.profiler.experimental.Trace
 STEP_NUMBER = "step_num"
+INSTRUCTION, PROGRAM = "hlo_op", "hlo_module"  # of what XLA runs, as for JAX
 COPIES, KERNEL = {"copy", "set"}, "kernel"
 PS = 1000
 
@@ -92,7 +94,7 @@ class _Host:
     def _line(self, plane: Plane, line: Line, kinds: "_Kinds", device: bool) -> None:
         start = line.timestamp_ns + (self._began if line.timestamp_ns < self._began else 0)
         parts = [
-            (events.kinds, events.offset_ps, events.duration_ps, kinds.numbers(events))
+            (kinds.kinds(events), events.offset_ps, events.duration_ps, kinds.numbers(events))
             for events in line.events(kinds.stats)
         ]
         if not parts:
@@ -132,6 +134,7 @@ class _Kinds(ABC):
 
     def __init__(self, plane: Plane) -> None:
         self._names = {number: self.label(name) for number, name in plane.event_names.items()}
+        self._told: dict[tuple[str, str, str], int] = {}  # kinds that statistics tell: their numbers, below zero
 
     def label(self, name: EventName) -> str:
         """What events of a name are called."""
@@ -141,14 +144,23 @@ class _Kinds(ABC):
     def of(self, name: str) -> tuple[str, str, str]:
         """Kind, name and detail of events of this name."""
 
-    def numbers(self, events: Any) -> Any:  # noqa: ANN401 (an array)
+    def kinds(self, events: Events) -> Ints:
+        """The number of each event's name, or that of what its statistics tell."""
+        return events.kinds
+
+    def told(self, kind: str, name: str, detail: str) -> int:
+        """The number of a kind that statistics tell."""
+        return self._told.setdefault((kind, name, detail), -1 - len(self._told))
+
+    def numbers(self, events: Events) -> Any:  # noqa: ANN401 (an array)
         """A number of each event; NaN for none."""
         return np.full(len(events.kinds), np.nan)
 
     def parted(self, kinds: Ints) -> Iterator[tuple[str, pd.Categorical, pd.Categorical, Any]]:
         """Yield each kind with its events' names and details, and which events these are."""
         unique, places = np.unique(kinds, return_inverse=True)
-        found = [self.of(self._names.get(number, f"event {number}")) for number in unique.tolist()]
+        told = {number: kind for kind, number in self._told.items()}
+        found = [told.get(number) or self.of(self._names.get(number, f"event {number}")) for number in unique.tolist()]
         words = np.array([each[0] for each in found])[places]
         for word in sorted({each[0] for each in found}):
             chosen = words == word
@@ -159,7 +171,7 @@ class _Kinds(ABC):
 class _HostKinds(_Kinds):
     """Steps, operations and calls on the threads of a host."""
 
-    stats = (STEP_NUMBER,)
+    stats = (STEP_NUMBER, INSTRUCTION, PROGRAM)
 
     def __init__(self, plane: Plane, line: Line) -> None:
         super().__init__(plane)
@@ -169,11 +181,19 @@ class _HostKinds(_Kinds):
         """An operation's name is that of its node in the graph."""
         if name in STEPS or name.startswith(f"{STEPS[1]}#"):
             return "step", name, ""
-        matched = OPERATION.fullmatch(name)
-        known = operation_of(name, self._of_input) if matched and not CONTAINERS.fullmatch(matched[2]) else None
-        return ("operation", known.name, known.type) if known else ("call", name, "")
+        known = operation_of(name, self._of_input)
+        return ("operation", known.name, known.type) if known and known.type != RUNTIME else ("call", name, "")
 
-    def numbers(self, events: Any) -> Any:  # noqa: ANN401
+    def kinds(self, events: Events) -> Ints:
+        """Programs name their steps as they like, and instructions have names of any form."""
+        found, programs = events.kinds.copy(), events.stats.get(PROGRAM, {})
+        for place in events.stats.get(STEP_NUMBER, {}):
+            found[place] = self.told("step", self._names.get(int(found[place]), ""), "")
+        for place, name in events.stats.get(INSTRUCTION, {}).items():
+            found[place] = self.told("operation", str(name), str(programs.get(place, "")))
+        return found
+
+    def numbers(self, events: Events) -> Any:  # noqa: ANN401
         """The number of a step."""
         found = super().numbers(events)
         for place, value in events.stats.get(STEP_NUMBER, {}).items():

@@ -1,7 +1,8 @@
 """Adds up an XSpace, TensorFlow's own trace, to the time of each operation in a step; standard library only.
 
 What runs at the same moment, in several threads, shares that moment equally, so that all operations and what is left
-over add up to the steps' time. An operation's time is its own: what it calls is taken off. Containers, which only
+over add up to the steps' time. Where no operation of the model runs, the step waits if a fetch of its batch goes on,
+whatever the input does meanwhile. An operation's time is its own: what it calls is taken off. Containers, which only
 call others, are left out, and so is all that is not an operation.
 """
 
@@ -14,15 +15,17 @@ from typing import Any
 STEP = "castmates_step"  # the mark around each step
 HOST = "/host:CPU"
 OPERATION = re.compile(r"([^:]+):(_?[A-Z]\w*)")
-CONTAINERS = re.compile(r"(Stateful|Stateless)?(PartitionedCall|If|While|Case|For)|SymbolicGradient|RemoteCall")
+CONTAINERS = re.compile(
+    r"(Stateful|Stateless)?(PartitionedCall|If|While|Case|For)|SymbolicGradient|RemoteCall|IteratorGetNext\w*"
+)
 FETCH = "IteratorGetNext"  # the step waits for its batch, or is given it
+FETCHES = re.compile(r"IteratorGetNext\w*Op::DoCompute")  # the same as an event, on whichever thread
 EAGER = "EagerLocalExecute: "  # all that Python has TensorFlow do
 INPUT_THREADS = "tf_data"  # what the names of the input pipeline's threads begin with
 
 Key = tuple[str, str, bool]  # an operation's name and type, and whether the input pipeline ran it
 WAITING: Key = (FETCH, FETCH, True)
 RUNTIME: Key = ("", "runtime", False)  # inside TensorFlow, between two operations
-BEHIND = (WAITING, RUNTIME)  # what counts only where no operation runs, the first before the second
 Segment = tuple[int, int, Key]  # from, to, in picoseconds
 
 
@@ -41,18 +44,20 @@ def rolled(space: Any) -> dict[str, Any]:
     picoseconds = shared(_cut(segments, steps))
     return {
         "step_seconds": [(end - begin) / 1e12 for begin, end in steps],
-        "operations": [[*key, calls[key], value / 1e3] for key, value in sorted(picoseconds.items())],
+        "operations": [[*key, calls[key], picoseconds.get(key, 0) / 1e3] for key in sorted({*calls, *picoseconds})],
     }
 
 
 def key_of(name: str, thread: str) -> Key | None:
     """Which operation an event is of; None where it is none, or only calls others."""
     if name.startswith(EAGER):
-        return WAITING if name == f"{EAGER}{FETCH}" else RUNTIME
+        return RUNTIME
+    if FETCHES.fullmatch(name):
+        return WAITING
     found = OPERATION.fullmatch(name)
     if found is None or CONTAINERS.fullmatch(found[2]):
         return None
-    return WAITING if found[2] == FETCH else (found[1], found[2], thread.startswith(INPUT_THREADS))
+    return found[1], found[2], thread.startswith(INPUT_THREADS)
 
 
 def own_time(events: Sequence[tuple[int, int, Key]]) -> Iterator[Segment]:
@@ -76,29 +81,23 @@ def own_time(events: Sequence[tuple[int, int, Key]]) -> Iterator[Segment]:
 
 
 def shared(segments: Iterable[Segment]) -> dict[Key, float]:
-    """Divide each moment equally among all operations that run; where none does, it belongs to what lies behind."""
+    """Divide each moment equally among all that runs and comes first: the model, the wait, the input, the runtime."""
     edges: dict[int, list[tuple[int, Key]]] = defaultdict(list)
     for begin, end, key in segments:
         edges[begin].append((1, key))
         edges[end].append((-1, key))
     total: dict[Key, float] = defaultdict(float)
-    running: Counter[Key] = Counter()
-    behind: Counter[Key] = Counter()
+    levels: list[Counter[Key]] = [Counter() for _ in range(4)]
     before = 0
     for now in sorted(edges):
-        if running:
-            part = (now - before) / running.total()
-            for key, count in running.items():
-                total[key] += count * part
-        elif (first := next((key for key in BEHIND if behind[key]), None)) is not None:
-            total[first] += now - before
+        running = next(filter(None, levels), Counter())
+        for key, count in running.items():
+            total[key] += count * (now - before) / running.total()
         for change, key in edges[now]:
-            if key in BEHIND:
-                behind[key] += change
-            elif running[key] + change:
-                running[key] += change
-            else:
-                del running[key]
+            own = levels[3 if key == RUNTIME else 1 if key == WAITING else 2 if key[2] else 0]
+            own[key] += change
+            if not own[key]:
+                del own[key]
         before = now
     return dict(total)
 
