@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -144,6 +145,80 @@ def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program
     assert found["switches"]["switches out"] == printed["sched:sched_switch"]
     ran = states[states["name"] == "running"].eval("t1_ns - t0_ns").groupby(states["tid"]).sum()
     assert {tid: ran.get(tid, 0) for tid in before} == {tid: ran_by(file)[tid] for tid in before}
+
+
+# Threads that sleep again and again, for as long as others may be on their CPUs when they are woken.
+NAPS = """
+import os, threading, time
+gate, end = threading.Barrier(4), threading.Event()
+def nap():
+    gate.wait()
+    for turn in range(150):
+        time.sleep(0.002)
+    gate.wait()
+    end.wait()
+for number in range(3):
+    threading.Thread(target=nap).start()
+os.write(1, b"ready\\n")
+os.read(0, 1)
+gate.wait()
+gate.wait()
+os.write(1, b"done\\n")
+os.read(0, 1)
+end.set()
+"""
+SWITCH_NS = 40_000  # what a switch may take that no state has
+
+
+def scheduled(pid):
+    """Of each thread, once all of them are blocked: nanoseconds on a CPU, and in the queue of one, as Linux counts."""
+    counted(pid)
+    return {
+        tid: [int(word) for word in Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[:2]]
+        for tid in threads_of(pid)
+    }
+
+
+@pytest.mark.needs("root", "perf", "events")
+def test_wakeups_that_others_deliver_are_not_known_and_never_blocked(tmp_path):
+    """The kernel's own count of waits for a CPU lies between what was seen of them, and that with what is not known."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    program = subprocess.Popen([sys.executable, "-c", NAPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert program.stdout.readline() == b"ready\n"
+        before, file = scheduled(program.pid), tmp_path / "perf.data"
+        recorder = Recorder(file, program.pid)
+        try:
+            begin = recorder.tell("enable")
+            os.write(program.stdin.fileno(), b".")
+            assert program.stdout.readline() == b"done\n"
+            after, switches = scheduled(program.pid), counted(program.pid)
+            end = recorder.tell("disable")
+            recorder.tell("stop")
+            recorder.wait()
+        finally:
+            recorder.end()
+    finally:
+        for process in (program, *others):
+            process.kill()
+            process.communicate()
+    making = Making()
+    assert add_perf(making, Registry(making), file, {program.pid: "lead@0"}, (begin, end))["lost"] == 0
+    timeline = making.made()
+    states = timeline.intervals[timeline.intervals["kind"] == "state"].eval("ns = t1_ns - t0_ns")
+    tids = dict(zip(timeline.tracks["track"], timeline.tracks["tid"], strict=True))
+    for track, own in states.groupby("track"):
+        tid = int(tids[track])
+        known = own.groupby("name", observed=True)["ns"].sum()
+        of, slack = known.get, SWITCH_NS * (1 + sum(switches[tid][:2]))
+        on_cpu, queued = (now - then for now, then in zip(after[tid], before[tid], strict=True))
+        seen = of("runnable", 0) + of("preempted", 0)
+        print(tid, dict(known), on_cpu, queued, slack)
+        assert seen <= queued + slack
+        assert queued <= seen + of("unknown", 0) + slack
+        assert of("blocked", 0) <= end - begin - on_cpu - queued + slack
+    unseen = states[(states["name"] == "unknown") & (states["detail"] != "")]
+    assert set(unseen["detail"]) <= {"sleep", "futex"}
 
 
 @pytest.mark.needs("root", "events")

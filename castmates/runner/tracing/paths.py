@@ -1,4 +1,4 @@
-"""The critical path of the lead's traced steps, and what its threads did along it: `paths.parquet` of a trace."""
+"""The path of the schedule of the lead's traced steps, and what threads did along it: `paths.parquet` of a trace."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
