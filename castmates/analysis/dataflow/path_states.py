@@ -138,5 +138,5 @@ def _rows(
             "t1_ns": each.end,
         }
         for (state, reason), ns in states.get(each.track, NOTHING_KNOWN).within(each.begin, each.end).items():
-            why = why_unknown(each) if state == UNKNOWN else reason
+            why = reason or (why_unknown(each) if state == UNKNOWN else "")
             yield about | {"state": state, "reason": why, "ns": ns}

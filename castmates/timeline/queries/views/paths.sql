@@ -14,7 +14,7 @@
 -- t0_ns: begin of the stretch
 -- t1_ns: end of the stretch
 -- state: running, runnable, preempted, blocked, unknown
--- reason: what a blocked thread waits in; of an unknown state why it is not known, as far as that is known
+-- reason: what a blocked thread waits in; of an unknown state why it is not known, as far as that shows
 -- ns: how long
 SELECT
     p.trace, p.scene, p.recording, p.step, p.place, p.part, p.operation, p.type, t.name AS thread, t.tid, p.t0_ns, p.t1_ns,
