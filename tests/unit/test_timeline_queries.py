@@ -306,3 +306,19 @@ def test_readings_belong_to_the_phase_that_has_all_of_the_time_since_the_one_bef
     assert found.loc["input", ["alone_readings", "beside_readings", "alone_times"]].tolist() == [0, 0, 2]
     assert found.loc["compute", ["alone", "beside", "alone_readings"]].tolist() == [20, 50, 3]
     assert found.loc["compute", "alone_ms"] == pytest.approx(30e-6)
+
+
+def test_a_thread_that_has_ended_counts_for_nothing_in_pools(tmp_path):
+    """Two threads of a pool, of which one works for the first of four steps and ends then."""
+    making = Making()
+    making.about = {"lead": "a@0"}
+    run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
+    making.intervals(t0_ns=[0], t1_ns=[400], track=run, kind="recording", name=[SOLO])
+    making.intervals(t0_ns=[0, 100, 200, 300], t1_ns=[100, 200, 300, 400], track=member, kind="step", name="step")
+    for number, last in enumerate((400, 100)):
+        track = making.track("thread", f"w {number}", member, member="a@0", tid=number)
+        making.intervals(t0_ns=[0], t1_ns=[last], track=track, kind="state", name="running")
+    write(making.made(), tmp_path)
+    query = query_of("pools")
+    (table,) = asked(tmp_path, (query.sql, values_of(query, [])))
+    assert table[["threads", "running", "blocked", "unknown"]].iloc[0].tolist() == [2, 1.25, 0, 0]
