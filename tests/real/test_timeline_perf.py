@@ -1,13 +1,17 @@
 """What a timeline shows of real threads, against what the kernel counted and what perf prints of the same file."""
 
+import ast
 import os
+import select
 import subprocess
 import sys
 import time
 from collections import Counter
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from castmates.linux import tracefs
@@ -16,7 +20,10 @@ from castmates.linux.tracing_rights import FAMILIES, arguments, rights
 from castmates.timeline.model import Making
 from castmates.timeline.perf.formats import KNOWN, fields_by_event
 from castmates.timeline.perf.load import add_perf
+from castmates.timeline.queries.asking import ask, query_of, values_of
+from castmates.timeline.queries.database import TraceFolder, database
 from castmates.timeline.registry import Registry
+from castmates.timeline.tables import write
 from tests.waiting import wait_for
 
 # Threads that wait for each other, sleep, fault pages in, burn time and make threads that live for a moment; all of
@@ -124,11 +131,12 @@ def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program
     tids = dict(zip(timeline.tracks["track"], timeline.tracks["tid"], strict=True))
     states = timeline.intervals[timeline.intervals["kind"] == "state"].assign(tid=lambda rows: rows["track"].map(tids))
     faults = timeline.instants[timeline.instants["kind"] == "fault"].assign(tid=lambda rows: rows["track"].map(tids))
+    unwoken = Counter(states.loc[(states["name"] == "unknown") & (states["detail"] != ""), "tid"])
     by_name, by_tid = Counter(zip(states["tid"], states["name"], strict=True)), Counter(faults["tid"])
     for tid, then in before.items():
         voluntary, involuntary, faulted = (now - one for now, one in zip(after[tid], then, strict=True))
         # The first wait had begun before, and shows where its end does: with a wake-up by a member.
-        assert by_name[tid, "blocked"] - voluntary in ({0, 1} if tid == program.pid else {1})
+        assert by_name[tid, "blocked"] + unwoken[tid] - voluntary in ({0, 1} if tid == program.pid else {1})
         assert by_name[tid, "preempted"] == involuntary
         assert by_tid[tid] == faulted
     for _, rows in states.groupby("track"):  # a chain: none overlap, and nothing is left out
@@ -136,7 +144,7 @@ def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program
         assert all(one[1] == other[0] for one, other in pairwise(times))
     whole = states[states["tid"].isin(before.keys() - {program.pid})].groupby("tid")
     assert (whole["t1_ns"].max() - whole["t0_ns"].min() == end - begin).all()
-    assert set(states.loc[states["name"] == "blocked", "detail"]) >= {"futex", "sleep"}
+    assert set(states.loc[states["name"].isin(["blocked", "unknown"]), "detail"]) >= {"futex", "sleep"}
     printed = events_of(file)
     assert {name: found["events"].get(name, 0) for name in printed} == printed
     calls = timeline.intervals[timeline.intervals["kind"] == "syscall"]
@@ -144,6 +152,142 @@ def test_states_and_counts_are_those_of_the_kernel_and_of_perf(tmp_path, program
     assert found["switches"]["switches out"] == printed["sched:sched_switch"]
     ran = states[states["name"] == "running"].eval("t1_ns - t0_ns").groupby(states["tid"]).sum()
     assert {tid: ran.get(tid, 0) for tid in before} == {tid: ran_by(file)[tid] for tid in before}
+
+
+# Threads that sleep again and again, for as long as others may be on their CPUs when they are woken.
+NAPS = """
+import os, threading, time
+gate, end = threading.Barrier(4), threading.Event()
+def nap():
+    gate.wait()
+    for turn in range(150):
+        time.sleep(0.002)
+    gate.wait()
+    end.wait()
+for number in range(3):
+    threading.Thread(target=nap).start()
+os.write(1, b"ready\\n")
+os.read(0, 1)
+gate.wait()
+gate.wait()
+os.write(1, b"done\\n")
+os.read(0, 1)
+end.set()
+"""
+SWITCH_NS = 40_000  # what a switch may take that no state has
+
+
+def scheduled(pid):
+    """Of each thread, once all of them are blocked: nanoseconds on a CPU, and in the queue of one, as Linux counts."""
+    counted(pid)
+    return {
+        tid: [int(word) for word in Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[:2]]
+        for tid in threads_of(pid)
+    }
+
+
+@pytest.mark.needs("root", "perf", "events")
+def test_wakeups_that_others_deliver_are_not_known_and_never_blocked(tmp_path):
+    """The kernel's own count of waits for a CPU lies between what was seen of them, and that with what is not known."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    program = subprocess.Popen([sys.executable, "-c", NAPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert program.stdout.readline() == b"ready\n"
+        before, file = scheduled(program.pid), tmp_path / "perf.data"
+        recorder = Recorder(file, program.pid)
+        try:
+            begin = recorder.tell("enable")
+            os.write(program.stdin.fileno(), b".")
+            assert program.stdout.readline() == b"done\n"
+            after, switches = scheduled(program.pid), counted(program.pid)
+            end = recorder.tell("disable")
+            recorder.tell("stop")
+            recorder.wait()
+        finally:
+            recorder.end()
+    finally:
+        for process in (program, *others):
+            process.kill()
+            process.communicate()
+    making = Making()
+    assert add_perf(making, Registry(making), file, {program.pid: "lead@0"}, (begin, end))["lost"] == 0
+    timeline = making.made()
+    states = timeline.intervals[timeline.intervals["kind"] == "state"].eval("ns = t1_ns - t0_ns")
+    tids = dict(zip(timeline.tracks["track"], timeline.tracks["tid"], strict=True))
+    for track, own in states.groupby("track"):
+        tid = int(tids[track])
+        known = own.groupby("name", observed=True)["ns"].sum()
+        of, slack = known.get, SWITCH_NS * (1 + sum(switches[tid][:2]))
+        on_cpu, queued = (now - then for now, then in zip(after[tid], before[tid], strict=True))
+        seen = of("runnable", 0) + of("preempted", 0)
+        assert seen <= queued + slack
+        assert queued <= seen + of("unknown", 0) + slack
+        assert of("blocked", 0) <= end - begin - on_cpu - queued + slack
+    unseen = states[(states["name"] == "unknown") & (states["detail"] != "")]
+    assert set(unseen["detail"]) <= {"sleep", "futex"}
+
+
+# Phases of 5 ms, in which the only thread sleeps or works, with the time that it had a CPU by its own clock.
+PHASES = """
+import os, time
+os.write(1, b"ready\\n")
+os.read(0, 1)
+told = []
+for turn in range(60):
+    for name in ("nap", "work"):
+        begin, ran = time.monotonic_ns(), time.thread_time_ns()
+        if name == "nap":
+            time.sleep(0.005)
+        else:
+            while time.thread_time_ns() - ran < 5_000_000:
+                pass
+        told.append((name, begin, time.monotonic_ns(), time.thread_time_ns() - ran))
+os.write(1, (repr(told) + "\\n").encode())
+os.read(0, 1)
+"""
+
+
+@pytest.mark.needs("root", "perf", "events")
+def test_time_on_cpus_by_phase_is_what_the_program_says_and_readings_of_longer_times_show_nothing(tmp_path):
+    program = subprocess.Popen([sys.executable, "-c", PHASES], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert program.stdout.readline() == b"ready\n"
+        recorder = Recorder(tmp_path / "perf.data", program.pid)
+        try:
+            begin = recorder.tell("enable")
+            os.write(program.stdin.fileno(), b".")
+            readings = [(time.monotonic_ns(), 0.5)]
+            while not select.select([program.stdout], [], [], 0.05)[0]:
+                readings.append((time.monotonic_ns(), 0.5))
+            told = ast.literal_eval(program.stdout.readline().decode())
+            end = recorder.tell("disable")
+            recorder.tell("stop")
+            recorder.wait()
+        finally:
+            recorder.end()
+    finally:
+        program.kill()
+        program.communicate()
+    making = Making()
+    making.about = {"lead": "lead@0"}
+    registry = Registry(making)
+    add_perf(making, registry, tmp_path / "perf.data", {program.pid: "lead@0"}, (begin, end))
+    names, begins, ends, ran = zip(*told, strict=True)
+    member = registry.member("lead@0")
+    making.intervals(t0_ns=[begin], t1_ns=[end], track=registry.run(), kind="recording", name="solo")
+    making.intervals(t0_ns=list(begins), t1_ns=list(ends), track=member, kind="phase", name=list(names))
+    at, values = zip(*readings, strict=True)
+    making.samples(t_ns=list(at), track=member, name="cpu_share", value=list(values), unit="CPUs", source="numbers")
+    write(making.made(), tmp_path / "trace")
+    query = query_of("phases")
+    with database([TraceFolder("lead", tmp_path / "trace")]) as connection:
+        found = ask(connection, query.sql, values_of(query, ())).read_pandas().set_index(["part", "reading"])
+    for phase in ("nap", "work"):
+        own = [place for place, name in enumerate(names) if name == phase]
+        truth = sum(ran[place] for place in own) / sum(ends[place] - begins[place] for place in own)
+        assert found.loc[(phase, "running"), "beside"] == pytest.approx(truth, abs=0.03)
+        assert found.loc[(phase, "running"), "beside_readings"] == 60
+        assert np.isnan(found.loc[(phase, "cpu_share"), "beside"])
 
 
 @pytest.mark.needs("root", "events")

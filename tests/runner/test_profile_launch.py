@@ -149,7 +149,7 @@ def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_pat
     assert graph.nodes["flops"].tolist() == [0.0, 2.0 * 256**3]
     paths = critical_path(path_traces(calls, steps, graph.nodes, graph.edges))
     assert paths["joined"].tolist() == [1.0, 1.0]
-    parts = ["before_ms", "batch_ms", "compute_ms", "queued_ms", "idle_ms", "after_ms"]
+    parts = ["before_ms", "batch_ms", "compute_ms", "other_ms", "idle_ms", "after_ms"]
     assert paths[parts].sum(axis=1).tolist() == pytest.approx(paths["step_ms"].tolist())
     assert len(kept) == 4
     assert all(list(folder.rglob("*.xplane.pb")) for folder in kept)

@@ -9,11 +9,18 @@ import subprocess
 import sys
 from glob import glob
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from castmates.analysis.dataflow.per_trace import PARTS, path_traces
 from castmates.analysis.dataflow.work import work_of
+from castmates.analysis.explanations.layers import place_of
+from castmates.analysis.operations.per_trace import TRACE
+from castmates.runner.profiles.tables import Aligned
+from castmates.runner.tracing.paths import traced_steps
 from castmates.traces.graphs import read_graph
 from castmates.traces.operations import WORKS, read_trace
 from castmates.workloads import attaching, environments, inputs, phase_file
@@ -273,37 +280,44 @@ def test_a_job_that_shuffles_begins_anew_with_the_same_records(interpreter):
     assert len({*lines}) == 1
 
 
-def test_a_keras_script_that_is_not_changed_is_traced_step_by_step(interpreter, tmp_path):
-    script, page = tmp_path / "train.py", Page.create(tmp_path / "page")
-    script.write_text(KERAS_SCRIPT)
-    create(tmp_path / "beats")
+def followed(interpreter, folder: Path, script: str, steps: int, step_function: str = ""):
+    """A script that is not changed: its trace, the graph that it left, and the answer to the wish for both."""
+    (folder / "train.py").write_text(script)
+    page = Page.create(folder / "page")
+    create(folder / "beats")
     path = os.pathsep.join([interpreter["PATH"], os.environ["PATH"]])
-    variables = interpreter | {"PATH": path, "TMPDIR": str(tmp_path), "CASTMATES_HEARTBEAT": str(tmp_path / "beats")}
-    variables |= {"CASTMATES_PROFILE": str(tmp_path / "page"), "CASTMATES_TRACES": str(tmp_path / "traces")}
-    variables |= attaching.variables(variables, "", CACHE)
-    job = subprocess.Popen(["python", str(script)], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    variables = interpreter | {"PATH": path, "TMPDIR": str(folder), "CASTMATES_HEARTBEAT": str(folder / "beats")}
+    variables |= {"CASTMATES_PROFILE": str(folder / "page"), "CASTMATES_TRACES": str(folder / "traces")}
+    variables |= attaching.variables(variables, step_function, CACHE)
+    command = ["python", str(folder / "train.py")]
+    job = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     answers = []
     try:
         wait_for(lambda: page.able or job.poll() is not None, "its first steps")
-        number = page.ask(3)
+        number = page.ask(steps)
         wait_for(lambda: answers.append(page.answered(number)) or answers[-1] or job.poll() is not None, "its trace")
         assert job.poll() is None
+        left = page.left(GRAPH)
     finally:
         job.terminate()
         said, _ = job.communicate()
         page.close()
-    assert answers[-1]["versions"].keys() == {"python", "tensorflow", "tf_keras"}, said
-    (file,) = (tmp_path / "traces").rglob("*.xplane.pb")
+    assert answers[-1], said
+    (file,) = (folder / "traces").rglob("*.xplane.pb")
     trace = read_trace(file)
-    assert trace.steps == 3
+    assert trace.steps == steps
+    assert left is not None
+    return trace, read_graph(left), answers[-1]
+
+
+def test_a_keras_script_that_is_not_changed_is_traced_step_by_step(interpreter, tmp_path):
+    trace, graph, answer = followed(interpreter, tmp_path, KERAS_SCRIPT, 3)
+    assert answer["versions"].keys() == {"python", "tensorflow", "tf_keras"}
     work = {trace.operations[place].name.partition("/")[0] for place in trace.calls.operation}
     assert {"gradient_tape", "sequential", "Adam"} <= work
     names = {trace.operations[place].place.direction for place in trace.calls.operation}
     assert {"forward", "backward", "optimizer"} <= names
     # The graph that it left has every operation of the trace, with shapes, and an order.
-    left = page.left(GRAPH)
-    assert left is not None
-    graph = read_graph(left)
     nodes = {(node.operation, node.does.type): node.does for node in graph.nodes}
     called = {trace.operations[place] for place in np.unique(trace.calls.operation)}
     assert {(one.name, one.type) for one in called if one.level == WORKS} <= nodes.keys()
@@ -311,3 +325,61 @@ def test_a_keras_script_that_is_not_changed_is_traced_step_by_step(interpreter, 
     assert products
     assert all(work_of(node).flops > 0 for node in products)
     assert all(source < target for source, target, _ in graph.edges)
+
+
+# A chain of four products, beside it a small product, and a variable that is read for the sum.
+BRANCHES = """
+import time
+import tensorflow as tf
+tf.config.threading.set_inter_op_parallelism_threads({threads})
+chained, small, last = tf.random.normal([400, 400]) / 20, tf.random.normal([64, 64]), tf.Variable(1.0)
+
+def sleep(x):
+    time.sleep(0.1)
+    return x
+
+@tf.function
+def one_step(x, y):
+    for number in range(4):
+        x = tf.linalg.matmul(x, chained, name=f"chain_{{number}}")
+        if number == 1 and {threads} > 1:
+            x = tf.ensure_shape(tf.py_function(sleep, [x], tf.float32, name="chain_nap"), [400, 400])
+    y = tf.linalg.matmul(y, y, name="small_product")
+    total = tf.add_n([tf.reduce_sum(x, name="chain_sum"), tf.reduce_sum(y, name="small_sum")], name="chain_total")
+    return total * last.read_value()
+
+while True:
+    one_step(chained, small).numpy()
+"""
+CHAIN = {*(f"chain_{number}" for number in range(4)), "chain_sum", "chain_total"}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_paths_of_a_program_whose_chain_is_known(interpreter, tmp_path, threads):
+    """One thread runs all, and so bounds the step with all; beside a chain that sleeps, a second thread has time."""
+    trace, graph, _ = followed(interpreter, tmp_path, BRANCHES.format(threads=threads), 5, "one_step")
+    nodes = pd.DataFrame(
+        [{"node": at, "name": node.name, "operation": node.operation, "type": node.does.type}
+         | dataclasses.asdict(place_of(node.name, node.does.type)) for at, node in enumerate(graph.nodes)]
+    ).rename(columns={"kind": "layer_kind"})  # fmt: skip
+    edges = pd.DataFrame(graph.edges, columns=["from", "to", "output"])
+    scene = SimpleNamespace(scene=SimpleNamespace(name="solo"), round=1)
+    aligned = Aligned(trace, SimpleNamespace(first_step=0), 0, 0, {})
+    steps = traced_steps(aligned, list(range(len(trace.threads))), scene)
+    whole = dict.fromkeys(TRACE, "") | {"part": "traced", "threads_inter": threads}
+    found = path_traces(*(each.assign(**whole) for each in (steps.calls, steps.steps)), nodes, edges)
+    assert set(found.traces["reason"]) == {""}
+    rows = found.operations.set_index("operation")
+    of_graph, of_schedule = (set(rows.index[rows[f"on_{name}_path"] > 0.5]) for name in ("graph", "schedule"))
+    chain = CHAIN | ({"chain_nap"} if threads > 1 else set())
+    assert chain <= of_graph
+    assert chain <= of_schedule
+    assert not of_graph & {"small_product", "small_sum"}
+    assert ("small_product" in of_schedule) == (threads == 1)
+    (scene_,) = found.traces.to_dict("records")
+    assert sum(scene_[part] for part in PARTS) == pytest.approx(scene_["step_ms"])
+    if threads == 1:
+        assert scene_["compute_ms"] == pytest.approx(scene_["work_ms"]), "what its only thread ran bounds the step"
+    else:
+        assert rows.loc["chain_nap", "path_ms"] >= 100
+        assert rows.loc["small_product", "graph_slack_ms"] >= 100

@@ -325,4 +325,4 @@ def test_operations_of_tensorflow_lie_on_the_threads_that_perf_saw_running(tmp_p
     assert along.groupby("step")["ns"].sum().to_dict() == (steps["t1_ns"] - steps["t0_ns"]).to_dict()
     known = along[along["state"] != "unknown"].groupby("part")["ns"].sum()
     assert known.sum() > 0.8 * along["ns"].sum()
-    assert {"operations", "queued"} <= {*known.index}
+    assert "operations" in known.index

@@ -25,7 +25,7 @@ class Ran:
     begin: np.ndarray
     end: np.ndarray
     thread: np.ndarray
-    enabled_by: list[int]  # by node: the node whose end made it ready; -1 for none
+    bounded_by: list[int]  # by node: the node at whose end it began, because it needed it or its thread; -1: none
     step_begin: int
     step_end: int
 
@@ -44,7 +44,7 @@ def executed(
 ) -> Ran:
     """Run a graph: ready nodes in random order, on as many threads, each begin a little after it could be."""
     begin, end, thread = np.full((3, graph.count), -1)
-    enabled = [-1] * graph.count
+    bounded_by, last = [-1] * graph.count, -1
     left = [len(needs) for needs in graph.needs]
     ready = [node for node in range(graph.count) if not left[node]]
     free, running, now = list(range(threads)), [], at
@@ -53,17 +53,16 @@ def executed(
             node = ready.pop(int(dice.integers(len(ready))))
             thread[node] = free.pop()
             begin[node] = now + int(dice.integers(latency))
-            end[node] = begin[node] + duration[node]
+            end[node], bounded_by[node] = begin[node] + duration[node], last
             heappush(running, (int(end[node]), node))
-        now, node = heappop(running)
-        free.append(int(thread[node]))
-        for other in graph.needed_by[node].tolist():
+        now, last = heappop(running)
+        free.append(int(thread[last]))
+        for other in graph.needed_by[last].tolist():
             left[other] -= 1
             if not left[other]:
-                enabled[other] = node
                 ready.append(other)
-    last = int(end.max()) if graph.count else at
-    return Ran(begin, end, thread, enabled, at - int(dice.integers(50)), last + int(dice.integers(50)))
+    over = int(end.max()) if graph.count else at
+    return Ran(begin, end, thread, bounded_by, at - int(dice.integers(50)), over + int(dice.integers(50)))
 
 
 def tables(graph: Graph, runs: list[Ran], scene: str = "solo", launch: int = 1, repetition: int = 1, threads: int = 1):

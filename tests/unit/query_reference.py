@@ -16,7 +16,7 @@ KEYS = {  # columns that name a row; all others are numbers
     "heartbeats": ["scene", "member"],
     "interrupts": ["scene", "member", "cpu", "kind", "name"],
     "intervals": ["t0_ns", "t1_ns", "track", "state", "thread", "tid", "member", "cpu", "scene"],
-    "locks": ["scene", "member", "thread", "operation", "woken_by"],
+    "locks": ["scene", "member", "thread", "state", "operation", "woken_by"],
     "lost": ["source", "reason"],
     "members": ["scene", "member", "state", "reason"],
     "migrations": ["scene", "member", "from_cpu", "to_cpu"],
@@ -122,7 +122,7 @@ class Reference:
             parts.append(own.assign(scene=scene))
         found = pd.concat(parts).rename(columns={"name": "state"})
         found["ms"] = (found["t1_ns"] - found["t0_ns"]) / MS
-        found["reason"] = np.where(found["state"] == "blocked", found["detail"], "")
+        found["reason"] = np.where(found["state"].isin(["blocked", "unknown"]), found["detail"], "")
         return found
 
     def _marks(self, member):
@@ -172,7 +172,7 @@ class Reference:
         for place in range(bisect_right(ends, t0), bisect_left(begins, t1)):
             found[keys[place]] += min(t1, ends[place]) - max(t0, begins[place])
         if rest := t1 - t0 - sum(found.values()):
-            found["unknown", ""] = rest
+            found["unknown", ""] += rest
         return found
 
     def _per(self, scene, amount):
@@ -253,7 +253,7 @@ class Reference:
             yield {name: row[name] for name in KEYS["intervals"]} | {"state": words}
 
     def _locks(self):
-        waits = self.states[(self.states["state"] == "blocked") & (self.states["reason"] == "futex")]
+        waits = self.states[self.states["state"].isin(["blocked", "unknown"]) & (self.states["reason"] == "futex")]
         wakes = self.instants[self.instants["kind"] == "wakeup"]
         ops, rows = self.operations[self.operations["scene"].notna()], []
         for wait in waits.to_dict("records"):
@@ -261,6 +261,7 @@ class Reference:
                 (ops["track"] == wait["track"]) & (ops["t0_ns"] < wait["t1_ns"]) & (ops["t1_ns"] > wait["t0_ns"])
             ]
             ended = wakes[(wakes["track"] == wait["track"]) & (wakes["t_ns"] == wait["t1_ns"])]
+            ended = ended[[wait["state"] == "blocked"] * len(ended)]
             operation = around.sort_values("depth")["name"].iloc[-1] if len(around) else ""
             rows.append(
                 wait | {"operation": operation, "woken_by": ended["detail"].iloc[0] if len(ended) else "not known"}
@@ -340,24 +341,53 @@ class Reference:
         readings = self._at(self.samples, "", self.recordings)
         counted = (readings["source"] == "counters") & (readings["unit"] == "")  # so far, of which a mean shows nothing
         readings = readings[(readings["on"] == "member") & ~counted]
-        times, means = {}, defaultdict(list)
+        readings = readings.merge(self._since(), on=["track", "name", "unit", "source", "t_ns"])
+        times, means, every = {}, defaultdict(list), {}
+        kinds = {
+            "running": "running",
+            "runnable": "waiting for a CPU",
+            "preempted": "waiting for a CPU",
+            "unknown": "not known",
+        }
+        pairs = zip(self.states["member"], self.states["state"], strict=True)
+        there = {(member, kinds[state]) for member, state in pairs if state in kinds}
         for key, rows in parts.groupby(["scene", "member", "part"]):
             times[key] = len(rows), (rows["t1_ns"] - rows["t0_ns"]).mean() / MS
+            spans = list(rows[["t0_ns", "t1_ns"]].itertuples(index=False, name=None))
             own = readings[(readings["member"] == key[1]) & (readings["scene"] == key[0])]
-            for t, name, unit, value in own[["t_ns", "name", "unit", "value"]].itertuples(index=False, name=None):
-                if ((rows["t0_ns"] <= t) & (t < rows["t1_ns"])).any():
+            for t, since, name, unit, value in own[["t_ns", "since", "name", "unit", "value"]].itertuples(
+                index=False, name=None
+            ):
+                if any(t0 <= since and t <= t1 for t0, t1 in spans):
                     means[*key, name, unit].append(value)
+                means[*key, name, unit] += []
+            own = self.states[(self.states["member"] == key[1]) & (self.states["scene"] == key[0])]
+            spans = [span for span in spans if any(t0 <= span[0] and span[1] <= t1 for _, t0, t1 in self.seen)]
+            for name in {name for member, name in there if member == key[1]} if len(own) and spans else ():
+                states = own[own["state"].map(kinds) == name]
+                ns = sum(
+                    (np.minimum(states["t1_ns"], t1) - np.maximum(states["t0_ns"], t0)).clip(lower=0).sum()
+                    for t0, t1 in spans
+                )
+                every[*key, name, "threads"] = ns / sum(t1 - t0 for t0, t1 in spans), len(spans)
+        for key, values in means.items():
+            every[key] = np.mean(values) if len(values) >= 3 else NAN, len(values)
         for scene, alone in self.comparisons:
             for member, part in dict.fromkeys(key[1:] for key in times if key[0] in (scene, alone)):
-                read = dict.fromkeys(key[3:] for key in means if key[1:3] == (member, part)) or [("", "")]
+                read = dict.fromkeys(key[3:] for key in every if key[1:3] == (member, part)) or [("", "")]
                 for name, unit in read:
                     row = {"scene": scene, "member": member, "part": part, "reading": name, "unit": unit}
                     for side, where in (("alone", alone), ("beside", scene)):
                         many, ms = times.get((where, member, part), (NAN, NAN))
-                        values = means.get((where, member, part, name, unit), [])
-                        row |= {f"{side}_times": many, f"{side}_ms": ms, f"{side}_readings": len(values) or NAN}
-                        row |= {side: np.mean(values) if values else NAN}
+                        value, count = every.get((where, member, part, name, unit), (NAN, NAN))
+                        row |= {f"{side}_times": many, f"{side}_ms": ms, f"{side}_readings": count, side: value}
                     yield row
+
+    def _since(self):
+        """Of each reading, when the reading before it was taken."""
+        of = ["track", "name", "unit", "source"]
+        found = self.samples[[*of, "t_ns"]].sort_values("t_ns")
+        return found.assign(since=found.groupby(of)["t_ns"].shift().astype("float64"))
 
     def _pools(self):
         threads = self.states[["member", "track", "thread", "tid"]].drop_duplicates().copy()
@@ -368,8 +398,11 @@ class Reference:
             for pool, own in threads[threads["member"] == member].groupby("pool"):
                 found = dict.fromkeys(("running", "waiting_for_cpu", "blocked", "unknown"), 0.0)
                 for track in own["track"]:
+                    last = max(self.of_track[track][1])
+                    ended = np.inf if any(last == t1 for _, _, t1 in self.seen) else last
                     for t0, t1 in steps[["t0_ns", "t1_ns"]].itertuples(index=False, name=None):
-                        for (state, _), ns in self._in_states(track, t0, t1).items():
+                        t1 = min(t1, ended)
+                        for (state, _), ns in self._in_states(track, t0, t1).items() if t0 < t1 else ():
                             found[kinds.get(state, state)] += ns / time
                 many = {"threads": own["tid"].nunique(), "steps": len(steps)}
                 yield {"scene": scene, "member": member, "pool": pool} | many | found
@@ -390,10 +423,17 @@ class Reference:
         waits = self.states[(self.states["state"] == "runnable") & self.states["begins"] & self.states["ends"]]
         latency = {(row.track, row.t0_ns): row.ms * 1000 for row in waits.itertuples()}
         wakes["us"] = [latency.get(at, NAN) for at in zip(wakes["track"], wakes["t_ns"], strict=True)]
-        for (scene, member), rows in wakes.groupby(KEYS["run-queue"]):
+        whole = self.states[self.states["begins"] & self.states["ends"]]
+        unwoken = whole[(whole["state"] == "unknown") & (whole["reason"] != "")]
+        for scene, member in dict.fromkeys(
+            [*wakes.groupby(KEYS["run-queue"]).groups, *unwoken.groupby(KEYS["run-queue"]).groups]
+        ):
+            rows = wakes[(wakes["scene"] == scene) & (wakes["member"] == member)]
             known = rows["us"].dropna()
             shares = {f"p{share}_us": known.quantile(share / 100) for share in (50, 95, 99)}
+            waits = len(known) + int(((unwoken["scene"] == scene) & (unwoken["member"] == member)).sum())
             many = {"wakeups_per_s": len(rows) / self.seen_seconds[scene], "with_latency": len(known)}
+            many |= {"waits": waits, "seen": len(known) / waits if waits else NAN}
             yield {"scene": scene, "member": member, "max_us": known.max()} | many | shares
 
     def _slowest_steps(self):
@@ -408,6 +448,7 @@ class Reference:
                 is_known = set(found) - {"unknown"}
                 waits = found["runnable"] + found["preempted"]
                 times = {"running_ms": found["running"], "waiting_for_cpu_ms": waits, "blocked_ms": found["blocked"]}
+                times["unknown_ms"] = found["unknown"]
                 yield {name: step[name] for name in ("scene", "member", "step", "source", "ms")} | {
                     "at_s": (step["t0_ns"] - self.origin) / SECOND, "times_the_median": step["ms"] / usual,
                     **(times if is_known else dict.fromkeys(times, NAN)),

@@ -16,6 +16,7 @@ class Schedule:
     """One schedule as it goes on; times are nanoseconds, events are at least half a microsecond apart."""
 
     seed: int
+    unseen: float = 0.0  # share of wake-ups that no tracer sees, as where others deliver them
     own_switches: bool = False  # perf notes switches in and out itself too, as it does where it follows processes
     perf: PerfData = field(default_factory=lambda: PerfData(events=("sched:sched_switch", "sched:sched_waking")))
     lines: list[str] = field(default_factory=list)
@@ -37,15 +38,21 @@ class Schedule:
                 self._wake(cpu)
             elif self._on[cpu] or self._waits:
                 self._switch(cpu)
-        for thread in list(self._since):
+        for thread, (since, state) in list(self._since.items()):
+            self._since[thread] = since, "blocked" if state == "unknown" else state  # nothing shows that it was woken
             self._becomes(thread, "")
         return self
 
     def _wake(self, cpu: int) -> None:
-        self._goes_on()
+        if is_seen := self._random.random() >= self.unseen:
+            self._goes_on()
         woken, by, to = self._random.choice(self._blocked), self._on[cpu], self._random.randrange(CPUS)
         self._blocked.remove(woken)
         self._waits.append(woken)
+        if not is_seen:
+            if woken in self._since:
+                self._since[woken] = self._since[woken][0], "unknown"
+            return
         self._becomes(woken, "runnable")
         for again in range(self._random.choice((1, 2))):  # the kernel may report it twice
             self.now += 500 * again

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from castmates.analysis.dataflow.bounds import bounds
 from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.graph import Graph, in_order
+from castmates.analysis.dataflow.join import joined, nodes_of
 from castmates.analysis.dataflow.path import paths
 from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, path_traces
 from castmates.analysis.dataflow.summary import critical_path, path_operations
@@ -38,26 +39,91 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def _path_of(graph: Graph, run: Ran):
-    (found,) = paths(graph, run.begin[None], run.end[None], np.array([run.step_begin]), np.array([run.step_end]))
+    calls, steps = tables(graph, [run])
+    (found,) = paths(graph, joined(nodes_of(*graph_tables(graph)), calls, steps))
     assert found is not None
+    assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
     return found
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_a_path_is_the_one_that_the_executor_took_and_adds_up_exactly(seed: int) -> None:
+def _drawn_run(seed: int) -> tuple[Graph, Ran]:
     dice = np.random.default_rng(seed)
     count = int(dice.integers(1, 60))
     graph = random_graph(dice, count, int(dice.integers(0, 150)))
-    run = executed(graph, dice.integers(100, 10_000, count), int(dice.integers(1, 5)), dice)
+    return graph, executed(graph, dice.integers(100, 10_000, count), int(dice.integers(1, 5)), dice)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_path_of_the_schedule_is_what_the_executor_waited_for(seed: int) -> None:
+    graph, run = _drawn_run(seed)
     expected = [int(run.end.argmax())]
-    while run.enabled_by[expected[0]] >= 0:
-        expected.insert(0, run.enabled_by[expected[0]])
+    while run.bounded_by[expected[0]] >= 0:
+        expected.insert(0, run.bounded_by[expected[0]])
     found = _path_of(graph, run)
     assert found.nodes.tolist() == expected
     assert found.time.tolist() == (run.end - run.begin)[expected].tolist()
     waits = [run.begin[after] - run.end[before] for before, after in itertools.pairwise(expected)]
     assert found.waiting.tolist() == [run.begin[expected[0]] - run.begin.min(), *waits]
-    assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_step_grows_with_what_is_on_the_path_of_its_schedule_and_with_nothing_else(seed: int) -> None:
+    """The same operations on the same threads in the same order, each in turn longer."""
+    graph, run = _drawn_run(seed)
+    on = set(_path_of(graph, run).nodes.tolist())
+    order = np.argsort(run.begin, kind="stable").tolist()
+    for longer in range(graph.count):
+        end: dict[int, int] = {}
+        free: dict[int, tuple[int, int]] = {}  # by thread: when its last operation ended, and when it does now
+        for node in order:
+            waits = [(int(run.end[each]), end[each]) for each in graph.needs[node].tolist()]
+            waits += [free[run.thread[node]]] if run.thread[node] in free else []
+            before, now = (max((wait[place] for wait in waits), default=0) for place in (0, 1))
+            end[node] = now + int(run.end[node]) - before + (node == longer)
+            free[run.thread[node]] = int(run.end[node]), end[node]
+        assert max(end.values()) - run.end.max() == (longer in on)
+
+
+# Four products one after the other, a product and a tanh, a convolution, and their sum, with a variable that is read
+# for the last product. Microseconds.
+CHAIN = {"read": 7, "A0": 5000, "A1": 4600, "A2": 3800, "A3": 2900, "B0": 5200, "B1": 1100, "C": 3100, "sum": 380}
+NEEDS = {"A1": "A0", "A2": "A1", "A3": "A2 read", "B1": "B0", "sum": "A3 B1 C"}
+LONGEST = ["A0", "A1", "A2", "A3", "sum"]
+SCHEDULES = {  # what threads run -> the path of the schedule
+    "A0 B0 A1 C A2 B1 read A3 sum": "A0 B0 A1 C A2 B1 read A3 sum",
+    "A0 A1 A2 A3 sum | read B0 B1 C": "A0 A1 A2 A3 sum",
+    "B0 A0 A1 A2 A3 sum | read C B1": "B0 A0 A1 A2 A3 sum",  # what stands in the way has slack, and bounds the step
+    "A0 A1 A2 A3 sum | B0 B1 | C | read": "A0 A1 A2 A3 sum",
+}
+
+
+@pytest.mark.parametrize("threads", SCHEDULES)
+def test_known_answers_for_one_two_and_four_threads(threads: str) -> None:
+    names = ["batch", *CHAIN]
+    edges = [(names.index(need), names.index(node)) for node, needs in NEEDS.items() for need in needs.split()]
+    graph = Graph(len(names), *np.array(edges).T)
+    begin, end, thread = np.full((3, len(names)), -1)
+    lanes = [lane.split() for lane in threads.split("|")]
+    ended = {"": 1000}
+    while len(ended) <= len(CHAIN):
+        for number, lane in enumerate(lanes):
+            for before, node in itertools.pairwise(["", *lane]):
+                needs = [before, *NEEDS.get(node, "").split()]
+                if node not in ended and ended.keys() >= set(needs):
+                    at = names.index(node)
+                    begin[at], thread[at] = max(ended[each] for each in needs), number
+                    end[at] = ended[node] = begin[at] + 1000 * CHAIN[node]
+    run = Ran(begin, end, thread, [], 1000, int(end.max()))
+    assert [names[node] for node in _path_of(graph, run).nodes] == SCHEDULES[threads].split()
+    found = path_traces(*tables(graph, [run], threads=len(lanes)), *graph_tables(graph))
+    rows = path_operations(found).set_index("operation")
+    (scene,) = critical_path(found).to_dict("records")
+    of_graph = {f"layer/op_{names.index(node)}" for node in LONGEST}
+    assert set(rows.index[rows["on_graph_path"] == 1]) == of_graph == set(rows.index[rows["graph_slack_ms"] == 0])
+    assert scene["graph_path_ms"] == pytest.approx(16.68)
+    assert scene["compute_ms"] == pytest.approx(sum(CHAIN[node] for node in SCHEDULES[threads].split()) / 1000)
+    assert scene["idle_ms"] == 0
+    assert rows["path_ms"].sum() == pytest.approx(scene["step_ms"])
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -67,18 +133,12 @@ def test_what_a_trace_left_out_passes_on_in_no_time(seed: int) -> None:
     graph = random_graph(dice, 40, 90)
     run = executed(graph, dice.integers(100, 10_000, 40), 2, dice)
     run.begin[dice.random(40) < 0.4] = -1
-    if (run.begin < 0).all():
-        return
     found = _path_of(graph, run)
     assert (run.begin[found.nodes] >= 0).all()
-    assert (found.waiting >= 0).all()
-    assert (found.time >= 0).all()
-    assert found.before >= 0
-    assert found.after >= 0
-    assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
+    assert min(found.waiting.min(), found.time.min(), found.before, found.after) >= 0
     reach = nx.DiGraph(list(zip(graph.source.tolist(), graph.target.tolist(), strict=True)))
-    for before, after in zip(found.nodes.tolist(), found.nodes.tolist()[1:], strict=False):
-        assert nx.has_path(reach, before, after)
+    for before, after in itertools.pairwise(found.nodes.tolist()):
+        assert run.thread[before] == run.thread[after] or nx.has_path(reach, before, after)
 
 
 def test_clocks_that_disagree_are_counted_once() -> None:
@@ -86,6 +146,19 @@ def test_clocks_that_disagree_are_counted_once() -> None:
     run = Ran(np.array([10, 30]), np.array([40, 60]), np.array([0, 1]), [-1, 0], 0, 70)
     found = _path_of(graph, run)
     assert (found.time.tolist(), found.waiting.tolist(), found.before, found.after) == ([20, 30], [0, 0], 10, 10)
+
+
+def test_calls_of_no_node_and_calls_inside_of_others() -> None:
+    """On one thread: a call of another graph, and one around two nodes of this one, which counts as nothing itself."""
+    graph = Graph(3, np.array([1]), np.array([2]))
+    run = Ran(np.array([-1, 50, 80]), np.array([-1, 70, 95]), np.zeros(3, np.int64), [], 0, 100)
+    calls, steps = tables(graph, [run])
+    others = [{"operation": "else", "begin_ns": 10, "duration_ns": 30}, {"begin_ns": 45, "duration_ns": 55}]
+    calls = pd.concat([calls, *(calls.iloc[:1].assign(**({"operation": "around"} | other)) for other in others)])
+    (found,) = paths(graph, joined(nodes_of(*graph_tables(graph)), calls, steps))
+    assert found is not None
+    assert (found.nodes.tolist(), found.time.tolist()) == ([-1, 1, 2], [30, 20, 15])
+    assert (found.waiting.tolist(), found.before, found.after) == ([0, 10, 10], 10, 5)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -124,7 +197,7 @@ def test_calls_of_a_loop_count_once_and_not_what_lies_between() -> None:
     turns = [tables(graph, [ran(1 + turn % 2, 10_000 * turn)]) for turn in range(6)]
     found = path_traces(pd.concat(calls for calls, _ in turns), turns[0][1], *graph_tables(graph))
     scene = critical_path(found).iloc[0]
-    bounds_ms = scene[["step_ms", "work_ms", "longest_ms", "per_thread_ms"]].tolist()
+    bounds_ms = scene[["step_ms", "work_ms", "graph_path_ms", "per_thread_ms"]].tolist()
     assert bounds_ms == pytest.approx([0.06] * 4)
     assert path_operations(found)["ms"].tolist() == pytest.approx([0.03, 0.03])
     assert sum(scene[name] for name in PARTS) == pytest.approx(0.06)
@@ -135,8 +208,9 @@ def test_odd_graphs() -> None:
     assert bounds(Graph(0, NOTHING, NOTHING), np.empty((2, 0), np.int64)).longest.tolist() == [0, 0]
     apart = bounds(Graph(2, NOTHING, NOTHING), np.array([[5, 3]]))  # two nodes that nothing connects
     assert (apart.longest.tolist(), apart.work.tolist(), apart.slack.tolist()) == ([5], [8], [[0, 2]])
-    nobody = paths(Graph(1, NOTHING, NOTHING), np.array([[-1]]), np.array([[-1]]), np.array([0]), np.array([9]))
-    assert nobody == [None]
+    one = Graph(1, NOTHING, NOTHING)
+    calls, steps = tables(one, [Ran(np.array([5]), np.array([7]), np.array([0]), [], 0, 9)])
+    assert paths(one, joined(nodes_of(*graph_tables(one)), calls.iloc[:0], steps)) == [None]
     assert in_order(["a", "b", "c"], [(2, 0), (0, 1)]) == [2, 0, 1]
     with pytest.raises(CastmatesError, match=r"circle.*'b'"):
         in_order(["a", "b", "c"], [(0, 1), (1, 2), (2, 1)])
@@ -151,7 +225,7 @@ def test_a_study_adds_up_in_every_table() -> None:
     assert set(scenes["reason"]) == {""}
     assert set(scenes["launches"]) == {3}
     assert set(scenes["steps"]) == {24}
-    assert (scenes["longest_ms"] <= scenes["work_ms"]).all()
+    assert (scenes["graph_path_ms"] <= scenes["work_ms"]).all()
     assert (scenes["work_ms"] <= scenes["step_ms"]).all()
     of_nodes = path_operations(paths_)
     computing = of_nodes[of_nodes["type"] == "MatMul"].groupby("scene")["path_ms"].sum()
@@ -164,15 +238,13 @@ def test_a_study_adds_up_in_every_table() -> None:
     changes = path_changes(paths_)
     for part in ("slower", "path"):
         assert changes[f"{part}_ms"].sum() == pytest.approx(effects[part], abs=1e-9)
-    assert changes["behind_ms"].sum() == pytest.approx(effects["queued"], abs=1e-9)
 
 
 def test_with_one_thread_all_time_is_work_or_dispatch() -> None:
-    """What the path waits for is the thread: the work is the step, but for the latencies of the executor."""
+    """The path leads through all that the thread ran: the work is the step, but for the latencies of the executor."""
     (solo,) = critical_path(study(1.0)[0])[lambda rows: rows["kind"] == "solo"].to_dict("records")
-    worked = solo["compute_ms"] + solo["queued_ms"]
-    assert worked == pytest.approx(solo["work_ms"], rel=0.05)  # the batch is no work, but a path can wait behind it
-    assert worked + solo["batch_ms"] == pytest.approx(solo["step_ms"], rel=0.01)
+    assert solo["compute_ms"] == pytest.approx(solo["work_ms"])
+    assert solo["compute_ms"] + solo["batch_ms"] == pytest.approx(solo["step_ms"], rel=0.01)
     assert solo["idle_ms"] < 0.01 * solo["step_ms"]
 
 
@@ -212,7 +284,7 @@ def test_a_trace_of_another_graph_has_a_reason_and_no_path() -> None:
 
 
 def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces:
-    """So many studies, whose launches differ, of one operation that is on the path and makes others wait."""
+    """So many studies, whose launches differ, of one operation on the path, and waits."""
     number = np.arange(studies * launches)
     parts = []
     for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
@@ -221,10 +293,10 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
             "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
             "platform": "modelled", "repetition": 1,
         }  # fmt: skip
-        compute, queued = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
-        traces = dict.fromkeys(["before_ms", "batch_ms", "idle_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}
-        traces |= {"compute_ms": compute, "queued_ms": queued, "step_ms": compute + queued + 0.4}
-        one = {"on_path": 1.0, "path_ms": compute, "behind_ms": queued} | called(1)
+        compute, idle = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
+        traces = dict.fromkeys(["before_ms", "batch_ms", "other_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}
+        traces |= {"compute_ms": compute, "idle_ms": idle, "step_ms": compute + idle + 0.4}
+        one = {"on_schedule_path": 1.0, "path_ms": compute} | called(1)
         parts.append((pd.DataFrame(common | traces), pd.DataFrame(common | one)))
     return PathTraces(*(pd.concat([part[place] for part in parts], ignore_index=True) for place in (0, 1)))
 
@@ -233,7 +305,7 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
 def test_intervals_between_launches_hold_the_truth() -> None:
     found = path_effects(_drawn(np.random.default_rng(1), 1000, 4))
     shares = []
-    for part, truth in (("slower", 0.4), ("queued", 0.6), ("step", 1.0)):
+    for part, truth in (("slower", 0.4), ("idle", 0.6), ("step", 1.0)):
         rows = found[found["part"] == part]
         shares.append(float(((rows["difference_low"] < truth) & (truth < rows["difference_high"])).mean()))
     assert_told("path_effects", "difference_low", *shares)
@@ -268,7 +340,7 @@ def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path, m
     rows = made.path_operations.reset_index(drop=True)
     here = rows.index[rows["mix"] == mix]
     enters, leaves = (rows.loc[here[place], "operation"] for place in (0, 1))
-    rows.loc[here, "on_path"] = np.where(rows.loc[here, "operation"] == enters, 1.0, 0.0)
+    rows.loc[here, "on_schedule_path"] = np.where(rows.loc[here, "operation"] == enters, 1.0, 0.0)
     row = made.path_changes.iloc[0].to_dict() | {"mix": mix, "partition": "unmanaged", "type": "MatMul"}
     types = rows.loc[here].set_index("operation")["type"]
     changes = [
@@ -281,13 +353,15 @@ def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path, m
     assert f"a step alone, {scenes['']:.2f} ms" in alone.path_words
     assert f"a step beside stream, {scenes[mix]:.2f} ms" in both.path_words
     named = both.nodes.set_index("operation")
-    assert named["on_path"].to_dict() == {name: float(name == enters) for name in named.index}
-    assert named["solo_on_path"].tolist() == alone.nodes["on_path"].tolist()
+    assert named["on_schedule_path"].to_dict() == {name: float(name == enters) for name in named.index}
+    assert named["solo_on_schedule_path"].tolist() == alone.nodes["on_schedule_path"].tolist()
     assert named["change"][[enters, leaves]].tolist() == ["enters", "leaves"]
     assert set(named["change"].drop([enters, leaves])) == {"stays"}
     write_graph(both, "svg", "time", tmp_path / "g.svg", every=True)
-    boxes = [each.get("class") for each in ElementTree.parse(tmp_path / "g.svg").getroot().iter() if each.get("id")]
-    assert sorted(each for each in boxes if each and "box " in each) == ["box leaves", "box path enters"]
+    boxes = [each.get("class") or "" for each in ElementTree.parse(tmp_path / "g.svg").getroot().iter()]
+    assert sorted(box.split()[-1] for box in boxes if "enters" in box or "leaves" in box) == ["enters", "leaves"]
+    chain = int((named["on_graph_path"] >= 0.5).sum())
+    assert sum(box.startswith("box path") for box in boxes) == chain > 0
 
 
 def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> None:
@@ -315,7 +389,7 @@ def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path
         file.unlink()
     done = CliRunner().invoke(app, ["graph", str(study_.folder.path), "--format", "json"])
     assert done.exit_code == 0, done.exception
-    assert "Critical path of a step alone" in done.output
+    assert "Path of the schedule of a step alone" in done.output
 
 
 def test_the_page_names_what_a_path_consists_of(tmp_path: Path, made: Results) -> None:

@@ -1,4 +1,4 @@
-"""What threads do along the critical path, against schedules that are known nanosecond by nanosecond."""
+"""What threads do along the path of the schedule, against schedules that are known nanosecond by nanosecond."""
 
 from itertools import pairwise
 from types import SimpleNamespace

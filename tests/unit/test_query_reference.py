@@ -21,6 +21,7 @@ DETAILS = {
     "runnable": ["idle", OTHER, LEAD, "", "unknown"],
     "preempted": [OTHER, "sshd"],
     "blocked": ["futex", "futex", "poll", "io"],
+    "unknown": ["futex", "sleep", ""],
 }
 
 
@@ -78,10 +79,10 @@ class Made:
         return np.sort(self.dice.choice(np.arange(begin, end - 40_000, 10), many, replace=False))
 
     def chain(self, track, begin, end):
-        """States without gaps; a wait ends with a wake-up, after which the thread may run at once."""
+        """States without gaps; a wait ends with a wake-up, or nobody saw how."""
         edges = np.array([begin, *self.times(80, begin + 100, end), end])
-        after = {"running": ["preempted", "blocked"], "preempted": ["running"], "runnable": ["running"],
-                 "blocked": ["runnable", "running"]}  # fmt: skip
+        after = {"running": ["preempted", "blocked", "unknown"], "preempted": ["running"], "runnable": ["running"],
+                 "blocked": ["runnable"], "unknown": ["running"]}  # fmt: skip
         names = ["running"]
         for _ in edges[2:]:
             names.append(str(self.dice.choice(after[names[-1]])))

@@ -88,6 +88,7 @@ def test_a_story_with_known_states(tmp_path):
         (181, 200, "running", 0, ""),  # and then it is dead: nothing follows
     ]
     assert states_of(timeline, B) == [
+        (10, 15, "unknown", None, ""),  # until its first event
         (15, 30, "running", 1, ""),
         (30, 80, "blocked", None, "futex"),
         (80, 91, "runnable", 0, "lead@0"),
@@ -144,7 +145,7 @@ def test_with_perfs_own_switches_alone_reasons_are_unknown(tmp_path):
         (10, 20, "running", ""),
         (20, 30, "preempted", ""),
         (30, 40, "running", ""),
-        (40, 50, "blocked", "unknown"),
+        (40, 50, "unknown", "unknown"),  # blocked, and then perhaps in the queue
         (50, 60, "running", ""),
     ]
     assert len(found["missing"]) == 2
@@ -259,8 +260,8 @@ def test_a_call_that_goes_on_after_a_freeze_keeps_its_name(tmp_path):
     _, timeline = loaded(made, tmp_path, span=(0, 200))
     calls = [row[2] for kind, row in intervals_of(timeline, "thread", B) if kind == "syscall"]
     assert calls == ["futex", "futex", "futex", "read", "restart_syscall", "poll", "futex"]
-    blocked = [state[4] for state in states_of(timeline, B) if state[2] == "blocked"]
-    assert blocked == ["futex", "futex", "futex", "io", "unknown", "poll", "futex"]
+    waits = [state[4] for state in states_of(timeline, B) if state[2] == "unknown"]
+    assert waits == ["futex", "futex", "futex", "io", "unknown", "poll", "futex"]
 
 
 def whole_of(timeline):

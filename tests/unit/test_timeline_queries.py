@@ -108,7 +108,10 @@ def test_states_of_steps_add_up_thread_by_thread(drawn):
     for step, begin, end in ((2, 1500, 2500), (3, 6000, 7000)):
         for track in threads:
             rows = table[(table["step"] == step) & (table["track"] == track)]
-            assert dict(zip(rows["state"], rows["ns"], strict=True)) == dict(by_hand(states[track], begin, end))
+            last = max(t1 for t0, t1, _ in states[track] if t0 < END)
+            until = end if last >= END else min(end, last)  # until the thread ends
+            expected = dict(by_hand(states[track], begin, until)) if until > begin else {}
+            assert dict(zip(rows["state"], rows["ns"], strict=True)) == expected
 
 
 def test_states_are_cut_at_the_edges_of_recordings(drawn):
@@ -283,7 +286,7 @@ def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentenc
     assert answer.stdout.split() == ['"trace"', '"y"']
 
 
-def test_readings_belong_to_the_phase_in_which_they_were_taken(tmp_path):
+def test_readings_belong_to_the_phase_that_has_all_of_the_time_since_the_one_before(tmp_path):
     making = Making()
     making.about = {"lead": "a@0"}
     run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
@@ -291,7 +294,7 @@ def test_readings_belong_to_the_phase_in_which_they_were_taken(tmp_path):
     for name, begins in (("input", [10, 50, 110, 190]), ("compute", [20, 60, 120, 160])):
         ends = [begin + (10 if name == "input" else 30) for begin in begins]
         making.intervals(t0_ns=begins, t1_ns=ends, track=member, kind="phase", name=name)
-    at, value = [5, 15, 19, 25, 45, 65, 115, 125, 155], [100, 1, 3, 10, 20, 30, 7, 50, 999]
+    at, value = [20, 30, 40, 50, 95, 121, 131, 141, 149, 155], [100, 10, 20, 30, 5, 7, 40, 50, 60, 999]
     making.samples(t_ns=at, track=member, name="llc", value=value, unit="B", source="resctrl")
     making.samples(t_ns=at, track=member, name="cycles", value=value, unit="", source="counters")  # counted so far
     write(making.made(), tmp_path)
@@ -299,6 +302,23 @@ def test_readings_belong_to_the_phase_in_which_they_were_taken(tmp_path):
     (table,) = asked(tmp_path, (query.sql, values_of(query, [])))
     assert set(table["reading"]) == {"llc"}
     found = table.set_index("part")
-    assert found.loc["input", ["alone", "beside", "alone_times", "beside_times"]].tolist() == [2, 7, 2, 2]
+    assert found.loc["input", ["alone", "beside"]].isna().all()
+    assert found.loc["input", ["alone_readings", "beside_readings", "alone_times"]].tolist() == [0, 0, 2]
     assert found.loc["compute", ["alone", "beside", "alone_readings"]].tolist() == [20, 50, 3]
     assert found.loc["compute", "alone_ms"] == pytest.approx(30e-6)
+
+
+def test_a_thread_that_has_ended_counts_for_nothing_in_pools(tmp_path):
+    """Two threads of a pool, of which one works for the first of four steps and ends then."""
+    making = Making()
+    making.about = {"lead": "a@0"}
+    run, member = making.track("run", "x"), making.track("member", "a@0", member="a@0")
+    making.intervals(t0_ns=[0], t1_ns=[400], track=run, kind="recording", name=[SOLO])
+    making.intervals(t0_ns=[0, 100, 200, 300], t1_ns=[100, 200, 300, 400], track=member, kind="step", name="step")
+    for number, last in enumerate((400, 100)):
+        track = making.track("thread", f"w {number}", member, member="a@0", tid=number)
+        making.intervals(t0_ns=[0], t1_ns=[last], track=track, kind="state", name="running")
+    write(making.made(), tmp_path)
+    query = query_of("pools")
+    (table,) = asked(tmp_path, (query.sql, values_of(query, [])))
+    assert table[["threads", "running", "blocked", "unknown"]].iloc[0].tolist() == [2, 1.25, 0, 0]

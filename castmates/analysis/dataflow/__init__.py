@@ -1,1 +1,1 @@
-"""The graph of a step: what it needs at least, the critical path as it ran, and what neighbours change in it. Pure."""
+"""The graph of a step: its path, the path of its schedule as it ran, and what neighbours change in it. Pure."""

@@ -1,4 +1,4 @@
-"""Where the time comes from that a step takes longer beside others, along its critical path; parts add up to the step.
+"""Where the time comes from that a step takes longer beside others, along the path of the schedule; parts add up to it.
 
 A trace beside others is compared with the one of its launch and round in which the lead is alone, as operations are. An
 operation's time on the path is its share of steps on the path, times what it takes in those steps. So its change is
@@ -26,7 +26,7 @@ PARTS = {
     "batch": "batch_ms",
     SLOWER: "",
     PATH: "",
-    "queued": "queued_ms",
+    "other": "other_ms",
     "idle": "idle_ms",
     "after": "after_ms",
 }
@@ -63,11 +63,11 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
 
 
 def path_changes(paths: PathTraces) -> pd.DataFrame:
-    """A row per mix, partition and operation that changes on the path, or that the path waits behind."""
+    """A row per mix, partition and operation that changes on the path."""
     both, changed = _pairs(paths)
     if both.empty:
         return pd.DataFrame()
-    what = ["solo_on_path", "on_path", "slower_ms", "path_ms", "behind_ms"]
+    what = ["solo_on_schedule_path", "on_schedule_path", "slower_ms", "path_ms"]
     named = [*ROW, "operation", "type", "direction"]
     rounds = both.groupby([*ROW, *SAME[1:3]]).size().rename("rounds")
     launches = changed.groupby([*named, *SAME[1:3]], as_index=False)[what].sum().join(rounds, on=[*ROW, *SAME[1:3]])
@@ -75,9 +75,9 @@ def path_changes(paths: PathTraces) -> pd.DataFrame:
     count = rounds.groupby(ROW).size().rename("launches")
     table = launches.groupby(named, as_index=False)[what].sum().join(count, on=ROW)
     table[what] = table[what].div(table["launches"], axis=0)
-    more = table["on_path"] - table["solo_on_path"]
+    more = table["on_schedule_path"] - table["solo_on_schedule_path"]
     table["change"] = np.select([more >= MORE_STEPS, more <= -MORE_STEPS], [ENTERS, LEAVES], STAYS)
-    size = table[["slower_ms", "path_ms", "behind_ms"]].abs().sum(axis=1)
+    size = table[["slower_ms", "path_ms"]].abs().sum(axis=1)
     table = table[size > 0].assign(size=size)
     order = [*ROW, "size"]
     return table.sort_values(order, ascending=[*[True] * len(ROW), False]).drop(columns="size").reset_index(drop=True)
@@ -97,11 +97,11 @@ def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
     one = operations[alone(operations)]
     key = [*ROW, *SAME[1:3], "repetition"]
     pairs = both[[*SAME, "mix", "partition"]]
-    before = pairs.merge(one[[*columns, "on_path", "path_ms", "behind_ms"]], on=SAME)
-    after = operations[operations["kind"] == "corun"][[*columns, "mix", "partition", "on_path", "path_ms", "behind_ms"]]
+    before = pairs.merge(one[[*columns, "on_schedule_path", "path_ms"]], on=SAME)
+    after = operations[operations["kind"] == "corun"][[*columns, "mix", "partition", "on_schedule_path", "path_ms"]]
     after = pairs.merge(after, on=[*SAME, "mix", "partition"])
     found = before.merge(after, "outer", [*key, *NODE], suffixes=("_alone", ""))
-    numbers = [f"{name}{side}" for name in ("on_path", "path_ms", "behind_ms") for side in ("_alone", "")]
+    numbers = [f"{name}{side}" for name in ("on_schedule_path", "path_ms") for side in ("_alone", "")]
     found[numbers] = found[numbers].fillna(0.0)
     return both, _changes(found)
 
@@ -116,7 +116,7 @@ def _part(both: pd.DataFrame, part: str, solo: "pd.Series[float] | None", ms: "p
 
 def _changes(found: pd.DataFrame) -> pd.DataFrame:
     """Of each pair of traces and operation: how its time on the path changes, and why."""
-    share, share_alone = found["on_path"], found["on_path_alone"]
+    share, share_alone = found["on_schedule_path"], found["on_schedule_path_alone"]
     time, time_alone = found["path_ms"], found["path_ms_alone"]
     each = time / share.where(share > 0)  # what it takes in steps in which it is on the path
     each_alone = time_alone / share_alone.where(share_alone > 0)
@@ -127,6 +127,5 @@ def _changes(found: pd.DataFrame) -> pd.DataFrame:
     return found.assign(
         slower_ms=slower,
         path_ms=path,
-        behind_ms=found["behind_ms"] - found["behind_ms_alone"],
-        solo_on_path=share_alone,
+        solo_on_schedule_path=share_alone,
     )

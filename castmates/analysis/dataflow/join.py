@@ -1,5 +1,6 @@
 """Calls of a trace beside the nodes of a graph: when each node ran in each step, and on which thread; pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,24 +71,12 @@ class Steps:
 class Busy:
     """What threads work on: calls of one thread that do not overlap, sorted, one thread after the other."""
 
-    first: Ints  # by thread: the place of its first call; one more for the end
+    first: Ints  # by thread: the place of its first call
+    thread: Ints
     begin: Ints
     end: Ints
     node: Ints  # -1: no node of the graph
-
-    def behind(self, thread: int, begin: int, end: int) -> list[tuple[int, int]]:
-        """What a thread works on between two moments: node and time of each call."""
-        return [(node, last - first) for node, first, last in self.spans(thread, begin, end)]
-
-    def spans(self, thread: int, begin: int, end: int) -> list[tuple[int, int, int]]:
-        """What a thread works on between two moments: each call's node, and when, cut at these moments."""
-        if end <= begin:
-            return []
-        low, high = self.first[thread], self.first[thread + 1]
-        at = low + np.searchsorted(self.end[low:high], begin, "right")
-        until = low + np.searchsorted(self.begin[low:high], end, "left")
-        first, last = np.maximum(self.begin[at:until], begin), np.minimum(self.end[at:until], end)
-        return list(zip(self.node[at:until].tolist(), first.tolist(), last.tolist(), strict=True))
+    of: Mapping[tuple[int, int], list[int]]  # by step and node: the places of its calls, in the order of time
 
 
 def joined(nodes: Nodes, calls: pd.DataFrame, steps: pd.DataFrame) -> Steps:
@@ -115,7 +104,7 @@ def joined(nodes: Nodes, calls: pd.DataFrame, steps: pd.DataFrame) -> Steps:
     in_steps = step >= 0
     length = (end - begin)[in_steps].sum()
     share = float((end - begin)[inside].sum() / length) if length else 0.0
-    busy = _busy(thread, begin, end, node, len(threads))
+    busy = _busy(thread, begin, end, np.where(inside, node, ABSENT), step, len(threads))
     return Steps(step_begin, step_end, begins, ends, threads_of, list(threads), share, busy, work)
 
 
@@ -134,14 +123,30 @@ def _node_of(table: pd.DataFrame, calls: pd.DataFrame) -> Ints:
     return found.fillna(ABSENT).to_numpy(np.int64)
 
 
-def _busy(thread: Ints, begin: Ints, end: Ints, node: Ints, threads: int) -> Busy:
-    """Without calls inside of others."""
+def _busy(thread: Ints, begin: Ints, end: Ints, node: Ints, step: Ints, threads: int) -> Busy:
+    """Without calls inside of others; a call of no node counts as nothing where calls of nodes lie inside of it."""
     order = np.lexsort((-end, begin, thread))
-    thread, begin, end, node = thread[order], begin[order], end[order], node[order]
+    order = order[~_holds_nodes(*(each[order] for each in (thread, begin, end, node)))]
+    thread, begin, end, node, step = (each[order] for each in (thread, begin, end, node, step))
     outer = np.ones(len(begin), bool)
     for one in range(threads):
         at = np.flatnonzero(thread == one)
         before = np.maximum.accumulate(end[at])[:-1]
         outer[at[1:]] = begin[at[1:]] >= before
-    thread, begin, end, node = thread[outer], begin[outer], end[outer], node[outer]
-    return Busy(np.searchsorted(thread, np.arange(threads + 1)), begin, end, node)
+    place = np.cumsum(outer) - 1  # of the outermost call around each
+    of: dict[tuple[int, int], list[int]] = {}
+    for at in np.argsort(begin, kind="stable").tolist():
+        if node[at] != ABSENT:
+            of.setdefault((int(step[at]), int(node[at])), []).append(int(place[at]))
+    thread, begin, end, node = (each[outer] for each in (thread, begin, end, node))
+    return Busy(np.searchsorted(thread, np.arange(threads)), thread, begin, end, node, of)
+
+
+def _holds_nodes(thread: Ints, begin: Ints, end: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+    """Which calls are of no node, and have one of a node inside."""
+    known = np.flatnonzero(node != ABSENT)
+    at = np.searchsorted(known, np.arange(len(node)), "right")
+    found: npt.NDArray[np.bool_] = (node == ABSENT) & (at < len(known))
+    inner = known[at[found]]
+    found[found] = (thread[inner] == thread[found]) & (begin[inner] < end[found])
+    return found

@@ -10,7 +10,8 @@ from castmates.study.spec import UNMANAGED
 OF_LAUNCH = ["company", "launch"]
 LEAD = ["study", "member", "platform"]
 KEY = [*LEAD, "operation", "type"]
-UNTRACED = {"ms": 0.0, "on_path": 0.0, "slack_ms": np.nan, "lost_ms": np.nan}  # a node without a call
+# Of a node without a call.
+UNTRACED = {"ms": 0.0, "on_schedule_path": 0.0, "graph_slack_ms": np.nan, "lost_ms": np.nan, "on_graph_path": 0.0}
 
 
 def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:
@@ -20,12 +21,12 @@ def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:
     operations = path_operations(paths)
     if operations.empty:
         return table.assign(**UNTRACED, beside="")
-    solo = operations[alone(operations)].set_index(KEY)[["ms", "on_path", "slack_ms"]]
+    solo = operations[alone(operations)].set_index(KEY)[["ms", "on_schedule_path", "graph_slack_ms", "on_graph_path"]]
     worst = _worst(paths)
     beside = operations.merge(worst, on=[*LEAD, "mix", "partition"]).set_index(KEY)["ms"]
     table = table.join(solo, on=KEY).join(beside.sub(solo["ms"], fill_value=0.0).rename("lost_ms"), on=KEY)
     table = table.join(worst.set_index(LEAD)["mix"].rename("beside"), on=LEAD).fillna(
-        {"beside": "", "ms": 0.0, "on_path": 0.0}
+        {"beside": "", "ms": 0.0, "on_schedule_path": 0.0, "on_graph_path": 0.0}
     )
     for name, nothing in UNTRACED.items():
         table.loc[~called, name] = nothing

@@ -1,4 +1,4 @@
-"""The critical path of traced steps beside the states of threads: what the thread that carried each stretch did; pure.
+"""The path of the schedule of traced steps beside states: what the thread that carried each stretch did; pure.
 
 A step falls into stretches, in time and without gaps: before the path, of each node the wait until it begins and the
 node itself, and after the path. What lies before and after is the main thread's. Times are whole nanoseconds: the
@@ -9,19 +9,18 @@ it is `unknown`.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.dataflow.join import FETCH, Steps, joined, nodes_of
-from castmates.analysis.dataflow.path import NONE, Path
+from castmates.analysis.dataflow.join import ABSENT, FETCH, Steps, joined, nodes_of
+from castmates.analysis.dataflow.path import Path
 from castmates.analysis.dataflow.per_trace import whole_paths
 
 Ints = npt.NDArray[np.int64]
 BEFORE, BATCH, OPERATIONS = "before", "batch", "operations"
-QUEUED, IDLE, AFTER = "queued", "between operations", "after"
+OTHER, IDLE, AFTER = "other operations", "between operations", "after"
 UNKNOWN = "unknown"
 NOBODY = -1  # no track
 
@@ -66,7 +65,7 @@ class Stretch:
     """A part of a step, and the thread that carried it."""
 
     part: str
-    node: int  # that runs, or is waited for; NONE before and after the path
+    node: int  # that runs, or is waited for; ABSENT for none of the graph, and before and after the path
     track: int
     begin: int
     end: int
@@ -105,26 +104,15 @@ def path_states(
 
 def stretches(types: Sequence[str], found: Steps, step: int, path: Path, main: int) -> Iterator[Stretch]:
     """The parts of a step in the order of time; those that take no time are left out."""
-    yield from _lasting(Stretch(BEFORE, NONE, main, int(found.step_begin[step]), int(path.ready[0])))
-    for node, ready, begin, end in zip(
-        path.nodes.tolist(), path.ready.tolist(), path.begin.tolist(), path.end.tolist(), strict=True
-    ):
-        thread = int(found.thread[step, node])
+    yield from _lasting(Stretch(BEFORE, ABSENT, main, int(found.step_begin[step]), int(path.ready[0])))
+    columns = (path.nodes, path.thread, path.ready, path.begin, path.end)
+    for node, thread, ready, begin, end in zip(*(each.tolist() for each in columns), strict=True):
         track = int(found.threads[thread])
-        yield from _waiting(found, thread, node, track, ready, begin)
-        part = BATCH if types[node] == FETCH else OPERATIONS
+        yield from _lasting(Stretch(IDLE, node, track, ready, begin))
+        part = OTHER if node == ABSENT else BATCH if types[node] == FETCH else OPERATIONS
         yield from _lasting(Stretch(part, node, track, begin, end))
     last = int(found.step_end[step])
-    yield from _lasting(Stretch(AFTER, NONE, main, last - path.after, last))
-
-
-def _waiting(found: Steps, thread: int, node: int, track: int, begin: int, end: int) -> Iterator[Stretch]:
-    """The wait of a node that is ready: behind other operations on its thread, and between them."""
-    moments = [begin]
-    for _, first, last in found.calls.spans(thread, begin, end):
-        moments += [first, last]
-    for place, (first, last) in enumerate(pairwise([*moments, end])):
-        yield from _lasting(Stretch(QUEUED if place % 2 else IDLE, node, track, first, last))
+    yield from _lasting(Stretch(AFTER, ABSENT, main, last - path.after, last))
 
 
 def _lasting(stretch: Stretch) -> Iterator[Stretch]:
@@ -139,7 +127,7 @@ def _rows(
     why_unknown: Callable[[Stretch], str],
 ) -> Iterator[dict[str, object]]:
     for place, each in enumerate(parts):
-        operation, type_ = names[each.node] if each.node != NONE else ("", "")
+        operation, type_ = names[each.node] if each.node != ABSENT else ("", "")
         about = {
             "place": place,
             "part": each.part,
@@ -150,5 +138,5 @@ def _rows(
             "t1_ns": each.end,
         }
         for (state, reason), ns in states.get(each.track, NOTHING_KNOWN).within(each.begin, each.end).items():
-            why = why_unknown(each) if state == UNKNOWN else reason
+            why = reason or (why_unknown(each) if state == UNKNOWN else "")
             yield about | {"state": state, "reason": why, "ns": ns}

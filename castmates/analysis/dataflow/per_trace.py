@@ -1,4 +1,4 @@
-"""Calls and a graph -> the critical path of each trace's steps, and each operation's part in it."""
+"""Calls and a graph -> the paths of each trace's steps, of the schedule and of the graph, and each operation's part."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ import pandas as pd
 
 from castmates.analysis.dataflow.bounds import Bounds, bounds
 from castmates.analysis.dataflow.join import FETCH, NODE, Nodes, Steps, joined, nodes_of
-from castmates.analysis.dataflow.path import NONE, Path, paths
+from castmates.analysis.dataflow.path import Path, paths
 from castmates.analysis.operations.per_trace import TRACE
 
 MS = 1e6  # nanoseconds
 ENOUGH = 0.95  # of the operations' time must be of nodes of the graph: below it, the trace shows another graph
-PARTS = ("before_ms", "batch_ms", "compute_ms", "queued_ms", "idle_ms", "after_ms")  # add up to a step
-NUMBERS = ["step_ms", *PARTS, "nodes", "work_ms", "longest_ms", "per_thread_ms"]  # of a trace, that are averaged
+PARTS = ("before_ms", "batch_ms", "compute_ms", "other_ms", "idle_ms", "after_ms")  # add up to a step
+NUMBERS = ["step_ms", *PARTS, "nodes", "work_ms", "graph_path_ms", "per_thread_ms"]  # of a trace, that are averaged
 _POOL = r"/-?\d+$"  # the number that TensorFlow gives each thread of a pool
 Floats = npt.NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def whole_paths(nodes: Nodes, found: Steps) -> tuple[list[Path], str]:
     if found.joined < ENOUGH:
         share, least = f"{100 * found.joined:.0f} %", f"{100 * ENOUGH:.0f} %"
         return [], f"nodes of the graph account for {share} of the operations' time, less than {least}"
-    walked = paths(nodes.graph, found.begin, found.end, found.step_begin, found.step_end)
+    walked = paths(nodes.graph, found)
     whole = [path for path in walked if path is not None]
     if not whole or len(whole) < len(walked):
         return [], "a step has no call of any node"
@@ -79,7 +79,7 @@ def _computing(nodes: Nodes, found: Steps) -> Bounds:
 
 def _bounds(edge: Bounds, threads: int) -> dict[str, float]:
     work = float(edge.work.mean()) / MS
-    return {"work_ms": work, "longest_ms": float(edge.longest.mean()) / MS, "per_thread_ms": work / max(threads, 1)}
+    return {"work_ms": work, "graph_path_ms": float(edge.longest.mean()) / MS, "per_thread_ms": work / max(threads, 1)}
 
 
 class _Added:
@@ -87,53 +87,41 @@ class _Added:
 
     def __init__(self, nodes: Nodes, found: Steps, walked: Sequence[Path]) -> None:
         self._nodes, self._found, self._paths = nodes, found, walked
-        count = nodes.graph.count
-        self.on, self.time, self.waiting, self.behind = np.zeros((4, count))
-        self.queued = 0.0
-        for step, path in enumerate(walked):
-            np.add.at(self.on, path.nodes, 1.0)
+        self._batch = (nodes.table["type"] == FETCH).to_numpy()
+        self.on, self.time, self.waiting = np.zeros((3, nodes.graph.count + 1))  # the last is no node of the graph
+        for path in walked:
+            self.on[np.unique(path.nodes)] += 1
             np.add.at(self.time, path.nodes, path.time)
             np.add.at(self.waiting, path.nodes, path.waiting)
-            self._queue(step, path)
-
-    def _queue(self, step: int, path: Path) -> None:
-        """What of the waits other operations have the thread for."""
-        threads = self._found.thread[step, path.nodes]
-        for thread, ready, begin in zip(threads.tolist(), path.ready.tolist(), path.begin.tolist(), strict=True):
-            for node, time in self._found.calls.behind(thread, ready, begin):
-                self.queued += time
-                if node != NONE:
-                    self.behind[node] += time
 
     def parts(self) -> dict[str, float]:
         """Of a step: what the path consists of; adds up to it."""
-        batch = (self._nodes.table["type"] == FETCH).to_numpy()
         steps = len(self._paths)
         sums = {
             "before_ms": float(sum(path.before for path in self._paths)),
-            "batch_ms": float(self.time[batch].sum()),
-            "compute_ms": float(self.time[~batch].sum()),
-            "queued_ms": self.queued,
-            "idle_ms": float(self.waiting.sum()) - self.queued,
+            "batch_ms": float(self.time[:-1][self._batch].sum()),
+            "compute_ms": float(self.time[:-1][~self._batch].sum()),
+            "other_ms": float(self.time[-1]),
+            "idle_ms": float(self.waiting.sum()),
             "after_ms": float(sum(path.after for path in self._paths)),
-            "nodes": MS * float(self.on.sum()),
+            "nodes": MS * float(self.on[:-1].sum()),
         }
         return {name: value / MS / steps for name, value in sums.items()}
 
     def operations(self, edge: Bounds) -> pd.DataFrame:
         """Of each node that has a call: a row."""
         steps, found = len(self._paths), self._found
-        there = (found.begin >= 0).any(axis=0)
+        called = found.begin >= 0
         table = self._nodes.table[NODE].astype("str").assign(
-            on_path=self.on / steps,
-            path_ms=self.time / MS / steps,
+            on_schedule_path=self.on[:-1] / steps,
+            path_ms=self.time[:-1] / MS / steps,
             ms=found.work.sum(axis=0) / MS / steps,
-            waiting_ms=self.waiting / MS / steps,
-            behind_ms=self.behind / MS / steps,
-            slack_ms=edge.slack.mean(axis=0) / MS,
+            waiting_ms=self.waiting[:-1] / MS / steps,
+            on_graph_path=((edge.slack == 0) & called & ~self._batch).mean(axis=0),
+            graph_slack_ms=edge.slack.mean(axis=0) / MS,
             thread=self._pools(),
         )  # fmt: skip
-        return pd.DataFrame(table[there])
+        return pd.DataFrame(table[called.any(axis=0)])
 
     def _pools(self) -> list[str]:
         """By node: the pool of threads that it ran on, in the first step that has a call of it."""

@@ -8,7 +8,7 @@ from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.study.spec import UNMANAGED
 
 COMPUTED = "computed"  # what bounds are
-OF_NODES = ["on_path", "path_ms", "ms", "waiting_ms", "behind_ms"]  # 0 in a trace without the operation
+OF_NODES = ["on_schedule_path", "path_ms", "ms", "waiting_ms", "on_graph_path"]  # 0 in a trace without the operation
 
 
 def critical_path(paths: PathTraces) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     whole = traces.loc[traces["reason"] == "", once]
     every = operations[[*SCENE, *NODE]].drop_duplicates().merge(whole, on=SCENE)
     every = every.merge(operations, "left", [*once, *NODE]).fillna(dict.fromkeys(OF_NODES, 0.0))
-    by_launch = every.groupby([*SCENE, *NODE, *LAUNCH])[[*OF_NODES, "slack_ms"]].mean()
+    by_launch = every.groupby([*SCENE, *NODE, *LAUNCH])[[*OF_NODES, "graph_slack_ms"]].mean()
     found = by_launch.groupby([*SCENE, *NODE]).mean()
     found["launches"] = by_launch.groupby([*SCENE, *NODE]).size()
     found = found.join(every.groupby([*SCENE, *NODE])["thread"].first())

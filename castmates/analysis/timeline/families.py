@@ -22,11 +22,11 @@ WORDS = {
 _OF_STATES = (
     "running", "queued", "blocked", "queued_share", "queued_own", "queued_members", "queued_others", "queued_idle",
     "voluntary_per_s", "involuntary_per_s", "migrations_per_s", "migrations_per_cpu_s", "wakeups_per_s",
-    "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us", "input_only_share",
+    "queue_p50_us", "queue_p95_us", "queue_p99_us", "queue_max_us", "input_only_share", "unknown", "wakeups_seen",
 )  # fmt: skip
 _OF_WAKES = (
     "queued_own", "queued_members", "queued_others", "queued_idle", "wakeups_per_s", "queue_p50_us", "queue_p95_us",
-    "queue_p99_us", "queue_max_us",
+    "queue_p99_us", "queue_max_us", "wakeups_seen",
 )  # fmt: skip
 OF_FAMILY = {  # columns of `trace_summary` that are known of each family of events alone
     SCHEDULER: _OF_STATES,

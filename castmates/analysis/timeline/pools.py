@@ -10,7 +10,7 @@ import pandas as pd
 from castmates.analysis.timeline.families import PERF, WAKES
 from castmates.analysis.timeline.levels import Spans, levels, quantile_of_time
 from castmates.analysis.timeline.seen import NAN, Seen
-from castmates.analysis.timeline.waits import BLOCKED, QUEUED, RUNNABLE, RUNNING, of_member
+from castmates.analysis.timeline.waits import BLOCKED, BUSY, QUEUED, RUNNABLE, RUNNING, UNKNOWN, of_member
 
 # What threads of an input pipeline are called: tf.data's, those of PyTorch's DataLoader, and of others by habit.
 INPUT = re.compile(r"tf_data|pt_data|data_?loader|prefetch", re.IGNORECASE)
@@ -32,7 +32,7 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
     """A row per pool, the busiest first."""
     own = of_member(seen.states, member)
     own = own.assign(pool=own["thread"].astype("str").map(pool_of))
-    cpus, busy = len(seen.trace.cpus(member)), _spans(own[own["name"] != BLOCKED])
+    cpus, busy = len(seen.trace.cpus(member)), _spans(own[own["name"].isin(BUSY)])
     more = unnamed(seen, own, member) + _silent(seen, own, member)
     rows = [_pool(seen, member, str(name), each, busy, cpus) for name, each in own.groupby("pool", sort=True)]
     rows = [row | _size(more, int(str(row["threads"])), set_size(seen, member, str(row["pool"]))) for row in rows]
@@ -40,7 +40,7 @@ def pools(seen: Seen, member: str) -> Iterator[dict[str, object]]:
 
 
 def _pool(seen: Seen, member: str, name: str, own: pd.DataFrame, every: Spans, cpus: int) -> dict[str, object]:
-    busy = own[own["name"] != BLOCKED]
+    busy = own[own["name"].isin(BUSY)]
     threads = own["track"].nunique()
     lasts, (at_once, all_at_once) = levels(seen.spans, _spans(busy), every)
     all_busy = at_once >= threads
@@ -121,8 +121,8 @@ def input_only_share(seen: Seen, own: pd.DataFrame, member: str) -> float:
     of_input = own["thread"].astype("str").map(lambda thread: bool(INPUT.search(thread))).to_numpy(dtype=bool)
     if not of_input.any():
         return NAN
-    works = (own["name"] != BLOCKED).to_numpy()
-    reads = ((own["name"] == BLOCKED) & (own["detail"] == IO)).to_numpy()
+    works = own["name"].isin(BUSY).to_numpy()
+    reads = (own["name"].isin((BLOCKED, UNKNOWN)) & (own["detail"] == IO)).to_numpy()
     lasts, (feeding, others) = levels(
         seen.spans, _spans(own[of_input & (works | reads)]), _spans(own[~of_input & works])
     )

@@ -15,16 +15,18 @@ from castmates.analysis.timeline.waits import (
     PREEMPTED,
     RUNNABLE,
     RUNNING,
+    UNKNOWN,
     behind,
     latencies_us,
     of_member,
     running_within,
     seconds_in,
+    unwoken,
     waits,
 )
 
 Row = dict[str, object]
-IDLE, UNKNOWN = "idle", "unknown"  # who perf shows to have had the CPU where nobody did, or where it has no name
+IDLE = "idle"  # whom perf shows to have had the CPU where nobody did
 NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
 REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
 
@@ -57,6 +59,7 @@ def _summary(seen: Seen, member: str, done: float) -> Row:
         **_queued(seen, own, member, time),
         **_switches(seen, own, member, time[RUNNING]),
         **_latencies(own),
+        "wakeups_seen": _wakeups_seen(own),
         **_faults(seen, member, time[RUNNING], done),
         **_memory_calls(seen, own, member, time[RUNNING], done),
         **_interrupts(seen, member, time[RUNNING]),
@@ -68,6 +71,7 @@ def _summary(seen: Seen, member: str, done: float) -> Row:
         "longest_step_ms": place.ms,
         "seen_seconds": seen.seconds,
         "not_known": "; ".join(_not_known(seen, own, member)),
+        "unknown": _over(time[UNKNOWN], seen.seconds),
     }
     nothing = (column for family, columns in OF_FAMILY.items() if family not in seen.families for column in columns)
     return row | dict.fromkeys(nothing, NAN)
@@ -104,7 +108,7 @@ def _switches(seen: Seen, own: pd.DataFrame, member: str, running: float) -> Row
     instants = of_member(seen.instants, member)["kind"].value_counts()
     moves = int(instants.get("migration", 0))
     return {
-        "voluntary_per_s": _over(int(begins.get(BLOCKED, 0)), seen.seconds),
+        "voluntary_per_s": _over(int(begins.get(BLOCKED, 0)) + int(unwoken(own)["begins"].sum()), seen.seconds),
         "involuntary_per_s": _over(int(begins.get(PREEMPTED, 0)), seen.seconds),
         "migrations_per_s": _over(moves, seen.seconds),
         "migrations_per_cpu_s": _over(moves, running),
@@ -116,6 +120,12 @@ def _latencies(own: pd.DataFrame) -> Row:
     took = latencies_us(own)
     names = {"queue_p50_us": 50, "queue_p95_us": 95, "queue_p99_us": 99, "queue_max_us": 100}
     return {name: float(np.percentile(took, share)) if len(took) else NAN for name, share in names.items()}
+
+
+def _wakeups_seen(own: pd.DataFrame) -> float:
+    """Of the waits that ended in whole: the share whose wake-up was seen, so that its latency is known."""
+    known, not_known = len(latencies_us(own)), int(unwoken(own)["whole"].sum())
+    return _over(known, known + not_known)
 
 
 def _faults(seen: Seen, member: str, running: float, done: float) -> Row:

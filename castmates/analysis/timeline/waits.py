@@ -7,8 +7,9 @@ import pandas as pd
 
 from castmates.analysis.timeline.seen import NAN, Seen
 
-RUNNING, RUNNABLE, PREEMPTED, BLOCKED = "running", "runnable", "preempted", "blocked"
+RUNNING, RUNNABLE, PREEMPTED, BLOCKED, UNKNOWN = "running", "runnable", "preempted", "blocked", "unknown"
 QUEUED = (RUNNABLE, PREEMPTED)  # it could run, and did not
+BUSY = (RUNNING, *QUEUED)
 
 
 def of_member(rows: pd.DataFrame, member: str) -> pd.DataFrame:
@@ -39,7 +40,7 @@ def seconds_in(own: pd.DataFrame) -> dict[str, float]:
     """Thread-seconds by state."""
     lasts = (own["t1_ns"] - own["t0_ns"]).to_numpy() / 1e9
     state = own["name"].astype("str").to_numpy()
-    return {name: float(lasts[state == name].sum()) for name in (RUNNING, RUNNABLE, PREEMPTED, BLOCKED)}
+    return {name: float(lasts[state == name].sum()) for name in (RUNNING, RUNNABLE, PREEMPTED, BLOCKED, UNKNOWN)}
 
 
 def running_within(own: pd.DataFrame, spans: pd.DataFrame) -> float:
@@ -70,3 +71,8 @@ def latencies_us(own: pd.DataFrame) -> np.ndarray:
     """From each wake-up until the thread ran, of those that were recorded whole."""
     woken = own[(own["name"] == RUNNABLE) & own["whole"]]
     return (woken["t1_ns"] - woken["t0_ns"]).to_numpy() / 1e3
+
+
+def unwoken(own: pd.DataFrame) -> pd.DataFrame:
+    """The waits that ended without a wake-up that was seen: blocked at first, and then in the queue of a CPU."""
+    return own[(own["name"] == UNKNOWN) & (own["detail"].astype("str") != "")]

@@ -18,7 +18,7 @@ ABOUT = {
     "times": "milliseconds of traced steps, means over launches",
     "flops": "estimated",
     "bytes": "estimated",
-    "slack_ms": "computed",
+    "graph_slack_ms": "computed",
 }
 REPEATED = ("study", "member", "platform")  # of all nodes and edges
 

@@ -40,20 +40,20 @@ class GraphStudy:
         """What the path of a step consists of, in a sentence."""
         where = f"beside {self.beside}" if self.mix else "alone"
         if not self.path:
-            return f"No critical path: no step of the lead {where} fits the graph."
+            return f"No path: no step of the lead {where} fits the graph."
         parts = {
             "before it": "before_ms",
             "batch": "batch_ms",
             "operations": "compute_ms",
-            "queued for a thread": "queued_ms",
+            "operations outside the graph": "other_ms",
             "between operations": "idle_ms",
             "after it": "after_ms",
         }
         words = ", ".join(f"{name} {number(self.path[column], 2)}" for name, column in parts.items())
         return (
-            f"Critical path of a step {where}, {number(self.path['step_ms'], 2)} ms: {words}. Computed bounds: "
-            f"{number(self.path['longest_ms'], 2)} ms by the graph, {number(self.path['per_thread_ms'], 2)} ms by "
-            "the threads."
+            f"Path of the schedule of a step {where}, {number(self.path['step_ms'], 2)} ms: {words}. Computed bounds: "
+            f"path of the graph {number(self.path['graph_path_ms'], 2)} ms, all operations on the threads "
+            f"{number(self.path['per_thread_ms'], 2)} ms."
         )
 
 
@@ -107,19 +107,22 @@ def in_mix(table: pd.DataFrame, mix: str) -> "pd.Series[bool]":
 
 
 def _on_path(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> pd.DataFrame:
-    """Nodes with their share of steps on the path in a mix, that alone beside it, and whether they enter or leave."""
+    """Nodes with their share of steps on the paths in a mix, and whether they enter or leave that of the schedule."""
     if not mix:
         return nodes
     operations, changes = results.path_operations, results.path_changes
     operations = operations[(operations["member"] == member) & in_mix(operations, mix)]
     changes = changes[(changes["member"] == member) & (changes["mix"] == mix) & (changes["partition"] == UNMANAGED)]
     keys, first = nodes[KEY].astype("str"), ~nodes.duplicated(KEY)
-    share, change = (
+    schedule, graph, change = (
         keys.join(table.astype(dict.fromkeys(KEY, "str")).set_index(KEY)[name], on=KEY)[name].where(first)
-        for table, name in ((operations, "on_path"), (changes, "change"))
+        for table, name in ((operations, "on_schedule_path"), (operations, "on_graph_path"), (changes, "change"))
     )
     return nodes.assign(
-        on_path=share.fillna(0.0), solo_on_path=nodes["on_path"], change=change.astype("object").fillna(STAYS)
+        on_schedule_path=schedule.fillna(0.0),
+        solo_on_schedule_path=nodes["on_schedule_path"],
+        on_graph_path=graph.fillna(0.0),
+        change=change.astype("object").fillna(STAYS),
     )
 
 

@@ -1,4 +1,4 @@
-"""A lead's graph as one SVG: searchable, boxes coloured by time, loss or slack, those on the path with thick edges."""
+"""A lead's graph as one SVG: searchable, boxes coloured by time, loss or slack, thick edges on its path."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ MOST = 200  # boxes
 WIDTH, HEIGHT, ACROSS, DOWN = 196, 34, 14, 34  # of a box, and between boxes
 TOP, SIDE = 150, 24
 LETTERS = 27
-ON_PATH = 0.5  # of steps, from which on a box is drawn as part of the path
+ON_PATH = 0.5  # of steps, from which on a box is drawn as part of the path of the graph
 SCRIPT = files("castmates.report.export") / "graph_svg.js"
 COLOURS = {
     TIME: "time of a step alone",
@@ -71,8 +71,8 @@ def _head(study: GraphStudy, found: Sequence[Box], colour: str, largest: float) 
     lines = [
         study.title,
         f"{counted(len(study.nodes), 'node')}, {counted(len(study.edges), 'edge')}; {counted(len(found), 'box')}; "
-        f"colour: {COLOURS[colour]}, at most {number(largest, 3)} ms; thick: on the critical path in half of the "
-        f"steps{f' beside {study.beside}; red: enters it there; blue, dashed: leaves it' if study.mix else ''}",
+        f"colour: {COLOURS[colour]}, at most {number(largest, 3)} ms; thick: on the path of the graph in half of the "
+        f"steps{f' beside {study.beside}; red: enters the path of the schedule; blue: leaves it' if study.mix else ''}",
         study.path_words,
         f"Times: {study.platform}, traced steps; slack and bounds are computed, operations and bytes estimated "
         "(docs/tracing-graph.md).",
@@ -105,7 +105,7 @@ def _edges(found: Sequence[Box], places: Sequence[tuple[float, float]]) -> list[
 
 def _box(study: GraphStudy, box: Box, place: tuple[float, float], value: float, number_: int, colour: str) -> str:
     rows = study.nodes.iloc[box.nodes]
-    on_path = bool((rows["on_path"] >= ON_PATH).any())
+    on_path = bool((rows["on_graph_path"] >= ON_PATH).any())
     x, y = place
     one = len(rows) == 1
     second = str(rows["type"].iloc[0]) if one else counted(len(rows), "node")
@@ -122,7 +122,7 @@ def _box(study: GraphStudy, box: Box, place: tuple[float, float], value: float, 
 
 
 def _change(rows: pd.DataFrame) -> str:
-    """The class of what enters or leaves the path beside others."""
+    """The class of what enters or leaves the path of the schedule beside others."""
     changes = set(rows["change"]) if "change" in rows else set()
     return next((f" {each}" for each in (ENTERS, LEAVES) if each in changes), "")
 
@@ -139,9 +139,10 @@ def _details(study: GraphStudy, box: Box, rows: pd.DataFrame) -> list[str]:
     return [
         *lines,
         f"{row['type']} on {row['device']}",
-        f"on the path in {number(100 * row['on_path'], 0)} % of steps"
-        + (f" beside {study.beside}, {number(100 * row['solo_on_path'], 0)} % alone" if study.mix else ""),
-        f"slack {number(row['slack_ms'], 3)} ms (computed)",
+        f"on the path of the schedule in {number(100 * row['on_schedule_path'], 0)} % of steps"
+        + (f" beside {study.beside}, {number(100 * row['solo_on_schedule_path'], 0)} % alone" if study.mix else ""),
+        f"on the path of the graph in {number(100 * row['on_graph_path'], 0)} % of steps, "
+        f"slack {number(row['graph_slack_ms'], 3)} ms (computed)",
         f"takes {row['inputs'] or 'nothing'}",
         f"gives {row['outputs'] or 'nothing'}",
         work,
@@ -158,7 +159,7 @@ def _short(name: str) -> str:
 
 def _value(rows: pd.DataFrame, colour: str) -> float:
     """What a box is coloured by; the least slack of its nodes."""
-    column = {TIME: "ms", LOSS: "lost_ms", SLACK: "slack_ms"}[colour]
+    column = {TIME: "ms", LOSS: "lost_ms", SLACK: "graph_slack_ms"}[colour]
     return float(rows[column].min()) if colour == SLACK else float(rows[column].sum(min_count=1))
 
 

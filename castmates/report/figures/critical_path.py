@@ -1,4 +1,4 @@
-"""The figure `critical_path`: what a step consists of along its critical path, alone above and beside others below.
+"""The figure `critical_path`: what a step consists of along the path of its schedule, alone above, beside others below.
 
 The parts of a bar add up to the step. The marks are bounds that are computed from the same times, and not measured.
 """
@@ -40,12 +40,11 @@ PARTS = (
     ("backward", "backward", "#56b4e9"),
     ("optimizer", "optimizer", "#009e73"),
     ("other", "other operations", "#7a4fb5"),
-    ("queued", "queued for a thread", "#d55e00"),
     ("idle", "between operations", "#f3c9b0"),
     ("after", "after the last", "#a6a6a6"),
 )
 BOUNDS = (
-    ("longest_ms", "bound by the graph (computed)", "D"),
+    ("graph_path_ms", "path of the graph (computed)", "D"),
     ("per_thread_ms", "bound by its threads (computed)", "|"),
 )
 Row = dict[str, float]
@@ -70,9 +69,9 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "What a step consists of along its critical path, in ms: operations on it, and how long the next one waits "
-        "for a thread that works on another, or for nothing that is traced. Marks: what they would take at least, "
-        f"computed from the same times. Traced steps ({units(_shown(results)['launches'])}). "
+        "What a step consists of along the path of its schedule, in ms: operations that the next one needed or whose "
+        "thread it got, and what lies between them. Marks: what operations would take at least, computed from the "
+        f"same times. Traced steps ({units(_shown(results)['launches'])}). "
     )
 
 
@@ -80,10 +79,10 @@ def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     parts = [
         f"{plain(row['member'])} {_scene(row)}: {number(row['compute_ms'], 2)} of {number(row['step_ms'], 2)} ms in "
-        f"operations, {number(row['queued_ms'] + row['idle_ms'], 2)} ms waiting"
+        f"operations, {number(row['idle_ms'], 2)} ms between them"
         for row in records(_shown(results))
     ]
-    return f"Steps along their critical path: {'; '.join(parts)}."
+    return f"Steps along the path of the schedule: {'; '.join(parts)}."
 
 
 def _shown(results: Results) -> pd.DataFrame:
@@ -114,8 +113,8 @@ def _parts(results: Results, row: dict[str, float]) -> Row:
     own = own[(own["partition"] == row["partition"]) & (own["type"] != FETCH)]
     sums = own.groupby("direction")["path_ms"].sum()
     by = {name: float(sums.get(name, 0.0)) for name in ("forward", "backward", "optimizer")}
-    named = {name: row[f"{name}_ms"] for name in ("before", "batch", "queued", "idle", "after")}
-    return {**row, **named, **by, "other": max(0.0, row["compute_ms"] - sum(by.values()))}
+    named = {name: row[f"{name}_ms"] for name in ("before", "batch", "idle", "after")}
+    return {**row, **named, **by, "other": max(0.0, row["compute_ms"] - sum(by.values())) + row["other_ms"]}
 
 
 def _figure(results: Results) -> Figure:

@@ -1,4 +1,4 @@
-"""The figure `path_waterfall`: from a step of the lead alone to one beside others, along the critical path, exactly."""
+"""The figure `path_waterfall`: from a step of the lead alone to one beside others, along its schedule, exactly."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -38,9 +38,9 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "From a step of the lead alone to one beside a neighbour, in ms, along its critical path: operations that take "
-        "longer on it, other operations on it, and waits. These add up to the difference. Lines at their ends: 95 % t "
-        f"intervals between launches ({units(results.path_effects['launches'])}). "
+        "From a step of the lead alone to one beside a neighbour, in ms, along the path of its schedule: operations "
+        "that take longer on it, others on it, and what lies between. These add up to the difference. Lines at "
+        f"their ends: 95 % t intervals between launches ({units(results.path_effects['launches'])}). "
     )
 
 
@@ -54,7 +54,7 @@ def alternative(results: Results) -> str:
             f"{number(step['difference_ms'], 2)} ms longer, the largest part {PART_WORDS[largest['part']]} with "
             f"{number(largest['difference_ms'], 2)} ms"
         )
-    return f"Steps along their critical path: {'; '.join(parts)}."
+    return f"Steps along the path of the schedule: {'; '.join(parts)}."
 
 
 def _panels(results: Results) -> list[tuple[Row, list[Row]]]:

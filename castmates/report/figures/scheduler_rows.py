@@ -20,7 +20,7 @@ STEPS, LONGEST, USUAL = (
 THREADS, OTHERS = 7, 3  # rows of the lead, and of all other members: the busiest
 SCENES = 2  # of a trace: alone, and beside others
 PARTS = 700  # of a window; each has the colour of the state that fills most of it
-STATES = ("running", "runnable", "preempted", "blocked")
+STATES = ("running", "runnable", "preempted", "blocked")  # of `unknown` nothing is drawn
 SHOWN = ["trace", "scene", "member", "thread", "tid", "begin_ms", "end_ms", "state", "reason", "instead"]
 _BEATS = "SELECT scene, t_ns FROM heartbeats h JOIN traces t USING (trace) WHERE h.member = t.lead ORDER BY t_ns"
 _STATES = """
@@ -89,7 +89,7 @@ def _window(trace: Trace, ask: Ask, row: object, beats: pd.DataFrame, length: in
 def _busiest(tables: Sequence[pd.DataFrame], lead: str) -> list[tuple[str, int]]:
     """The threads that ran or wanted to for the longest time in all windows: those of the lead first."""
     every = pd.concat(tables) if tables else pd.DataFrame(columns=SHOWN)
-    busy = every[every["state"] != "blocked"]
+    busy = every[~every["state"].isin(["blocked", "unknown"])]
     took = (busy["end_ms"] - busy["begin_ms"]).groupby([busy["member"], busy["tid"]]).sum().sort_values(ascending=False)
     names = [(str(member), int(tid)) for member, tid in took.index]
     ours, others = [one for one in names if one[0] == lead], [one for one in names if one[0] != lead]
@@ -107,11 +107,12 @@ def coloured(states: pd.DataFrame, length_ms: float) -> list[tuple[float, float,
     """Begin, length and state of each stretch of one thread, as fine as can be seen."""
     width = length_ms / PARTS
     parts = [dict.fromkeys(STATES, 0.0) for _ in range(PARTS)]
+    states = states[states["state"].isin(STATES)]
     for begin, end, state in zip(states["begin_ms"], states["end_ms"], states["state"], strict=True):
         first = min(PARTS - 1, int(begin / width))
         for part in range(first, min(PARTS - 1, int(end / width)) + 1):
             time = min(end, (part + 1) * width) - max(begin, part * width)
-            parts[part][state] = parts[part].get(state, 0.0) + time
+            parts[part][state] += time
     found: list[tuple[float, float, str]] = []
     for number, times in enumerate(parts):
         state = max(times, key=lambda name: times[name])

@@ -1,4 +1,4 @@
-"""What the critical path of a step consists of, and what neighbours change in it, in words."""
+"""What the path of the schedule of a step consists of, and what neighbours change in it, in words."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ PART_WORDS = {
     "batch": "waiting for the batch",
     "slower": "operations on the path, slower",
     "path": "another path",
-    "queued": "queued for a thread",
+    "other": "operations outside the graph",
     "idle": "between operations",
     "after": "after the last operation",
 }
@@ -56,21 +56,20 @@ def context(results: Results) -> dict[str, Any]:
 
 
 def path_words(results: Results) -> Iterator[str]:
-    """What bounds a step alone, which operations change their place on the path, and what has no path."""
+    """What bounds a step alone, which operations enter or leave the path, and what has no path."""
     scenes = results.critical_path
     for row in records(scenes[alone(scenes) & (scenes["reason"] == "")]):
-        waits = (row["queued_ms"] + row["idle_ms"]) / row["step_ms"]
         yield (
-            f"The critical path of {plain(row['member'])} alone has {number(row['nodes'], 0)} operations, "
-            f"{number(row['compute_ms'], 2)} of {number(row['step_ms'], 2)} ms; for {number(100 * waits, 0)} % of the "
-            f"step the next one waits. By its graph alone (computed), operations would take "
-            f"{number(row['longest_ms'], 2)} ms with any number of threads, and "
-            f"{number(row['per_thread_ms'], 2)} ms with {counted(int(row['threads']), 'thread')} that never "
-            f"{'waits' if row['threads'] == 1 else 'wait'}."
+            f"The path of the schedule of {plain(row['member'])} alone has {number(row['nodes'], 0)} operations, "
+            f"{number(row['compute_ms'], 2)} of {number(row['step_ms'], 2)} ms; for "
+            f"{number(100 * row['idle_ms'] / row['step_ms'], 0)} % of the step it lies between operations. The path of "
+            f"the graph (computed) takes {number(row['graph_path_ms'], 2)} ms with any number of threads; all "
+            f"operations together take {number(row['per_thread_ms'], 2)} ms with "
+            f"{counted(int(row['threads']), 'thread')} that never {'waits' if row['threads'] == 1 else 'wait'}."
         )
     yield from _changed(results)
     for row in records(scenes[scenes["reason"] != ""]):
-        yield f"{plain(row['member'])}, {row['scene']}, has no critical path: {row['reason']}."
+        yield f"{plain(row['member'])}, {row['scene']}, has no path: {row['reason']}."
 
 
 def _changed(results: Results) -> Iterator[str]:
@@ -82,7 +81,7 @@ def _changed(results: Results) -> Iterator[str]:
         ]
         first = rows.iloc[0]
         beside = plain(first["mix"].partition("+")[2])
-        yield f"Beside {beside} the critical path of {plain(first['member'])} is another one; {'; '.join(parts)}."
+        yield f"Beside {beside} the schedule of {plain(first['member'])} has another path; {'; '.join(parts)}."
 
 
 def _names(rows: pd.DataFrame) -> str:

@@ -1,9 +1,9 @@
-"""Where steps get longer along their critical path, by what the threads that carry it do."""
+"""Where steps get longer along the path of the schedule, by what the threads that carry it do."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from castmates.analysis.dataflow.path_states import AFTER, BATCH, BEFORE, IDLE, OPERATIONS, QUEUED, UNKNOWN
+from castmates.analysis.dataflow.path_states import AFTER, BATCH, BEFORE, IDLE, OPERATIONS, OTHER, UNKNOWN
 from castmates.report.results import Results, records
 from castmates.report.text.trace_states import state_words
 from castmates.report.traces import Trace, traces
@@ -13,8 +13,8 @@ PARTS = {
     BEFORE: "before the path",
     BATCH: "wait for the batch",
     OPERATIONS: "operations",
-    QUEUED: "ready, behind others on its thread",
-    IDLE: "ready, between operations",
+    OTHER: "operations outside the graph",
+    IDLE: "between operations",
     AFTER: "after the path",
 }
 LEAST_MS = 0.005  # of a step, that a row needs on either side

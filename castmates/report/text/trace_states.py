@@ -12,7 +12,9 @@ WORDS = {
     "runnable": "woken, waits for a CPU",
     "preempted": "lost its CPU, waits for one",
     "blocked": "waits for something else",
+    "unknown": "not known",
 }
+UNWOKEN = "or, once woken, for a CPU: its wake-up was not seen"
 REASONS = {  # the kinds of waits that `timeline.perf.waiting` knows; of others, the name of the call
     "futex": "waits for another thread (futex)",
     "poll": "waits for any of several files or sockets (poll)",
@@ -46,4 +48,8 @@ def _rows(trace: Trace) -> Iterator[Mapping[str, Any]]:
 
 def state_words(state: str, reason: str) -> str:
     """A state as people read it."""
-    return REASONS.get(reason, f"waits in {reason}") if state == "blocked" else WORDS.get(state, state)
+    if state == "blocked":
+        return REASONS.get(reason, f"waits in {reason}")
+    if state == "unknown" and reason:
+        return f"{state_words('blocked', reason)}; {UNWOKEN}"
+    return WORDS.get(state, state)

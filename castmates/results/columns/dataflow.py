@@ -54,16 +54,17 @@ DATAFLOW_NODES: Columns = {
     **_NODE,
     "platform": "str",
     "ms": "float64",  # of a step alone, between its begin and its end; 0 where traces have no call of it
-    "on_path": "float64",  # share of the steps alone in which it is on the critical path
-    "slack_ms": "float64",  # alone: how much longer it could take before the longest path grows; NaN: never traced
+    "on_schedule_path": "float64",  # share of the steps alone in which it is on the path of the schedule
+    "graph_slack_ms": "float64",  # alone: how much longer it could take before the path of the graph grows; computed
     "lost_ms": "float64",  # how much longer it takes beside the mix in which the step is longest
     "beside": "str",  # that mix
+    "on_graph_path": "float64",  # share of the steps alone in which it is on the path of the graph: it has no slack
 }
 
 # tables/dataflow_edges.csv: a row per lead and edge.
 DATAFLOW_EDGES: Columns = {"study": "str", "member": "str", **_EDGE, "platform": "str"}
 
-# tables/critical_path.csv: a row per scene: its steps along the critical path, as they ran; means over launches.
+# tables/critical_path.csv: a row per scene: its steps along the path of the schedule; means over launches.
 CRITICAL_PATH: Columns = {
     **SCENE,
     "launches": "int64",
@@ -74,13 +75,13 @@ CRITICAL_PATH: Columns = {
     "before_ms": "float64",  # the first node of the path
     "batch_ms": "float64",  # waits for the batch
     "compute_ms": "float64",  # nodes on the path
-    "queued_ms": "float64",  # the next node is ready, and the thread that runs it works on another
-    "idle_ms": "float64",  # the next node is ready, and the thread that runs it works on no operation
+    "other_ms": "float64",  # operations on the path that are no nodes of the graph
+    "idle_ms": "float64",  # the next operation is ready, and the thread that runs it works on none
     "after_ms": "float64",  # the last node
     "nodes": "float64",  # on the path
     "threads": "int64",  # of operations side by side
     "work_ms": "float64",  # of all nodes together
-    "longest_ms": "float64",  # bound by the graph: its longest path, with these times and a thread for each node
+    "graph_path_ms": "float64",  # bound by the graph: its path, with these times and a thread for each node
     "per_thread_ms": "float64",  # bound by the threads: the work, divided among them evenly
     "bounds": "str",  # what these two are: computed
 }
@@ -94,12 +95,12 @@ PATH_OPERATIONS: Columns = {
     "layer_kind": "str",  # convolution, pooling, attention …
     "direction": "str",  # forward, backward, optimizer, input
     "thread": "str",  # pool that it ran on
-    "on_path": "float64",  # share of steps in which it is on the critical path
-    "path_ms": "float64",  # of a step, while on the path
+    "on_schedule_path": "float64",  # share of steps in which it is on the path of the schedule
+    "path_ms": "float64",  # of a step, while on the path of the schedule
     "ms": "float64",  # of a step, on the path or not
-    "waiting_ms": "float64",  # of a step, ready and on the path, before it began
-    "behind_ms": "float64",  # of a step, in which a node of the path waits for the thread that this operation has
-    "slack_ms": "float64",  # how much longer it could take before the longest path grows; computed
+    "waiting_ms": "float64",  # of a step, on the path of the schedule, from what was in its way until it began
+    "on_graph_path": "float64",  # share of steps in which it is on the path of the graph: it has no slack
+    "graph_slack_ms": "float64",  # how much longer it could take before the path of the graph grows; computed
     "launches": "int64",
 }
 
@@ -109,7 +110,7 @@ PATH_EFFECTS: Columns = {
     "mix": "str",
     "partition": "str",
     "member": "str",
-    "part": "str",  # step; before, batch, slower, path, queued, idle, after: docs/tracing-graph.md
+    "part": "str",  # step; before, batch, slower, path, other, idle, after: docs/tracing-graph.md
     "solo_ms": "float64",  # of a step alone; NaN where the part has none
     "ms": "float64",  # of a step beside others
     "difference_ms": "float64",
@@ -129,12 +130,11 @@ PATH_CHANGES: Columns = {
     "operation": "str",  # with its scopes
     "type": "str",
     "direction": "str",  # forward, backward, optimizer, input
-    "solo_on_path": "float64",  # share of steps alone
-    "on_path": "float64",  # share of steps beside others
+    "solo_on_schedule_path": "float64",  # share of steps alone
+    "on_schedule_path": "float64",  # share of steps beside others
     "change": "str",  # enters, leaves, stays
     "slower_ms": "float64",  # of a step: what it takes longer while on the path
     "path_ms": "float64",  # of a step: what it adds because it is on the path more often; negative: less often
-    "behind_ms": "float64",  # of a step: how much longer the path waits for the thread that it has
     "launches": "int64",
     "platform": "str",
 }

@@ -75,15 +75,15 @@ STACKS: Columns = {
     "source": "str",
 }
 
-# traces/<mix>/paths.parquet, where the lead has a graph: a row per traced step, stretch of its critical path, and state
-# of the thread that carried it. The stretches of a step follow each other without gaps.
+# traces/<mix>/paths.parquet, where the lead has a graph: a row per traced step, stretch of the path of its
+# schedule, and state of the thread that carried it. The stretches of a step follow each other without gaps.
 PATHS_FILE = "paths.parquet"
 PATHS: Columns = {
     "scene": "str",
     "recording": "int64",  # of the scene, from 1
     "step": "int64",  # as heartbeats count it
     "place": "int64",  # of the stretch in its step, from 0
-    "part": "str",  # before, batch, operations, queued (behind others on its thread), between operations, after
+    "part": "str",  # before, batch, operations, other operations (of no node of the graph), between operations, after
     "operation": "str",  # that runs or is waited for; "" before and after the path
     "type": "str",
     "track": "Int64",  # the thread; NA: not known

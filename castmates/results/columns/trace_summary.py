@@ -26,7 +26,7 @@ TRACE_SUMMARY: Columns = {
     "steps": "float64",  # units of progress in this time; NaN where nothing shows them
     "threads": "int64",  # that were seen
     "running": "float64",  # threads that ran at once, mean over the time
-    "queued": "float64",  # threads that could run and did not, mean over the time
+    "queued": "float64",  # threads that could run and did not, mean over the time, as far as `unknown` lets it show
     "blocked": "float64",  # threads that waited for something else, mean over the time
     "queued_share": "float64",  # of the time in which its threads could run, for which they did not
     "queued_own": "float64",  # the same, where a thread of the same member ran instead
@@ -61,13 +61,15 @@ TRACE_SUMMARY: Columns = {
     "seen_seconds": "float64",  # of the recordings, in which no event was lost: what shares, rates and steps are of
     "queued_idle": "float64",  # as queued_share, where the CPU was idle: the time that a wake-up takes
     "not_known": "str",  # why numbers are NaN: families of events that were not recorded, threads without names
+    "unknown": "float64",  # threads that were blocked or waited for a CPU, mean over the time: no wake-up was seen
+    "wakeups_seen": "float64",  # of the waits of woken threads, the share whose wake-up was seen: what latencies are of
 }
 
 # tables/trace_waits.csv: a row per trace, scene, member, state and reason: where the time of its threads went.
 TRACE_WAITS: Columns = {
     **_MEMBER,
-    "state": "str",  # running, runnable (woken), preempted (lost its CPU), blocked
-    "reason": "str",  # of blocked what it waits in (futex …), of runnable and preempted who ran instead; "": not known
+    "state": "str",  # running, runnable (woken), preempted (lost its CPU), blocked, unknown (no wake-up was seen)
+    "reason": "str",  # of blocked and unknown what it waits in (futex …), of others who ran instead; "": not known
     "times": "int64",  # such stretches that began
     "thread_seconds": "float64",  # over all threads
     "share": "float64",  # of all thread_seconds of this scene and member

@@ -1,4 +1,4 @@
-"""The critical path of the lead's traced steps, and what its threads did along it: `paths.parquet` of a trace."""
+"""The path of the schedule of the lead's traced steps, and what threads did along it: `paths.parquet` of a trace."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ import pandas as pd
 
 from castmates.analysis.dataflow.path_states import (
     NOBODY,
+    UNKNOWN,
     Recording,
     Stretch,
     ThreadStates,
@@ -30,6 +31,7 @@ from castmates.runner.tracing.recorded import Recorded
 from castmates.timeline.model import Timeline
 
 Facts = Mapping[str, Any]
+UNWOKEN = "its wake-up was not seen"
 CALLED = ("operation", "type", "layer", "layer_kind", "direction")
 
 
@@ -136,8 +138,14 @@ def _states(timeline: Timeline) -> dict[int, ThreadStates]:
             own["t0_ns"].to_numpy(np.int64),
             own["t1_ns"].to_numpy(np.int64),
             own["name"].astype("str").tolist(),
-            own["detail"].astype("str").where(own["name"] == "blocked", "").tolist(),
+            _reasons(own),
         )
         for track in np.unique(tracks)
         for own in [states[tracks == track]]
     }
+
+
+def _reasons(states: pd.DataFrame) -> list[str]:
+    detail = states["detail"].astype("str")
+    unwoken = (states["name"] == UNKNOWN) & (detail != "")
+    return detail.where(states["name"] == "blocked", "").mask(unwoken, UNWOKEN).tolist()

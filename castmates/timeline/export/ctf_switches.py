@@ -81,9 +81,8 @@ def _on_cpu(runs: pd.DataFrame, others: dict[str, int]) -> tuple[Array, ...]:
     runs = runs.sort_values("t0_ns", kind="stable")
     t0, t1, track = (runs[name].to_numpy(np.int64) for name in ("t0_ns", "t1_ns", "track"))
     after, who = runs["after"].to_numpy(), runs["who"].to_numpy()
-    state = np.select(
-        [after == "blocked", after == EXIT], [np.where(np.isin(who, IN_DISK), DISK, SLEEPS), DEAD], RUNNABLE
-    )
+    sleeps = (after == "blocked") | ((after == "unknown") & (who != ""))  # who left a CPU, woken later or not
+    state = np.select([sleeps, after == EXIT], [np.where(np.isin(who, IN_DISK), DISK, SLEEPS), DEAD], RUNNABLE)
     between = np.array(
         [others.get(name, IDLE) if kind == "preempted" else IDLE for name, kind in zip(who, after, strict=True)]
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from castmates.timeline.importers.kernel import DEAD, DISK, RUNS
 from castmates.timeline.importers.kernel_gaps import Gaps, of_all
 from castmates.timeline.importers.lines import Ints
-from castmates.timeline.perf.states import BLOCKED, PREEMPTED, RUNNABLE, RUNNING
+from castmates.timeline.perf.states import BLOCKED, PREEMPTED, RUNNABLE, RUNNING, UNKNOWN
 
 Array = npt.NDArray[Any]
 Table = Mapping[str, Array]
@@ -62,6 +62,7 @@ def _states_of(switches: Table, wakes: Table, end: int) -> States:
     first = _first(edges, switches)
     leaves_here = leaves & (state == RUNNING) & (later_cpu == cpu)
     resumes = same & (leaves_here | ((state == BLOCKED) & (after == RUNNABLE)))
+    state = np.where(same & (state == BLOCKED) & (after == RUNNING), UNKNOWN, state)  # its wake-up is not in the trace
     columns = [tid, t, until, state, cpu, other, edges["is_disk"], resumes]
     whole = [np.r_[before, column[keep]] for before, column in zip(first, columns, strict=True)]
     tid, t, until, state, cpu, other = (column.astype(np.int64) for column in whole[:6])
@@ -82,6 +83,7 @@ def _without_gaps(states: States, gaps: Mapping[int, Gaps]) -> States:
     kept = np.flatnonzero(until > states.t0)
     rows = np.r_[kept, rest]
     columns = {name: getattr(states, name)[rows] for name in ("tid", "state", "cpu", "other", "is_disk", "resumes")}
+    columns["state"][inside[rows] & (columns["state"] == UNKNOWN)] = BLOCKED  # until then nobody woke it
     begins, ends = np.r_[states.t0[kept], again[rest]], np.r_[until[kept], states.t1[rest]]
     return replace(states, **columns, t0=begins, t1=ends, cut=int(inside.sum()))
 

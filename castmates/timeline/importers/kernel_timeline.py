@@ -27,6 +27,7 @@ from castmates.timeline.importers.lines import Ints
 from castmates.timeline.importers.nesting import fitted, pairs
 from castmates.timeline.model import Making
 from castmates.timeline.perf.states import BLOCKED, NAMES
+from castmates.timeline.perf.states import UNKNOWN as UNWOKEN
 from castmates.timeline.perf.waiting import FAULT, UNKNOWN, wait_of
 from castmates.timeline.registry import Registry
 
@@ -141,8 +142,8 @@ class KernelTimeline:
         return np.array([ends.get(thread, self.end) for thread in tid.tolist()], np.int64)
 
     def _states(self, states: States, calls: Table, until: Ints) -> None:
-        """Add states; a blocked thread waits in the system call that is open then."""
-        blocked = states.state == BLOCKED
+        """Add states; a blocked thread waits in the system call that is open then, with a wake-up seen or not."""
+        blocked = np.isin(states.state, (BLOCKED, UNWOKEN))
         waits = [wait_of(word) for word in self._words]
         words = [*self._words, *waits, "", UNKNOWN, FAULT]
         count = len(self._words)

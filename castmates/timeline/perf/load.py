@@ -17,7 +17,7 @@ from castmates.timeline.perf.keys import Keys
 from castmates.timeline.perf.people import People
 from castmates.timeline.perf.reading import Recording, read
 from castmates.timeline.perf.spans import Span, Spans, spans_of
-from castmates.timeline.perf.states import BLOCKED, NAMES, States, ends_of, states_of
+from castmates.timeline.perf.states import BLOCKED, NAMES, UNKNOWN, UNWOKEN, States, ends_of, states_of
 from castmates.timeline.perf.summary import missing, summary
 from castmates.timeline.perf.syscall_names import syscall_name
 from castmates.timeline.perf.syscalls import calls_of
@@ -107,9 +107,9 @@ class _Adding:
         return np.asarray(self._tracks[threads])
 
     def _states(self, found: States, calls: syscalls.Calls) -> None:
-        """States, with what a blocked one waits in and who ran instead of one that waits to run."""
+        """States, with what a blocked one waits in (its wake-up seen or not), and who ran instead of one that waits."""
         instead = self._people.labels(cpus.instead_of(self._recording, self._people, found, self._keys))
-        blocked = np.flatnonzero(found.state == BLOCKED)
+        blocked = np.flatnonzero((found.state == BLOCKED) | (found.state == UNWOKEN))
         inside = waits(
             found.group[blocked], found.begins[blocked], found.is_deep[blocked], calls, self._keys, self._machine
         )
@@ -124,7 +124,7 @@ class _Adding:
             t1_ns=found.ends,
             track=self._track(found.thread),
             kind="state",
-            name=categories(found.state, NAMES),
+            name=categories(np.minimum(found.state, UNKNOWN), NAMES),
             cpu=or_none(found.cpu),
             value=value,
             detail=categories(detail, words),

@@ -1,10 +1,12 @@
 """What each thread did at each moment: it ran, waited to run, or was blocked; a chain without gaps and overlaps.
 
-A chain begins with the first event that shows a thread's state, and ends at the end of a stretch in which nothing was
-lost. Where the recorder knows that all events were on from the begin of a stretch, the first event shows what was
-before it: who is switched out has run, who is woken was blocked.
+A chain lasts from the begin of a stretch in which nothing was lost, or a thread's birth, until the end of either. Where
+the recorder knows that all events were on from the begin of a stretch, the first event shows what was before it: who is
+switched out has run, who is woken was blocked. What no event shows is unknown: the time before a first event that does
+not, and a wait that ends without a wake-up: the thread was blocked, and then waited for a CPU, nobody saw since when.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +20,8 @@ from castmates.timeline.perf.spans import Spans
 from castmates.timeline.perf.wakes import Wakes, wakes_of
 
 Array = npt.NDArray[Any]
-RUNNING, RUNNABLE, PREEMPTED, BLOCKED = range(4)
-NAMES = ("running", "runnable", "preempted", "blocked")
+RUNNING, RUNNABLE, PREEMPTED, BLOCKED, UNKNOWN, UNWOKEN = range(6)
+NAMES = ("running", "runnable", "preempted", "blocked", "unknown")
 _ALL, _UNINTERRUPTIBLE, _DEAD = 0xFF, 0x02, 0x30  # bits of a thread's state as it is switched out; none: it can run
 _NONE = -1
 _SAME = 1  # the rank of perf's own record of a switch: behind the scheduler's event of the same moment
@@ -67,6 +69,7 @@ class _Known:
     """Of each group: when its stretch begins, and whether its thread was there and all events were on by then."""
 
     begins: Array
+    since: Array  # when its stretch or its thread begins, whichever comes later
     opened: Array
 
 
@@ -74,15 +77,31 @@ def states_of(recording: Recording, people: People, spans: Spans, keys: Keys, en
     """Build the chains."""
     wakes = wakes_of(recording, people, spans, keys)
     edges = _edges(recording, people, spans)
+    known = _known(recording, people, spans)
     parts = [*_between(edges, wakes, keys), *_last(edges, wakes, keys, end_of)]
-    parts += _first(_known(recording, people, spans), edges, wakes, keys, end_of)
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    kept = columns["ends"] > columns["begins"]
-    order = np.lexsort((columns["begins"][kept], columns["group"][kept]))
-    columns = {name: column[kept][order] for name, column in columns.items()}
+    parts += _first(known, edges, wakes, keys, end_of)
+    columns = _in_order(parts)
+    columns = _in_order([columns, _gaps(columns, known)])
     stretches = max(1, len(spans.begins))
     thread = columns["group"] // stretches
     return States(**columns, thread=thread, wakes=wakes, counts=_counts(edges), stretches=stretches)
+
+
+def _in_order(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    """All intervals that take time, in the order of groups and times."""
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    kept = columns["ends"] > columns["begins"]
+    order = np.lexsort((columns["begins"][kept], columns["group"][kept]))
+    return {name: column[kept][order] for name, column in columns.items()}
+
+
+def _gaps(columns: dict[str, Array], known: "_Known") -> dict[str, Array]:
+    """Between the intervals of each group, and before its first one since its stretch or its thread began."""
+    group, begins = columns["group"], columns["begins"]
+    first = np.append(True, group[1:] != group[:-1])[: len(group)]
+    since = np.where(first, known.since[group], np.roll(columns["ends"], 1))
+    at = begins > since
+    return _columns(since[at], begins[at], group[at], _all(at, UNKNOWN), _all(at, _NONE), _all(at, _NONE))
 
 
 def _edges(recording: Recording, people: People, spans: Spans) -> _Edges:
@@ -125,7 +144,9 @@ def ends_of(recording: Recording, people: People, spans: Spans) -> Array:
 def _between(edges: _Edges, wakes: Wakes, keys: Keys) -> list[dict[str, Array]]:
     """From each switch to the next one of the same thread; two of a kind in a row show nothing of what was between."""
     pairs = np.flatnonzero((edges.group[1:] == edges.group[:-1]) & (edges.out[1:] != edges.out[:-1]))
-    return _parts(edges, pairs, edges.time[pairs + 1], wakes, keys)
+    off, waits = _parts(edges, pairs, edges.time[pairs + 1], wakes, keys)
+    off["state"][(off["state"] == BLOCKED) & (off["wake"] < 0)] = UNWOKEN
+    return [off, waits]
 
 
 def _last(edges: _Edges, wakes: Wakes, keys: Keys, end_of: Array) -> list[dict[str, Array]]:
@@ -192,7 +213,7 @@ def _known(recording: Recording, people: People, spans: Spans) -> _Known:
     stretch, tids = len(spans.begins), people.tids.tolist()
     born = np.array([recording.tasks.births.get(tid, 0) for tid in tids], np.int64).repeat(stretch)
     begins = np.tile(spans.begins, len(people))
-    return _Known(begins, np.tile(spans.whole, len(people)) & (born < begins))
+    return _Known(begins, np.maximum(begins, born), np.tile(spans.whole, len(people)) & (born < begins))
 
 
 def _all(chosen: Array, value: int) -> Array:

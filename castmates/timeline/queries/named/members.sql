@@ -1,8 +1,8 @@
 -- Time on CPU, per member
 -- What the threads of each member did, all together: milliseconds of a second that was recorded, and of a step of the
 -- lead; alone beside others. NULL where no state of the member was recorded, or steps of the lead are not known.
--- A sleeping thread is blocked in these rows from its first event in a recording on: differences of `blocked` may be of
--- threads whose state was not known for a while. A thread that runs or waits for a CPU is known all the time.
+-- Unknown without a reason is the time before a thread's first event in a recording; with one, a wait that ended without a
+-- wake-up that was seen: the thread was blocked there, and then waited for a CPU. Running and preempted are always known.
 --
 -- member [*]: members to show, by a pattern
 -- scene [*]: scenes to compare with solo, by a pattern

@@ -1,6 +1,6 @@
 -- Pools of threads while steps run
 -- Threads of one name, without their numbers, while the steps of their member run: how many run, wait for a CPU and are
--- blocked at a time, on average; unknown where no state was recorded.
+-- blocked at a time, on average; unknown where no state or no wake-up was seen. Threads that have ended count for nothing.
 --
 -- member [*]: members to show, by a pattern
 -- scene [*]: scenes, by a pattern

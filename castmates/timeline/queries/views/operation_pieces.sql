@@ -12,8 +12,8 @@
 -- t1_ns: end of the piece
 -- state_t0_ns: begin of the whole state
 -- state_t1_ns: end of the whole state
--- state: running, runnable, preempted, blocked
--- reason: what a blocked thread waits in
+-- state: running, runnable, preempted, blocked, unknown
+-- reason: what a blocked thread waits in; of an unknown state too, where its wake-up was not seen
 -- instead: who ran on the CPU that it waited for
 -- scene: the scene that was recorded
 

@@ -12,7 +12,7 @@
 -- t0_ns: begin of the operation
 -- t1_ns: end of the operation
 -- state: running, runnable, preempted, blocked, unknown
--- reason: what a blocked thread waits in
+-- reason: what a blocked thread waits in; of an unknown state too, where its wake-up was not seen
 -- ns: how long, with the operations inside of it
 -- scene: the scene that was recorded
 WITH known AS (
@@ -23,7 +23,9 @@ WITH known AS (
     LEFT JOIN (SELECT trace, row, sum(ns)::BIGINT AS ns FROM known GROUP BY ALL) k ON k.trace = o.trace AND k.row = o.row
     WHERE o.scene IS NOT NULL
 ), parts AS (
-    FROM known UNION ALL BY NAME SELECT * FROM left_over WHERE ns <> 0
+    SELECT trace, row, state, reason, sum(ns)::BIGINT AS ns
+    FROM (FROM known UNION ALL BY NAME SELECT * FROM left_over WHERE ns <> 0)
+    GROUP BY ALL
 )
 SELECT
     o.trace, o.row, o.operation, o.type, o.depth, o.member, o.thread, o.tid, o.t0_ns, o.t1_ns,

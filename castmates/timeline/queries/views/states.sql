@@ -1,4 +1,5 @@
 -- What each thread did at each moment that was recorded; cut at the edges of the stretches in which no event was lost.
+-- A wait whose wake-up was not seen is unknown: the thread was blocked, and then waited for a CPU.
 --
 -- trace: the trace
 -- t0_ns: begin
@@ -9,8 +10,8 @@
 -- thread: its name
 -- tid: its number
 -- cpu: where it ran, or waited to run
--- state: running, runnable (woken, not yet running), preempted (it lost its CPU), blocked
--- reason: what a blocked thread waits in: futex, poll, sleep, io, fault, unknown ...; empty for other states
+-- state: running, runnable (woken, not yet running), preempted (it lost its CPU), blocked, unknown
+-- reason: what a blocked thread waits in: futex, poll, sleep, io, fault, unknown ...; of an unknown state the same, where it then waited for a CPU and its wake-up was not seen
 -- instead: who ran on the CPU that it waited for: a member or a program; empty for other states
 -- scene: the scene that was recorded
 -- begins: whether it began in the stretch: a state that opens a stretch is no switch
@@ -19,7 +20,7 @@ SELECT
     i.trace, greatest(i.t0_ns, r.t0_ns) AS t0_ns, least(i.t1_ns, r.t1_ns) AS t1_ns,
     (least(i.t1_ns, r.t1_ns) - greatest(i.t0_ns, r.t0_ns)) / 1e6 AS ms,
     i.track, t.member, t.name AS thread, t.tid, i.cpu, i.name AS state,
-    CASE WHEN i.name = 'blocked' THEN i.detail ELSE '' END AS reason,
+    CASE WHEN i.name IN ('blocked', 'unknown') THEN i.detail ELSE '' END AS reason,
     CASE WHEN i.name IN ('runnable', 'preempted') THEN i.detail ELSE '' END AS instead,
     r.scene, i.t0_ns > r.t0_ns AS begins, i.t0_ns > r.t0_ns AND i.t1_ns < r.t1_ns AS whole
 FROM files.intervals i

@@ -1,5 +1,6 @@
 -- What each thread of a member did during each of its steps: a row per step that lies whole in a recording, thread,
--- state and reason. The rows of a step and a thread add up to the step's time; what no state accounts for is unknown.
+-- state and reason. The rows of a step and a thread add up to the step's time, or its part until the thread ended; what no
+-- state accounts for is unknown.
 --
 -- trace: the trace
 -- row: the step's interval
@@ -11,7 +12,7 @@
 -- t0_ns: begin of the step
 -- t1_ns: end of the step
 -- state: running, runnable, preempted, blocked, unknown
--- reason: what a blocked thread waits in
+-- reason: what a blocked thread waits in; of an unknown state too, where its wake-up was not seen
 -- ns: how long
 -- scene: the scene that was recorded
 WITH chain AS MATERIALIZED (
@@ -19,12 +20,18 @@ WITH chain AS MATERIALIZED (
         trace, track, t0_ns, t1_ns, state, reason,
         row_number() OVER (PARTITION BY trace, track ORDER BY t0_ns) AS number
     FROM states
+), lives AS (
+    -- The last state of a thread lasts until its stretch ends, unless the thread ends.
+    SELECT c.trace, c.track, CASE WHEN any_value(e.t1_ns) IS NULL THEN max(c.t1_ns) END AS ended_ns
+    FROM (SELECT trace, track, max(t1_ns) AS t1_ns FROM chain GROUP BY ALL) c
+    LEFT JOIN seen e ON e.trace = c.trace AND e.t1_ns = c.t1_ns
+    GROUP BY ALL
 ), ours AS MATERIALIZED (
-    SELECT s.trace, s.row, t.track, s.t0_ns, s.t1_ns
+    SELECT s.trace, s.row, t.track, s.t0_ns, least(s.t1_ns, coalesce(l.ended_ns, s.t1_ns)) AS t1_ns
     FROM steps s
     JOIN files.tracks t ON t.trace = s.trace AND t.member = s.member
-    JOIN (SELECT DISTINCT trace, track FROM chain) c ON c.trace = t.trace AND c.track = t.track
-    WHERE s.scene IS NOT NULL
+    JOIN lives l ON l.trace = t.trace AND l.track = t.track
+    WHERE s.scene IS NOT NULL AND s.t0_ns < coalesce(l.ended_ns, s.t1_ns)
 ), begun AS (
     SELECT o.*, s.number AS first
     FROM ours o ASOF LEFT JOIN chain s ON s.trace = o.trace AND s.track = o.track AND s.t0_ns <= o.t0_ns
@@ -47,7 +54,9 @@ WITH chain AS MATERIALIZED (
     LEFT JOIN (SELECT trace, row, track, sum(ns)::BIGINT AS ns FROM known GROUP BY ALL) k
         ON k.trace = o.trace AND k.row = o.row AND k.track = o.track
 ), parts AS (
-    FROM known UNION ALL BY NAME SELECT * FROM left_over WHERE ns <> 0
+    SELECT trace, row, track, state, reason, sum(ns)::BIGINT AS ns
+    FROM (FROM known UNION ALL BY NAME SELECT * FROM left_over WHERE ns <> 0)
+    GROUP BY ALL
 )
 SELECT
     s.trace, s.row, s.step, s.member, t.track, t.name AS thread, t.tid, s.t0_ns, s.t1_ns, p.state, p.reason, p.ns, s.scene

@@ -1,4 +1,5 @@
 -- Wake-ups of members' threads in recordings, where no event was lost, and how long each then waited in the queue of a CPU.
+-- perf misses some that others deliver: the query run-queue has how many.
 --
 -- trace: the trace
 -- t_ns: when
