@@ -1,12 +1,130 @@
-"""Files that appear whole or not at all, and the folder for what can be made again."""
+"""Files that appear whole or not at all, that are read within bounds, and the folder for what can be made again."""
 
+import hashlib
+import json
 import os
 import platform
+import re
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 from castmates.errors import CastmatesError
+
+MOST_WRITTEN = 1 << 20  # bytes of a file that a user writes
+MOST_KEPT = 1 << 28  # bytes of a file that Castmates writes
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+AGAIN = "remove it and run the same command again"
+ODD = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
+class Unreadable(ValueError):
+    """Why a file cannot be read, in plain words."""
+
+
+def regular(file: Path, most: int | None = None) -> BufferedReader:
+    """Open a regular file: a pipe or a device may never end. FileNotFoundError where there is none."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_size > (most or about.st_size):
+        os.close(descriptor)
+        if most and stat.S_ISREG(about.st_mode):
+            raise Unreadable(f"it is larger than {most >> 20} MiB")
+        raise Unreadable("it is a folder" if stat.S_ISDIR(about.st_mode) else "it is a pipe or a device")
+    return os.fdopen(descriptor, "rb")
+
+
+def bytes_of(file: Path, most: int = MOST_KEPT) -> bytes:
+    """The content of such a file."""
+    with regular(file, most) as opened:
+        return opened.read() or b""
+
+
+def sha256_of(file: Path) -> str:
+    """The digest of such a file."""
+    with regular(file) as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def written_text(file: Path, what: str) -> str:
+    """What a user wrote, with a sentence where it cannot be read."""
+    try:
+        return _decoded(bytes_of(file, MOST_WRITTEN)).replace("\r\n", "\n").replace("\r", "\n")
+    except FileNotFoundError:
+        raise CastmatesError(f"{file}: {what} is not there; give the path of a YAML file.") from None
+    except (OSError, ValueError) as problem:
+        raise CastmatesError(f"{file}: {what} cannot be read: {why(problem)}.") from None
+
+
+def json_of(file: Path) -> Any:  # noqa: ANN401 (what JSON can hold)
+    """What a JSON file holds; FileNotFoundError, or Unreadable with the reason."""
+    return json_in(bytes_of(file))
+
+
+def json_in(content: bytes) -> Any:  # noqa: ANN401
+    """What a text in JSON holds; Unreadable with the reason."""
+    try:
+        found = json.loads(_decoded(content))
+        if SURROGATE.search(content):
+            json.dumps(found, ensure_ascii=False).encode()
+    except ODD as problem:
+        raise Unreadable(why(problem)) from None
+    return found
+
+
+def mapping_of(file: Path) -> dict[str, Any]:
+    """The same of a file that holds a mapping."""
+    return mapping_in(bytes_of(file))
+
+
+def mapping_in(content: bytes) -> dict[str, Any]:
+    """The same of a text."""
+    if not isinstance(found := json_in(content), dict):
+        raise Unreadable("it holds no keys with values")
+    return found
+
+
+@contextmanager
+def understanding(file: Path, what: str, remedy: str) -> Iterator[None]:
+    """Turn what is wrong with a file that Castmates wrote into a sentence."""
+    try:
+        yield
+    except ODD as problem:
+        raise CastmatesError(f"{file}: this is not {what} ({why(problem)}); {remedy}.") from None
+
+
+def why(problem: BaseException) -> str:
+    """What is wrong with a file, without the words of Python."""
+    match problem:
+        case OSError():
+            words = reason(problem)
+            return words[:1].lower() + words[1:]
+        case Unreadable():
+            return str(problem)
+        case json.JSONDecodeError():
+            return f"line {problem.lineno}, column {problem.colno}: this is not valid JSON"
+        case UnicodeError():
+            return "it holds half of a character"
+        case RecursionError():
+            return "it is nested too deeply"
+        case KeyError():
+            return f"it has no '{problem.args[0]}'"
+        case ValueError() if "digits" in str(problem):
+            return "it holds a number with thousands of digits"
+        case ValueError() if str(problem):
+            return str(problem).partition("\n")[0]
+    return "a value is of another kind"
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise Unreadable(f"line {line} is not UTF-8 text (byte {content[problem.start]:#04x})") from None
 
 
 def cache_folder() -> Path:
@@ -47,9 +165,20 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())  # or a power cut leaves an empty file under the final name
         temporary.replace(path)
+        _keep_names(path.parent)
     finally:
         with suppress(OSError):  # on a file system that is read-only even where there is no such file
             temporary.unlink(missing_ok=True)
+
+
+def _keep_names(folder: Path) -> None:
+    """Put the names in a folder onto the disk, or after a power cut an older file may stand beside newer ones."""
+    with suppress(OSError):  # of a folder that we may not read, or a file system that knows no such thing
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _take_name(path: Path) -> None:

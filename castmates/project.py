@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from castmates import shipped
 from castmates.errors import CastmatesError
-from castmates.files import cache_folder
+from castmates.files import cache_folder, written_text
 from castmates.machine import trial_records
 from castmates.machine.cpu_time import no_quota
 from castmates.machine.memory import usable_memory
@@ -22,7 +22,7 @@ from castmates.rdt.resctrl.capabilities import read_cache
 from castmates.results.asked import asked_blocks
 from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
-from castmates.results.measured import measured_blocks
+from castmates.results.measured import Found, found_blocks
 from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache, remembered_draw
@@ -83,6 +83,10 @@ class Project:
         folder = StudyFolder.of(self.study.name)
         return StudyFolder(folder.path / "elsewhere") if self.elsewhere and not self.machine else folder
 
+    def found(self) -> Found:
+        """What lies in the folders of its blocks now."""
+        return found_blocks(self.results, self.study.name)
+
     def plan(self) -> Plan:
         """What the study consists of, measured blocks included."""
         plan, made = self._whole_plan(), self.made
@@ -93,7 +97,7 @@ class Project:
         return plan.model_copy(update=changes)
 
     def _whole_plan(self) -> Plan:
-        measured = list(measured_blocks(self.results))
+        measured = self.found().measured
         if not self.study.machines:
             return self._plan(measured)
         _refuse_twins(self)
@@ -203,7 +207,9 @@ class Project:
         )
         cast = mixes.resolve(self.study, programs, host, str(self.study_file))
         if why := isolation.refusal(self.study.attribution.isolated, cast.mixes):
-            line = line_of(_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated"))
+            line = line_of(
+                written_text(self.study_file, "the study"), str(self.study_file), ("attribution", "isolated")
+            )
             raise CastmatesError(f"{self.study_file}, line {line}: {why}")
         return node_classes.of_class(cast, self.machine) if self.machine else cast
 
@@ -243,7 +249,7 @@ class Project:
 def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
     """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
     path = Path(study_file or default_study())
-    text = _text(path, "the study")
+    text = written_text(path, "the study")
     study = read(Study, text, str(path))
     folder = StudyFolder.of(study.name)
     asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
@@ -297,7 +303,7 @@ def _capture_of(project: Project, name: str) -> Elsewhere:
 def _place(project: Project, name: str) -> str:
     """Where a class stands: file and line."""
     file = str(project.study_file)
-    return f"{file}, line {line_of(_text(project.study_file, 'the study'), file, ('machines', name))}"
+    return f"{file}, line {line_of(written_text(project.study_file, 'the study'), file, ('machines', name))}"
 
 
 def _refuse_twins(project: Project) -> None:
@@ -346,7 +352,7 @@ def _gathered(folders: Sequence[Path], study: Study, study_file: str) -> dict[st
 
 def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
     return [
-        (str(file), expanded(read(Catalogue, _text(file, "the catalogue"), str(file)), str(file)))
+        (str(file), expanded(read(Catalogue, written_text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
 
@@ -377,12 +383,3 @@ def layout_of(topology: Topology) -> Layout:
         llc_bytes={llc.id: llc.bytes for llc in topology.llcs if llc.bytes},
         llc_ways={llc.id: llc.ways for llc in topology.llcs if llc.ways},
     )
-
-
-def _text(path: Path, what: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise CastmatesError(f"{path}: {what} is not there; give the path of a YAML file.") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CastmatesError(f"{path}: {what} cannot be read: {problem}.") from None

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from castmates.cli.arguments import AsJson, StudiedOrDefault
 from castmates.cli.screen import console, show_json
 
@@ -38,6 +40,10 @@ def print_result(study: Path) -> None:
 def _results(study: Path) -> "Results":
     from castmates.report.results import read_results
     from castmates.results.find import find
+    from castmates.results.measured import found_blocks
+    from castmates.results.torn import torn_words
 
     folder, file = find(study)
+    for sentence in torn_words(found_blocks(folder).torn):
+        typer.echo(sentence, err=True)
     return read_results(folder.path, file)

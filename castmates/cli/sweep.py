@@ -22,9 +22,12 @@ def sweep(
     from castmates.pipeline import snakemake
     from castmates.pipeline.closing import refuse_nothing
     from castmates.project import load
+    from castmates.results.torn import torn_words
 
     project = load(study, blocks)
     project.plan()  # what is wrong or has no place here is one sentence; Snakemake is not started for it
+    for sentence in torn_words(project.found().torn):
+        typer.echo(sentence, err=True)
     options = [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), blocks, options)
     if not dry_run:

@@ -99,12 +99,12 @@ def _chosen(found: "Sequence[Finding]", named: str) -> "Finding":
 
 def _options(given: Sequence[str]) -> "dict[str, Word]":
     """`batch=64` -> {batch: 64}."""
-    import yaml
+    from castmates.study.reading import parsed
 
     options: dict[str, Word] = {}
     for each in given:
         name, equals, text = each.partition("=")
-        value = yaml.safe_load(text) if text and text not in ("on", "off", "yes", "no") else text
+        value = parsed(text, f"--set {name}") if text and text not in ("on", "off", "yes", "no") else text
         if not equals or not name or not isinstance(value, str | int | float | bool) or value == "":
             raise CastmatesError(f"--set is '{each}', but expected NAME=VALUE, such as batch=64.")
         options[name.removeprefix("--")] = value

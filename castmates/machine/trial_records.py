@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from castmates.files import replace_text
+from castmates.files import mapping_of, replace_text
 from castmates.linux import host
 from castmates.machine import facts, facts_rdt
 from castmates.machine.topology import read_topology
@@ -99,10 +99,9 @@ def _place(topology: Mapping[str, Any]) -> Identity:
 
 def _json(file: Path) -> Record:
     try:
-        content = json.loads(file.read_bytes())
+        return mapping_of(file)
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _digest(content: object) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from castmates.files import replace_text
+from castmates.files import mapping_of, replace_text
 from castmates.linux.owner import boot_id
 from castmates.results.folder import StudyFolder
 
@@ -24,6 +24,6 @@ def text_of(facts: dict[str, Any]) -> str:
 
 def _fact(file: Path, name: str) -> object:
     try:
-        return json.loads(file.read_bytes()).get(name)
-    except (OSError, ValueError, AttributeError):
+        return mapping_of(file).get(name)
+    except (OSError, ValueError):
         return None

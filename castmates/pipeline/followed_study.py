@@ -7,7 +7,7 @@ from pathlib import Path
 
 from castmates import shipped
 from castmates.errors import CastmatesError
-from castmates.files import cache_folder
+from castmates.files import cache_folder, written_text
 from castmates.pipeline.followed_trial import Steps, Wish, try_steps
 from castmates.pipeline.own_study import budget_of, in_a_line, memory_of, name_of, one_of, refuse_unknown, scalar
 from castmates.protocols import Say
@@ -125,7 +125,7 @@ def _refuse_other_keys(file: Path, traced: Followed) -> None:
     """Refuse to trace otherwise than a study does that is there already: what it says is the user's."""
     from castmates.study.reading import read
 
-    keys = read(Study, file.read_text(encoding="utf-8"), str(file)).profile
+    keys = read(Study, written_text(file, "the study"), str(file)).profile
     for key, number in traced.keys.items():
         if (there := getattr(keys, key)) != number:
             raise CastmatesError(

@@ -1,6 +1,5 @@
 """Tries a program whose steps are to be traced: can they be followed, how long do they take, what does it need?"""
 
-import json
 import os
 import resource
 import shlex
@@ -19,6 +18,7 @@ from statistics import median
 from typing import IO, Any
 
 from castmates.errors import CastmatesError
+from castmates.files import mapping_of
 from castmates.linux.marks import in_child
 from castmates.machine.lock import machine_lock
 from castmates.pipeline.own_study import FirstRun, last_line
@@ -99,10 +99,9 @@ class _Seen:
     def facts(self) -> dict[str, Any]:
         """What it has reported; nothing where it is not followed."""
         try:
-            found: dict[str, Any] = json.loads(self._status.read_text(encoding="utf-8"))
+            return mapping_of(self._status)
         except (OSError, ValueError):
             return {}
-        return found
 
     def watch(self, process: "subprocess.Popen[bytes]") -> None:
         """Until enough is known, or nothing more is to be expected."""

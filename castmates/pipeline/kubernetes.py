@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from castmates.errors import CastmatesError
+from castmates.files import ODD, written_text
 
 IMAGE = "CASTMATES_IMAGE"
 PASSED = ("CASTMATES_CACHE",)  # variables that a job finds as the submitting process has them
@@ -27,10 +28,8 @@ LOGS = Path("logs/kubernetes")
 def template_of(file: Path) -> dict[str, Any]:
     """Read a site's template, which is a Job with one container."""
     try:
-        job = yaml.safe_load(file.read_text())
-    except OSError as error:
-        raise CastmatesError(f"{file}: {error.strerror}; it is the template of a pod.") from None
-    except yaml.YAMLError as error:
+        job = yaml.safe_load(written_text(file, "the template of a pod"))
+    except (*ODD, yaml.YAMLError) as error:
         raise CastmatesError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
     try:
         containers = job["spec"]["template"]["spec"]["containers"]

@@ -1,10 +1,10 @@
 """A block on a node of a cluster, whose processor may be another one than that of the machine that planned."""
 
-import json
 from pathlib import Path
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+from castmates.files import mapping_of
 from castmates.study.spec import Block, Member
 from castmates.workloads import environments
 from castmates.workloads.native import build as native
@@ -45,7 +45,7 @@ def _with_native(member: Member, key: str) -> Member:
 
 def _sources_of(place: Path) -> str | None:
     try:
-        sources = json.loads(environments.ready_file(place).read_bytes()).get("sources")
-    except (OSError, ValueError, AttributeError):
+        sources = mapping_of(environments.ready_file(place)).get("sources")
+    except (OSError, ValueError):
         return None
     return str(sources) if sources else None

@@ -18,7 +18,7 @@ import yaml
 
 from castmates import shipped
 from castmates.errors import CastmatesError
-from castmates.files import replace_text
+from castmates.files import replace_text, written_text
 from castmates.linux.marks import in_child
 from castmates.machine.lock import machine_lock
 from castmates.results.find import is_taken
@@ -72,7 +72,7 @@ def one_of(base: str, is_it: Callable[[Study], bool], text_of: Callable[[str], s
     for number in range(1, 1000):
         file = STUDIES / f"{base}{'' if number == 1 else f'-{number}'}.yaml"
         if file.exists():
-            if is_it(read(Study, file.read_text(encoding="utf-8"), str(file))):
+            if is_it(read(Study, written_text(file, "the study"), str(file))):
                 return file
         elif not is_taken(file.stem):
             text = text_of(file.stem)

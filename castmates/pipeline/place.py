@@ -18,6 +18,7 @@ from castmates.analysis.prediction.losses import Losses
 from castmates.analysis.prediction.measured_losses import MeasuredLosses, around_one_cache, measured_losses
 from castmates.analysis.prediction.predicted import PredictedLosses
 from castmates.errors import CastmatesError
+from castmates.files import written_text
 from castmates.project import Project, on_captured_machine
 from castmates.results.columns.study import EFFECTS
 from castmates.results.plans import read_plan
@@ -96,11 +97,7 @@ def _captured(project: Project, capture: Path) -> Layout:
 
 
 def _keys_of(file: Path) -> PlaceKeys:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CastmatesError(f"{file}: the jobs cannot be read: {getattr(problem, 'strerror', problem)}.") from None
-    return read(PlaceKeys, text, str(file))
+    return read(PlaceKeys, written_text(file, "the file of jobs"), str(file))
 
 
 def _of_class(project: Project, plan: Plan, keys: PlaceKeys, origin: str) -> tuple[Project, Plan]:

@@ -11,10 +11,10 @@ from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
 from castmates.results import for_jobs, node_notes, profiles, traces
 from castmates.results.for_jobs import BlockTerms, Found, Terms
-from castmates.results.measured import measured_blocks
+from castmates.results.measured import Found as FoundBlocks
 from castmates.results.profiles import PROFILES
 from castmates.results.rounds import decided_rounds
-from castmates.results.torn import remember_torn, torn_blocks
+from castmates.results.torn import remember_torn
 from castmates.results.traces import TRACES
 from castmates.study import schedule
 from castmates.study.decisions import without_decisions
@@ -92,9 +92,14 @@ class PlannedSweep:
         return decided_rounds(self.project.results)
 
     @cached_property
+    def _there(self) -> FoundBlocks:
+        """What lay in the folders of the blocks when the sweep began."""
+        return self.project.found()
+
+    @cached_property
     def torn(self) -> frozenset[str]:
-        """Those of the measured blocks that have lost a table since."""
-        return torn_blocks(self.project.results, self.measured)
+        """Those of the measured blocks whose files cannot be used."""
+        return self.measured.intersection(self._there.torn)
 
     @cached_property
     def torn_note(self) -> str:
@@ -117,7 +122,7 @@ class PlannedSweep:
     def _over(self) -> frozenset[str]:
         """The launches that were over when the sweep began, as they are planned now: by their records."""
         folder = self.project.results
-        measured = self.plan.model_copy(update={"blocks": tuple(measured_blocks(folder))})
+        measured = self.plan.model_copy(update={"blocks": tuple(self._there.measured)})
         return frozenset(
             [
                 *(block.path for block in without_decisions(measured).blocks if self._is_planned(block)),

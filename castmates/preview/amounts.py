@@ -1,6 +1,6 @@
 """How much of a study is planned, measured and still to come: launches, windows and time."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from castmates.preview.duration import seconds_of_block
@@ -31,12 +31,12 @@ class Amount:
 
 
 class Amounts:
-    """What the blocks of a plan come to; each record is read once."""
+    """What the blocks of a plan come to; each record is read once, and `torn` blocks count for nothing."""
 
-    def __init__(self, folder: StudyFolder, plan: Plan) -> None:
+    def __init__(self, folder: StudyFolder, plan: Plan, torn: Collection[str] = ()) -> None:
         self._folder = folder
         self._first = {*plan.looks[0]} if plan.looks else {block.path for block in plan.blocks}
-        files = {block.path: folder.record_file(block) for block in plan.blocks}
+        files = {block.path: folder.record_file(block) for block in plan.blocks if block.path not in torn}
         read = RecordReader(folder).read
         self._reasons = {path: useless(read(file)) for path, file in files.items() if file.is_file()}
 

@@ -1,14 +1,14 @@
 """Which blocks of a study are still to be measured, and how long that takes."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import fmean
 
 from castmates.project import Project
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.folder import StudyFolder
-from castmates.results.records import read_record
+from castmates.results.records import record_or_why
 from castmates.study import after_rounds
 from castmates.study.adaptive import as_launched
 from castmates.study.companies import launch_guess, round_guess
@@ -22,10 +22,13 @@ ANALYSIS = 15.0  # tables, figures, report
 LAUNCHES = 5  # of a company, whose times are looked up at most
 
 
-def still_to_measure(project: Project, plan: Plan) -> tuple[list[Block], list[Block]]:
-    """The blocks to come, at least and at most: a wanted precision decides on the way how many."""
+def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -> tuple[list[Block], list[Block]]:
+    """The blocks to come, at least and at most: a wanted precision decides on the way how many.
+
+    The blocks `torn` are measured again.
+    """
     folder = project.results
-    missing = [block for block in plan.blocks if not folder.record_file(block).is_file()]
+    missing = [block for block in plan.blocks if block.path in torn or not folder.record_file(block).is_file()]
     if not plan.looks or not missing:
         return missing, missing
     if project.study.budget.adaptive:
@@ -93,6 +96,7 @@ def seconds_of_block(
 
 
 def _launch(folder: StudyFolder, company: Company) -> float:
-    records = map(read_record, folder.record_files(company.id)[:LAUNCHES])
-    launches = [float(seconds) for record in records if (seconds := record["seconds"]["launch"]) is not None]
+    records = map(record_or_why, folder.record_files(company.id)[:LAUNCHES])
+    launched = (record.get("seconds", {}).get("launch") for record in records)
+    launches = [float(seconds) for seconds in launched if seconds is not None]
     return fmean(launches) if launches else launch_guess(company.members)

@@ -16,6 +16,7 @@ from castmates.preview.words import neighbours, workload_of
 from castmates.project import ENVIRONMENTS, Project
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.looks import precision_words
+from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import summary
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import UNMANAGED, Block, Company, Mix, Plan
@@ -85,8 +86,9 @@ class Outline:
 def outline(project: Project, planned: Plan) -> Outline:
     """The study as it is planned and measured now."""
     plan, folder = rounds.expected(project, planned), project.results
-    amounts = Amounts(folder, plan)
-    least, most = still_to_measure(project, plan)
+    torn = project.found().torn
+    amounts = Amounts(folder, plan, torn)
+    least, most = still_to_measure(project, plan, torn)
     results = {mix.identity for mix in plan.mixes}
     serving = {company.id for company in plan.companies if any(mix.identity in results for mix in company.mixes)}
     return Outline(
@@ -112,7 +114,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         remembered=not plan.machines
         and any(mix.partitions for mix in plan.mixes)
         and project.shareable_cache() != plan.cache,
-        notes=plan.notes,
+        notes=(*torn_words(torn), *plan.notes),
         cautions=plan.cautions,
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         placing=placing.line(project, plan),

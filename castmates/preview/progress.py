@@ -15,6 +15,7 @@ from castmates.preview.words import between, minutes_between
 from castmates.project import Project
 from castmates.results.adaptive_looks import Look, read_adaptive_looks
 from castmates.results.named import study_argument
+from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import sentences, summary
 
 
@@ -31,26 +32,28 @@ class Progress:
     report: str  # "" where there is none
     stale: bool  # a launch was measured after the report was written
     looks: tuple[str, ...] = ()  # what the looks of an adaptive study decided: all of them together, then the last
+    torn: tuple[str, ...] = ()  # on launches whose files cannot be used
 
 
 def progress(project: Project) -> Progress:
     """How far it is now."""
     folder = project.results
-    plan = rounds.expected(project, project.plan())
-    least, most = still_to_measure(project, plan)
+    plan, torn = rounds.expected(project, project.plan()), project.found().torn
+    least, most = still_to_measure(project, plan, torn)
     page = folder.page_file
     written = page.stat().st_mtime if page.is_file() else None
     newest = max((file.stat().st_mtime for file in folder.record_files()), default=0.0)
     return Progress(
         study=project.study.name,
         file=str(project.study_file),
-        launches=Amounts(folder, plan).of(plan.blocks),
+        launches=Amounts(folder, plan, torn).of(plan.blocks),
         missing=(len(least), len(most)),
         seconds=seconds_between(project, least, most),
         running=running_sweep(folder),
         report="" if written is None else str(page),
         stale=written is not None and newest > written,
         looks=tuple(_looks(read_adaptive_looks(plan, folder))),
+        torn=tuple(torn_words(torn)),
     )
 
 
@@ -86,6 +89,8 @@ def _facts(found: Progress) -> Iterator[tuple[str, RenderableType]]:
     if amount.unclean:
         yield "unusable", Text(f"{amount.unclean}: every round has a rejected window", style="yellow")
     yield "missing", between(*found.missing)
+    if found.torn:
+        yield "torn", "\n".join(found.torn)
     if found.looks:
         yield "looks", "\n".join(found.looks)
     yield "running", _running(found.running)

@@ -17,13 +17,13 @@ from castmates.analysis.effects.mask_stamp import masks_stamp
 from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
+from castmates.files import written_text
 from castmates.report.block_record import BlockRecord
 from castmates.report.figure_files import FigureFiles, drawn_figures
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
 from castmates.report.study_table import StudyTable
 from castmates.report.study_table import records as records
-from castmates.report.study_text import text_of_study
 from castmates.results import block_tables
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
@@ -372,7 +372,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
             f"{Tables(here, study_file).make}."
         )
     plan = analysed(read_plan(here.plan_file), here) if here.plan_file.exists() else NO_PLAN
-    text = text_of_study(study_file) if study_file else ""
+    text = written_text(study_file, "the study") if study_file else ""
     return Results(
         name=plan.study or here.path.resolve().name,
         machine=MachineFacts.model_validate(read_json(here.machine_file)),

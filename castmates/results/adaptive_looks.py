@@ -1,11 +1,11 @@
 """Reads what the looks of an adaptive study decided, and fills in what its launches leave out by that."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
+from castmates.files import AGAIN, mapping_of, understanding
 from castmates.results.folder import StudyFolder
 from castmates.study.adaptive import look_before, skipped_at
 from castmates.study.decisions import with_skipped
@@ -21,25 +21,20 @@ Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that 
 def is_adaptive(file: Path) -> bool:
     """Whether this is a look of an adaptive study."""
     try:
-        return CELLS in json.loads(file.read_bytes())
-    except (OSError, ValueError, TypeError):
+        return CELLS in mapping_of(file)
+    except (OSError, ValueError):
         return False  # whoever reads it as the other kind reports what is wrong with it
 
 
 def read_adaptive_look(file: Path) -> Look:
     """What one look decided."""
-    try:
-        look = json.loads(file.read_bytes())
+    with understanding(file, "what a look leaves", AGAIN):
+        look = mapping_of(file)
         cells = [{key: cell[key] for key in (*KINDS, *WORDS)} | cell for cell in look[CELLS]]
         if not all(type(cell[key]) is kind for cell in cells for key, kind in KINDS.items()):
             raise TypeError
         numbers = {key: int(look[key]) for key in ("look", "full_windows")}
         return {**numbers, "companies": list(look["companies"]), CELLS: cells}
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not what a look leaves ({type(problem).__name__}); remove it and run the same "
-            "command again."
-        ) from None
 
 
 def read_adaptive_looks(plan: Plan, folder: StudyFolder) -> list[Look]:

@@ -7,16 +7,23 @@ import json
 from collections import Counter
 from typing import Any
 
+from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
+from castmates.study.more_blocks import MOST
 from castmates.study.spec import Plan
 
 
 def asked_blocks(folder: StudyFolder) -> int:
     """The number asked for last; 0 where none was asked for."""
-    blocks = read_json(folder.asked_file).get("blocks")
-    return blocks if isinstance(blocks, int) else 0
+    blocks = read_json(folder.asked_file).get("blocks", 0)
+    if not isinstance(blocks, int) or not 0 <= blocks <= MOST:
+        raise CastmatesError(
+            f"{folder.asked_file}: 'blocks' is {str(blocks)[:20]}, but expected a whole number up to {MOST}; "
+            "correct or remove it."
+        )
+    return blocks
 
 
 def looks_before(folder: StudyFolder) -> tuple[int, ...]:

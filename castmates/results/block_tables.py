@@ -1,14 +1,18 @@
 """Reads the tables that blocks left, of thousands of blocks: whole, or in parts that fit into memory."""
 
+import os
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.results.columns.block import BLOCK_TABLES, LATER_WINDOWS, RECORD, WINDOWS, table_file
+from castmates.files import ODD, Unreadable, regular, sha256_of, why
+from castmates.results.bundled_records import bundle_list
+from castmates.results.columns.block import BLOCK_TABLES, DIGESTS, LATER_WINDOWS, RECORD, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import BUNDLES
-from castmates.results.records import read_record
+from castmates.results.records import record_or_why, table_digests
 from castmates.results.window_hosts import with_hosts
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
     records = {(place.parts[-2], int(place.parts[-1])): place / RECORD for place in places}
     return with_hosts(
         read(places, "windows", list(WINDOWS)),
-        lambda company, number: str(read_record(records[company, number]).get("host") or ""),
+        lambda company, number: str(record_or_why(records[company, number]).get("host") or ""),
     )
 
 
@@ -120,6 +124,7 @@ def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Seq
     import pyarrow as pa
 
     try:
+        _check(file)
         with _opened(file, categories) as opened:
             known = {*opened.schema_arrow.names, *LATER_WINDOWS}
             if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])} - known):
@@ -132,8 +137,25 @@ def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Seq
         if name != NEEDED:
             return None
         raise _unreadable(file, problem) from None
-    except (OSError, ValueError, pa.ArrowException) as problem:
+    except (*ODD, pa.ArrowException) as problem:
         raise _unreadable(file, problem) from None
+
+
+def _check(file: Path) -> None:
+    """Refuse a table whose bytes are not those that were written."""
+    about, folder = os.stat(file), file.parent  # noqa: PTH116 (thousands of them)
+    is_bundle = folder.parent.name == BUNDLES
+    digests = bundle_list(folder).get(DIGESTS) if is_bundle else table_digests(folder)
+    if digests is None:
+        regular(file).close()
+    elif _digest(str(file), about.st_mtime_ns, about.st_size) != digests.get(file.name):
+        raise Unreadable("its bytes are not those that were written")
+
+
+@lru_cache(maxsize=1 << 16)
+def _digest(file: str, _changed: int, _size: int) -> str:
+    """The digest of a table: several readers ask for columns of it, one after the other."""
+    return sha256_of(Path(file))
 
 
 def _opened(file: Path, categories: Sequence[str]) -> "ParquetFile":
@@ -148,9 +170,9 @@ def _opened(file: Path, categories: Sequence[str]) -> "ParquetFile":
 
 
 def _unreadable(file: Path, problem: Exception) -> CastmatesError:
-    why = str(problem).splitlines()[0].rstrip(".:")
+    words = why(problem).rstrip(".:")
     again = "its tables gathered" if file.parent.parent.name == BUNDLES else "the block measured"
-    return CastmatesError(f"{file} cannot be read ({why}); remove {file.parent} to have {again} again.")
+    return CastmatesError(f"{file} cannot be read ({words}); remove {file.parent} to have {again} again.")
 
 
 def _frame(

@@ -4,6 +4,7 @@ The record of a block (block.json) stays what counts: a bundled one is taken onl
 was when it was gathered.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from castmates.errors import CastmatesError
-from castmates.results.bundle_names import RECORDS
-from castmates.results.columns.block import RECORD
+from castmates.files import bytes_of, mapping_in, mapping_of
+from castmates.results.bundle_names import LIST, RECORDS
+from castmates.results.columns.block import DIGESTS, RECORD
 from castmates.results.folder import StudyFolder
-from castmates.results.records import Record, read_record
+from castmates.results.records import Record, read_record, record_or_why
 
 SPEC = "spec"
 PARTS: Mapping[str, type[list[Any]] | type[dict[str, Any]]] = {"common": list, "blocks": dict}
@@ -66,14 +68,14 @@ class RecordReader:
         self._folder = folder
 
     def read(self, file: Path) -> dict[str, Any]:
-        """What `read_record` reads; what it has in common with other records is one object, which nobody may change."""
+        """What `record_or_why` reads; what records have in common is one object, which nobody may change."""
         found = self._bundled.get(_path(file))
         if found is not None:
             with suppress(ValueError, TypeError, LookupError):  # written by another version: the block's own counts
                 (seen, own, common), values = found
                 if seen == _seen(file):
                     return _whole(own, common, values)
-        return read_record(file)
+        return record_or_why(file)
 
     def host_of(self, company: str, number: int) -> str:
         """The host that a block was measured on; "" where its record has none."""
@@ -85,7 +87,7 @@ class RecordReader:
         known: dict[str, tuple[_Kept, list[Any]]] = {}
         values: dict[str, Any] = {}  # by their text: companies come back in every bundle
         for file in sorted(self._folder.bundle("*").parent.glob(f"*/{RECORDS}")):
-            content = _content(file)
+            content = _content(file, bundle_list(file.parent))
             for text in content["common"]:
                 if text not in values:
                     values[text] = json.loads(text)
@@ -107,12 +109,21 @@ def _whole(own: Mapping[str, Any], common: Mapping[str, int], values: Sequence[A
     return dict(sorted(record.items()))  # as it was written
 
 
-def _content(file: Path) -> dict[str, Any]:
-    """No blocks where it cannot be read: their own records are there."""
+def bundle_list(folder: Path) -> dict[str, Any]:
+    """What a bundle lists: its `blocks`, and the digests of its files; nothing where it is not whole."""
     with suppress(OSError, ValueError):
-        content = json.loads(file.read_bytes())
-        if isinstance(content, dict) and all(isinstance(content.get(key), kind) for key, kind in PARTS.items()):
-            return content
+        return mapping_of(folder / LIST)
+    return {}
+
+
+def _content(file: Path, listed: Mapping[str, Any]) -> dict[str, Any]:
+    """No blocks where it cannot be used: their own records are there."""
+    with suppress(OSError, ValueError, AttributeError):
+        text = bytes_of(file)
+        if listed.get(DIGESTS, {}).get(file.name) == hashlib.sha256(text).hexdigest():
+            content = mapping_in(text)
+            if all(isinstance(content.get(key), kind) for key, kind in PARTS.items()):
+                return content
     return {key: kind() for key, kind in PARTS.items()}
 
 

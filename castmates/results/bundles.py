@@ -7,11 +7,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from castmates.files import replace, replace_text
+from castmates.files import replace, replace_text, sha256_of
 from castmates.results import block_tables
 from castmates.results.bundle_names import LIST, RECORDS, bundles
-from castmates.results.bundled_records import RecordReader, records_text
-from castmates.results.columns.block import BLOCK_TABLES, WINDOWS, table_file
+from castmates.results.bundled_records import RecordReader, bundle_list, records_text
+from castmates.results.columns.block import BLOCK_TABLES, DIGESTS, WINDOWS, table_file
 from castmates.results.folder import StudyFolder
 from castmates.results.window_hosts import with_hosts
 
@@ -24,7 +24,9 @@ def gather_bundle(places: Sequence[Path], folder: Path) -> None:
     for name in BLOCK_TABLES:
         replace(folder / table_file(name), partial(block_tables.gather, places, name))
     replace_text(folder / RECORDS, records_text(places))
-    replace_text(folder / LIST, json.dumps([_path(place) for place in places], indent=1) + "\n")
+    files = [RECORDS, *map(table_file, BLOCK_TABLES)]
+    about = {"blocks": [_path(place) for place in places], DIGESTS: {name: sha256_of(folder / name) for name in files}}
+    replace_text(folder / LIST, json.dumps(about, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,8 @@ def _listed(folder: Path) -> set[str]:
     """The blocks that a bundle has; none where a table is missing, which would count as one without rows."""
     if not all((folder / table_file(name)).is_file() for name in BLOCK_TABLES):
         return set()
-    try:
-        return set(json.loads((folder / LIST).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return set()
+    blocks = bundle_list(folder).get("blocks")
+    return set(map(str, blocks)) if isinstance(blocks, list) else set()
 
 
 def _path(place: Path) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
+from castmates.files import MOST_WRITTEN, bytes_of, written_text
 from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
@@ -138,14 +139,15 @@ def _refuse_missing(named: Path) -> None:
 def _files_of(folder: Path) -> list[Path]:
     """The study files of the project that have this folder's name."""
     name = folder.resolve().name
-    files = (file for pattern in STUDY_FILES for file in sorted(Path().glob(pattern)) if file.is_file())
-    texts = ((file, file.read_text(encoding="utf-8", errors="replace")) for file in files)
+    files = (file for pattern in STUDY_FILES for file in sorted(Path().glob(pattern)) if _is_short(file))
+    texts = ((file, bytes_of(file).decode(errors="replace")) for file in files)
     # Reading YAML takes a while: only where the name is somewhere in it.
     return [file for file, text in texts if name in text and value_of(text, "name") == name]
 
 
+def _is_short(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size <= MOST_WRITTEN
+
+
 def _study(file: Path) -> Study:
-    try:
-        return read(Study, file.read_text(encoding="utf-8"), str(file))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CastmatesError(f"{file}: the study cannot be read: {problem}.") from None
+    return read(Study, written_text(file, "the study"), str(file))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+from castmates.files import written_text
 from castmates.results.columns.block import BLOCK_TABLES, Columns
 from castmates.results.columns.meanings import CONTRACTS
 from castmates.results.columns.operations import PROFILE_TABLES
@@ -83,13 +84,7 @@ def _read(file: Path, tables: Collection[str] | None) -> Mapping[str, Rule | Non
 
 
 def _text_and_rules(file: Path) -> tuple[str, Mapping[str, Rule | None]]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise CastmatesError(
-            f"{file}: this file of rules cannot be read; 'findings' in a study names files from the folder in which "
-            "the sweep runs."
-        ) from None
+    text = written_text(file, "this file of rules")
     return text, read(FindingRules, text, str(file)).findings
 
 

@@ -83,7 +83,7 @@ class StudyFolder:
 
     def record_files(self, company: str = "*") -> list[Path]:
         """The records of all blocks that are measured, planned or not; or of one company."""
-        return sorted(self.blocks.glob(f"{company}/*/{RECORD}"))
+        return sorted(file for file in self.blocks.glob(f"{company}/*/{RECORD}") if file.parent.name.isdecimal())
 
     def measured(self, plan: "Plan") -> "Plan":
         """The plan with those of its blocks that are measured."""
@@ -99,7 +99,7 @@ class StudyFolder:
             f"{company}/{number}"
             for company in _names(self.blocks)
             for number in _names(self.blocks / company)
-            if os.path.exists(f"{self.blocks}/{company}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
+            if number.isdecimal() and os.path.exists(f"{self.blocks}/{company}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
         ]
 
     def places(self, plan: "Plan") -> list[Path]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.files import replace_text
+from castmates.files import json_of, replace_text, why
 from castmates.results.folder import RESULTS, StudyFolder
 
 
@@ -173,9 +173,9 @@ def _write(file: Path, content: Mapping[str, Any]) -> None:
 
 def _read(file: Path) -> Any:  # noqa: ANN401 (what JSON can hold)
     try:
-        return json.loads(file.read_bytes())
+        return json_of(file)
     except (OSError, ValueError) as problem:
         raise CastmatesError(
-            f"{file.absolute()} cannot be read on this node ({type(problem).__name__}): the folder that the sweep was "
+            f"{file.absolute()} cannot be read on this node ({why(problem)}): the folder that the sweep was "
             "started in has to lie on a file system that all nodes share."
         ) from None

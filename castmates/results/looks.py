@@ -1,11 +1,10 @@
 """Reads what the looks at a study's precision left."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from castmates.errors import CastmatesError
+from castmates.files import AGAIN, mapping_of, understanding
 from castmates.results.adaptive_looks import is_adaptive, read_adaptive_look
 from castmates.results.folder import StudyFolder
 from castmates.study.looks import reached_words, until_nobody_goes_on
@@ -42,15 +41,10 @@ def percent(share: float) -> float:
 
 def read_look(file: Path) -> Look:
     """What one look left."""
-    try:
-        look = json.loads(file.read_bytes())
+    with understanding(file, "what a look leaves", AGAIN):
+        look = mapping_of(file)
         reached = [{key: company[key] for key in REACHED} for company in look["reached"]]
         return {"wanted_pct": float(look["wanted_pct"]), "reached": reached}
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not what a look leaves ({type(problem).__name__}); remove it and run the same "
-            "command again."
-        ) from None
 
 
 def _there(plan: Plan, folder: StudyFolder) -> Iterator[Look]:

@@ -1,31 +1,61 @@
-"""The blocks that are measured, as their records describe them."""
+"""The blocks that are measured, as their records describe them, and those whose files cannot be used."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from castmates.errors import CastmatesError
+from castmates.files import ODD
 from castmates.results.bundled_records import RecordReader
 from castmates.results.columns.block import RECORD
 from castmates.results.folder import StudyFolder
-from castmates.results.records import no_record
-from castmates.results.torn import is_whole
+from castmates.results.records import BROKEN
+from castmates.results.torn import lacking
 from castmates.study.plan_text import Common
 from castmates.study.spec import PROTOCOL, Block
 
 
-def measured_blocks(folder: StudyFolder) -> Iterator[Block]:
-    """The blocks whose outputs are there, whole; failed ones too, those of another protocol not.
+class Found(NamedTuple):
+    """What lies in the folders of a study's blocks."""
+
+    measured: list[Block]  # failed ones too, those of another protocol not
+    torn: dict[str, str]  # by the paths of others: why they are measured again
+
+
+def measured_blocks(folder: StudyFolder) -> list[Block]:
+    """The blocks whose outputs are there, whole."""
+    return found_blocks(folder).measured
+
+
+def found_blocks(folder: StudyFolder, study: str = "") -> Found:
+    """All blocks that have a record; where `study` is given, of the study of this name."""
+    found, common, records = Found([], {}), Common(), RecordReader(folder)
+    for path in folder.measured_paths():
+        try:
+            found.measured.extend(_measured(folder, path, records, common, study))
+        except CastmatesError as problem:
+            found.torn[path] = str(problem)
+    return found
+
+
+def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Common, study: str) -> Iterator[Block]:
+    """The block of this path; an error says why its files cannot be used.
 
     A record without its tables counts for nothing: the block would be launched again, with the commands of the record.
     """
-    common, records = Common(), RecordReader(folder)
-    for path in folder.measured_paths():
-        place = folder.block(path)
-        if not is_whole(place):
-            continue
-        file = place / RECORD
-        spec = records.read(file).get("spec", {})
-        if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
-            continue
-        try:
-            yield common.block_of(spec)
-        except (ValueError, KeyError) as problem:
-            raise no_record(file, problem) from None
+    place = folder.block(path)
+    if table := lacking(place):
+        raise CastmatesError(f"{place}: {table} is not there.")
+    file = place / RECORD
+    record = records.read(file)
+    if record.get("status") == BROKEN:
+        raise CastmatesError(str(record["reason"]))
+    spec = record.get("spec", {})
+    if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
+        return
+    try:
+        block = common.block_of(spec)
+    except ODD:
+        raise CastmatesError(f"{file}: its 'spec' does not describe a launch of this version.") from None
+    if block.path != path or (study and block.study != study):
+        raise CastmatesError(f"{file}: this is the record of the launch {block.path} of the study {block.study}.")
+    yield block

@@ -1,11 +1,11 @@
 """Reads what the pilot of a study left: in a folder beside the study's."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from castmates.errors import CastmatesError
+from castmates.files import mapping_of, understanding
 from castmates.results.folder import StudyFolder
 from castmates.study.model import Study
 
@@ -27,18 +27,13 @@ def with_rounds_of_pilot(study: Study, study_file: Path) -> Study:
     if study.budget.rounds != "pilot":
         return study
     file = pilot_folder(study).pilot_file
-    try:
-        rounds = int(json.loads(file.read_bytes())["rounds"])
-    except FileNotFoundError:
+    if not file.exists():
         raise CastmatesError(
             f"{study_file}: 'budget.rounds' is pilot, but there is no {file}; run `castmates pilot {study_file}`, or "
             "write a number of rounds."
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not what a pilot leaves ({type(problem).__name__}); run `castmates pilot {study_file}` "
-            "again."
-        ) from None
+        )
+    with understanding(file, "what a pilot leaves", f"run `castmates pilot {study_file}` again"):
+        rounds = int(mapping_of(file)["rounds"])
     return study.model_copy(update={"budget": study.budget.model_copy(update={"rounds": rounds})})
 
 
@@ -47,9 +42,5 @@ def read_spreads(study: Study, make: Callable[..., Spread]) -> dict[str, Spread]
     file = pilot_folder(study).pilot_file
     if not file.is_file():
         return {}
-    try:
-        return {identity: make(**spread) for identity, spread in json.loads(file.read_bytes())["mixes"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not what a pilot leaves ({type(problem).__name__}); run `castmates pilot` again."
-        ) from None
+    with understanding(file, "what a pilot leaves", "run `castmates pilot` again"):
+        return {identity: make(**spread) for identity, spread in mapping_of(file)["mixes"].items()}

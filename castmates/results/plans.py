@@ -1,6 +1,5 @@
 """Reads the plan of a study as a rule wrote it, and what is still true of it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -8,6 +7,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from castmates.errors import CastmatesError
+from castmates.files import ODD, Unreadable, bytes_of, mapping_of, why
 from castmates.results.adaptive_looks import as_decided, decided_launch
 from castmates.results.folder import StudyFolder
 from castmates.results.rounds import decided_rounds
@@ -58,13 +58,13 @@ def last_plan(file: Path) -> Plan | None:
         return None
 
 
-def _written(file: Path, read: Callable[[str], Made]) -> Made:
+def _written(file: Path, read: Callable[[bytes], Made]) -> Made:
     try:
-        return read(file.read_text(encoding="utf-8"))
+        return read(bytes_of(file))
     except FileNotFoundError:
         raise CastmatesError(f"{file}: there is no plan yet; run the study's sweep first.") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise CastmatesError(f"{file}: the plan cannot be read: {problem}.") from None
+    except (OSError, Unreadable, UnicodeDecodeError) as problem:
+        raise CastmatesError(f"{file}: the plan cannot be read: {why(problem)}.") from None
     except ValidationError as problem:
         if any(error["loc"] == ("study",) for error in problem.errors()):
             raise _no_plan(file, problem) from None
@@ -72,14 +72,12 @@ def _written(file: Path, read: Callable[[str], Made]) -> Made:
             f"{file}: this plan was written by another version of Castmates ({_first_of(problem)}); read these results "
             "with that version, or let a sweep plan anew, which keeps what is still wanted."
         ) from None
-    except ValueError as problem:
+    except ODD as problem:
         raise _no_plan(file, problem) from None
 
 
-def _no_plan(file: Path, problem: ValueError) -> CastmatesError:
-    return CastmatesError(
-        f"{file}: this is not a plan ({str(problem).splitlines()[0]}); remove it, and run the sweep again."
-    )
+def _no_plan(file: Path, problem: Exception) -> CastmatesError:
+    return CastmatesError(f"{file}: this is not a plan ({why(problem)}); remove it, and run the sweep again.")
 
 
 def _first_of(problem: ValidationError) -> str:
@@ -96,14 +94,14 @@ def analysed(plan: Plan, folder: StudyFolder) -> Plan:
 def remembered_cache(plan_file: Path) -> Cache | None:
     """What could be shared out when a study was planned last; None where that is not known."""
     try:
-        return Cache.model_validate(json.loads(plan_file.read_bytes())["cache"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return Cache.model_validate(mapping_of(plan_file)["cache"])
+    except (OSError, ValueError, KeyError):
         return None
 
 
 def remembered_draw(plan_file: Path) -> Drawn | None:
     """The random mixes that were drawn when a study was planned last; None where none were."""
     try:
-        return Drawn.model_validate(json.loads(plan_file.read_bytes())["drawn"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return Drawn.model_validate(mapping_of(plan_file)["drawn"])
+    except (OSError, ValueError, KeyError):
         return None

@@ -1,13 +1,13 @@
 """Finds a published study: a folder that `castmates paper` wrote, a folder of results, or a block inside either."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from castmates.errors import CastmatesError
+from castmates.files import mapping_of, sha256_of, why
 from castmates.results.columns.block import RECORD
 from castmates.results.crate import DATA, METADATA, PLAN
 from castmates.results.find import find
@@ -52,10 +52,9 @@ class Published:
                 "`castmates paper`."
             )
         try:
-            with file.open("rb") as opened:
-                found = hashlib.file_digest(opened, "sha256").hexdigest()
-        except OSError as problem:
-            raise CastmatesError(f"{self.named}: {path} cannot be read ({problem.strerror}).") from None
+            found = sha256_of(file)
+        except (OSError, ValueError) as problem:
+            raise CastmatesError(f"{self.named}: {path} cannot be read ({why(problem)}).") from None
         if found != self.digests[path]:
             raise CastmatesError(
                 f"{self.named}: {path} is not as it was published (its SHA-256 is {found[:12]}…, and {METADATA} has "
@@ -111,10 +110,10 @@ def _block(named: Path, inside: Path) -> str:
 def _digests(metadata: Path, named: Path) -> dict[str, str]:
     """The digest of every file that the crate lists."""
     try:
-        graph = json.loads(metadata.read_text(encoding="utf-8"))["@graph"]
+        graph = mapping_of(metadata)["@graph"]
         files = {unquote(each["@id"]): each["sha256"] for each in graph if "sha256" in each}
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise CastmatesError(f"{named}: {METADATA} is no RO-Crate ({type(problem).__name__}).") from None
+        raise CastmatesError(f"{named}: {METADATA} is no RO-Crate ({why(problem)}).") from None
     if PLAN not in files or f"{DATA}/windows.parquet" not in files:
         raise CastmatesError(
             f"{named}: this crate has no {PLAN} with {DATA}/windows.parquet, so `castmates paper` did not write it, or "

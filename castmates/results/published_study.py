@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
+from castmates.files import written_text
 from castmates.results.columns.block import RECORD
 from castmates.results.crate import DATA, MACHINE, PLAN, STUDY, TABLES, WORKLOADS
 from castmates.results.find import NEEDED, Measured, read_measured
@@ -67,7 +68,7 @@ def read_source(published: Published, plan: Plan) -> Source:
     """The study of a crate, with its workloads."""
     if published.has(STUDY):
         study = _study(published, STUDY)
-        text = published.checked(WORKLOADS).read_text(encoding="utf-8")
+        text = written_text(published.checked(WORKLOADS), "the catalogue")
         return Source(study, read(Catalogue, text, f"{published.named}/{WORKLOADS}").workloads)
     older = f"{plan.study}.yaml"
     if published.has(older):
@@ -79,7 +80,7 @@ def read_source(published: Published, plan: Plan) -> Source:
 
 
 def _study(published: Published, path: str) -> Study:
-    return read(Study, published.checked(path).read_text(encoding="utf-8"), f"{published.named}/{path}")
+    return read(Study, written_text(published.checked(path), "the study"), f"{published.named}/{path}")
 
 
 def _windows(published: Published, plan: Plan) -> "pd.DataFrame":

@@ -1,6 +1,6 @@
 """Reads the records of a study's blocks, and discards blocks that are of no use to the analysis."""
 
-import json
+import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -8,40 +8,75 @@ from pathlib import Path
 from typing import Any, overload
 
 from castmates.errors import CastmatesError
+from castmates.files import Unreadable, bytes_of, mapping_in, mapping_of, understanding
+from castmates.results.columns.block import DIGESTS, RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
 
 Record = Mapping[str, Any]
 FROM_OTHERS = ("foreign load", "neighbours", "foreign traffic", "steal")  # reasons of the ledger
 ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
+MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a block; BROKEN stands in no file
+
+
+def table_digests(folder: Path) -> dict[str, str] | None:
+    """The digests of a block's tables, by their files; None where its record has none, or is not there."""
+    try:
+        return _digests(_head(bytes_of(folder / RECORD))[0])
+    except FileNotFoundError:
+        return None
 
 
 def read_record(file: Path) -> dict[str, Any]:
     """The record of a block, which the launch writes last."""
+    with understanding(file, "the record of a block", f"remove {file.parent} to have the block measured again"):
+        content = bytes_of(file)
+        head, rest = _head(content)
+        digests = _digests(head)
+        if digests and digests.get(RECORD) != hashlib.sha256(rest).hexdigest():
+            raise Unreadable("its bytes are not those that were written")
+        record = mapping_in(content)
+        record.pop(DIGESTS, None)
+        if record.get("status", MEASURED) not in (MEASURED, FAILED):
+            raise Unreadable(f"its status is '{record['status']}'")
+        spec = record.get("spec", {})
+        if not isinstance(spec, dict) or not isinstance(spec.get("company", {}), dict):
+            raise Unreadable("its 'spec' does not describe a launch")
+        return record
+
+
+def record_or_why(file: Path) -> dict[str, Any]:
+    """The same; of a file that is no record, one of a launch that is of no use, which says why."""
     try:
-        record = json.loads(file.read_bytes())
-        if not isinstance(record, dict):
-            raise ValueError("no mapping")
-    except (OSError, ValueError) as problem:
-        raise no_record(file, problem) from None
-    return record
+        return read_record(file)
+    except CastmatesError as problem:
+        return {"status": BROKEN, "reason": str(problem)}
+
+
+def _head(content: bytes) -> tuple[bytes, bytes]:
+    head, newline, rest = content.partition(b"\n")
+    return head, newline + rest
+
+
+def _digests(head: bytes) -> dict[str, str] | None:
+    """What stands in the first line; a record that was not written by a launch, such as a made up one, has none."""
+    if not head.startswith(f'{{"{DIGESTS}"'.encode()):
+        return None
+    return dict(mapping_in(head.removesuffix(b",") + b"}")[DIGESTS])
 
 
 def read_json(file: Path) -> dict[str, Any]:
     """The content of a file that a study may lack; nothing where it is not there."""
     if not file.exists():
         return {}
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise CastmatesError(f"{file}: this cannot be read as JSON ({problem}); remove it and make it again.") from None
-    return content if isinstance(content, dict) else {}
+    with understanding(file, "JSON that Castmates wrote", "remove it and make it again"):
+        return mapping_of(file)
 
 
 def useless(record: Record) -> str:
     """Why a block gives the analysis little or nothing ("failed", "no clean round"), or ""."""
-    if record.get("status") == "failed":
-        return "failed"
+    if record.get("status") in (FAILED, BROKEN):
+        return str(record["status"])
     return "" if record.get("rounds") else "no clean round"
 
 
@@ -60,7 +95,7 @@ def forget_useless(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
     """Remove the blocks that give little or nothing; why and where each of them was."""
     refuse_links(folder)
     for file in folder.record_files():
-        if reason := useless(read_record(file)):
+        if reason := useless(record_or_why(file)):
             try:
                 shutil.rmtree(file.parent)
             except OSError as error:
@@ -69,14 +104,6 @@ def forget_useless(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
                     "command again."
                 ) from None
             yield reason, file.parent
-
-
-def no_record(file: Path, problem: Exception) -> CastmatesError:
-    """The sentence for a file that should be the record of a block."""
-    return CastmatesError(
-        f"{file}: this is not the record of a block ({type(problem).__name__}); remove its folder {file.parent} to "
-        "have the block measured again."
-    )
 
 
 class Records(Sequence[Record]):

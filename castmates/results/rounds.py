@@ -1,10 +1,9 @@
 """Reads what was decided on the rounds of a study's companies."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from castmates.errors import CastmatesError
+from castmates.files import AGAIN, mapping_of, understanding
 from castmates.results.folder import StudyFolder
 from castmates.study.decisions import Decision
 from castmates.study.spec import PROTOCOL
@@ -27,13 +26,8 @@ def _there(folder: StudyFolder) -> Iterator[Decision]:
 
 
 def _read(file: Path) -> Decision:
-    try:
-        decision = Decision(**json.loads(file.read_bytes()))
+    with understanding(file, "what decides on rounds", AGAIN):
+        decision = Decision(**mapping_of(file))
         if decision.company != file.stem or not isinstance(decision.rounds, int) or decision.rounds < 1:
             raise ValueError("another company, or no rounds")
-    except (OSError, ValueError, TypeError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not what decides on rounds ({type(problem).__name__}); remove it and run the same "
-            "command again."
-        ) from None
-    return decision
+        return decision

@@ -1,26 +1,31 @@
-"""Blocks that have lost a table after they were measured: they are measured again."""
+"""Blocks whose files cannot be used, such as one that has lost a table: they are measured again."""
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from castmates.english import counted
 from castmates.files import replace_text, writing
 from castmates.results.columns.block import BLOCK_TABLES, table_file
 from castmates.results.folder import StudyFolder
 
+TOLD = 3
 TABLES = frozenset(map(table_file, BLOCK_TABLES))
 
 
-def is_whole(folder: Path | str) -> bool:
-    """Check whether all tables of a block are in its folder; one look at the folder, as there are thousands."""
+def lacking(folder: Path | str) -> str:
+    """A table of a block that is not in its folder, "" without any; one look at it, as there are thousands."""
     with os.scandir(folder) as entries:
-        return len(TABLES.intersection(entry.name for entry in entries)) == len(TABLES)
+        return min(TABLES.difference(entry.name for entry in entries if entry.is_file()), default="")
 
 
-def torn_blocks(folder: StudyFolder, measured: Collection[str]) -> frozenset[str]:
-    """Those of the measured blocks, by their paths, that lack a table."""
-    return frozenset(path for path in measured if not is_whole(folder.block(path)))
+def torn_words(torn: Mapping[str, str]) -> list[str]:
+    """What is said of them: why, of the first ones."""
+    if not torn:
+        return []
+    head = f"{counted(len(torn), 'launch')} cannot be used and will be measured again:"
+    return [head, *list(torn.values())[:TOLD]]
 
 
 def remember_torn(folder: StudyFolder, torn: Collection[str]) -> Path:

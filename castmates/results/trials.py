@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from castmates.errors import CastmatesError
-from castmates.files import replace_text
+from castmates.files import mapping_of, replace_text, understanding
 from castmates.results.columns.block import RECORD, table_file
 from castmates.results.folder import StudyFolder
 
@@ -40,16 +39,11 @@ def trials_of(folder: StudyFolder) -> Iterator[TrialRecord]:
 
 
 def _read(file: Path) -> TrialRecord:
-    try:
-        content = json.loads(file.read_bytes())
+    with understanding(file, "what `castmates try` writes", "remove its folder, and try again"):
+        content = mapping_of(file)
         known = {each.name: content[each.name] for each in fields(TrialRecord)}
         differences = tuple((str(what), str(before), str(after)) for what, before, after in known["differences"])
         return TrialRecord(**{**known, "differences": differences, "work": float(known["work"])})
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise CastmatesError(
-            f"{file}: this is not what `castmates try` writes ({type(problem).__name__}); remove its folder, and "
-            "try again."
-        ) from None
 
 
 def results_of(trial: TrialRecord, folder: StudyFolder) -> StudyFolder:

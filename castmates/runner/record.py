@@ -1,6 +1,5 @@
 """Writes what a block leaves: tables first, `block.json` last, so that a block is there whole or not at all."""
 
-import json
 import platform
 import re
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from typing import Any
 
 from castmates import __version__, plugins
 from castmates.errors import CastmatesError
-from castmates.files import reason, replace, replace_text
+from castmates.files import reason, replace, replace_text, sha256_of
 from castmates.linux.owner import boot_id, born_of
 from castmates.machine.facts import cpu_model
 from castmates.machine.probes import our_git_state
@@ -25,6 +24,7 @@ from castmates.results.columns.block import (
     TOPDOWN,
     WINDOWS,
     Columns,
+    record_text,
     table_file,
 )
 from castmates.results.columns.parquet import write_rows
@@ -70,8 +70,8 @@ def _write(outcome: Outcome, folder: Path) -> None:
     _parquet(list(_counts(outcome, "metric", phases)), TOPDOWN, folder / table_file("topdown"))
     _parquet([_key(outcome) | layer for layer in outcome.layers], LAYERS, folder / table_file("layers"))
     _write_ranges(outcome, folder / table_file("ranges"))
-    text = json.dumps(_about(outcome), indent=1, sort_keys=True)
-    replace_text(folder / RECORD, text + "\n")
+    tables = {name: sha256_of(folder / name) for name in FILES if name != RECORD and (folder / name).is_file()}
+    replace_text(folder / RECORD, record_text(_about(outcome), tables))
 
 
 def _write_ranges(outcome: Outcome, file: Path) -> None:

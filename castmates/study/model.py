@@ -39,7 +39,7 @@ CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$"
 class Workload(Written):
     """A program in the catalogue: how to prepare it, start it, and read its progress."""
 
-    title: str = Field(default="", description="what people call it; the name if left out")
+    title: str = Field(default="", max_length=300, description="what people call it; the name if left out")
     like: Name | None = Field(default=None, description="another workload whose keys hold where this one has none")
     command: str | list[str] = Field(
         default="",
@@ -210,8 +210,10 @@ class Study(Written):
     """One YAML file: what to measure and how well."""
 
     name: Name = Field(description="its results go to results/NAME")
-    title: str = Field(default="", description="the report's heading; the name if left out")
-    question: str = Field(default="", description="one sentence for the report: what this study wants to know")
+    title: str = Field(default="", max_length=300, description="the report's heading; the name if left out")
+    question: str = Field(
+        default="", max_length=1000, description="one sentence for the report: what this study wants to know"
+    )
     leads: list[Name] = Field(default_factory=list, description="each is put beside each of the antagonists")
     antagonists: list[Name] = Field(default_factory=list, description="each is put beside each of the leads")
     mixes: MixesKey = Field(

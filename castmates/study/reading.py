@@ -1,8 +1,9 @@
 """YAML text -> checked models; every error is a sentence that names file, line and key."""
 
 import difflib
-from collections.abc import Hashable, Iterable
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -16,11 +17,46 @@ PLAIN = {
     "bool_type": "true or false",
     "list_type": "a valid list, such as [a, b]",
     "too_short": "a list of one or more",
+    "too_long": "at most {max_length} of them",
+    "string_too_short": "at least {min_length} characters",
+    "string_too_long": "at most {max_length} characters",
 }
+YAML = "tag:yaml.org,2002:"
+KINDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "null": "nothing"}
+PYTHONS = {"NoneType": "nothing", "dict": "keys with values", "list": "a list"} | KINDS
+MOST_DEEP = 50
+MOST_VALUES = 100_000  # of a file, counted again wherever an alias repeats them
+MOST_DIGITS = 40
+# YAML 1.1 takes 010 for 8 and 1:30 for 90, which nobody means.
+OCTAL_OR_SIXTIES = re.compile(r"[-+]?(?:0[0-7_]+|\d[\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?)")
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses a key written twice, and dates: `2026-01-01` stays a string."""
+    """A safe loader within bounds, whose errors have lines, and whose dates stay strings: `2026-01-01`."""
+
+    deep = values = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node, where it is not too deep and there are not too many."""
+        self.deep, self.values = self.deep + 1, self.values + 1
+        if self.deep > MOST_DEEP or self.values > MOST_VALUES:
+            most = f"{MOST_DEEP} levels" if self.deep > MOST_DEEP else f"{MOST_VALUES} values"
+            raise _wrong(f"it has more than {most}", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        node = super().compose_node(parent, index)
+        self.deep -= 1
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        """Make what a node stands for."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError, OverflowError):
+            kind = KINDS[node.tag.removeprefix(YAML)]
+            raise _wrong(f"'{str(node.value)[:40]}' is not {kind}", node.start_mark) from None
+
+
+def _wrong(what: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(None, None, what, mark)
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -55,49 +91,109 @@ def line_of(text: str, file: str, key: Path) -> int:
     return next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), 1)
 
 
+def parsed(text: str, named: str) -> Any:  # noqa: ANN401 (what YAML can hold)
+    """What a text holds, with a sentence where it is no YAML."""
+    return _parse(text, named)[0]
+
+
 def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:
     loader = None
+    lines: dict[Path, int] = {}
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        lines: dict[Path, int] = {}
         if node is None:
             return None, lines
-        _walk(node, (), lines, file)
+        _Walk(lines, file).over(node, ())
         return loader.construct_document(node), lines
     except yaml.MarkedYAMLError as problem:
         line = problem.problem_mark.line + 1 if problem.problem_mark else 1
         raise CastmatesError(f"{file}, line {line}: this is not valid YAML: {problem.problem}.") from None
-    except yaml.YAMLError as problem:
-        raise CastmatesError(f"{file}: this is not valid YAML: {' '.join(str(problem).split())}.") from None
-    except RecursionError:
-        raise CastmatesError(f"{file}: an alias (*name) stands inside its own anchor (&name); remove it.") from None
+    except yaml.reader.ReaderError as problem:
+        line, character = text.count("\n", 0, problem.position) + 1, problem.character
+        code = character if isinstance(character, int) else ord(character)
+        raise CastmatesError(
+            f"{file}, line {line}: this is not valid YAML: the character U+{code:04X} cannot stand in it."
+        ) from None
     finally:
         if loader is not None:
             loader.dispose()
 
 
-def _walk(node: yaml.Node, path: Path, lines: dict[Path, int], file: str) -> None:
-    """Note the line of every key, and refuse a key written twice (YAML itself would keep the last, silently)."""
-    lines.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        seen: dict[Hashable, int] = {}
+class _Walk:
+    """Notes the line of every key, and refuses what YAML takes in silence otherwise than it looks."""
+
+    def __init__(self, lines: dict[Path, int], file: str) -> None:
+        self._lines, self._file = lines, file
+        self._around: list[yaml.Node] = []
+        self._values = 0
+
+    def over(self, node: yaml.Node, path: Path) -> None:
+        """Look at a node and at all below it."""
+        line = node.start_mark.line + 1
+        self._lines.setdefault(path, line)
+        self._values += 1
+        if any(node is each for each in self._around):
+            self._refuse(line, "an alias (*name) stands inside its own anchor (&name); remove it")
+        if self._values > MOST_VALUES or len(self._around) > MOST_DEEP:
+            self._refuse(line, f"its aliases (*name) come to more than {MOST_VALUES} values or {MOST_DEEP} levels")
+        if isinstance(node, yaml.ScalarNode):
+            self._check(node, line)
+            return
+        if node.tag not in (f"{YAML}map", f"{YAML}seq"):
+            self._refuse(line, f"the tag {_tag(node)} is not supported; leave it out")
+        self._around.append(node)
+        if isinstance(node, yaml.MappingNode):
+            self._over_keys(node, path)
+        else:
+            for index, value in enumerate(node.value):
+                self.over(value, (*path, index))
+        self._around.pop()
+
+    def _over_keys(self, node: yaml.MappingNode, path: Path) -> None:
+        """YAML itself would keep the last of a key written twice, silently."""
+        seen: dict[str, int] = {}
         for key, value in node.value:
-            name, line = str(key.value), key.start_mark.line + 1
-            if key.tag != "tag:yaml.org,2002:str":
-                raise CastmatesError(f"{file}, line {line}: the key {name} is not a word; put it in quotes.")
+            line = key.start_mark.line + 1
+            if key.tag == f"{YAML}merge":
+                self._refuse(line, "merge keys (<<) are not supported; write the keys out")
+            if not isinstance(key, yaml.ScalarNode):
+                self._refuse(line, "a key is a list or has keys itself; write a word")
+            name = str(key.value)
+            if key.tag != f"{YAML}str":
+                self._refuse(line, f"the key {name[:40]} is not a word; put it in quotes")
+            self._check(key, line)
             if name in seen:
                 where = ".".join(map(str, path)) or "the file"
-                raise CastmatesError(
-                    f"{file}, line {line}: '{name}' is written twice in {where} (first in line {seen[name]}); "
-                    "names must be unique, so rename or remove one."
+                self._refuse(
+                    line,
+                    f"'{name}' is written twice in {where} (first in line {seen[name]}); names must be unique, so "
+                    "rename or remove one",
                 )
             seen[name] = line
-            lines[(*path, name)] = line
-            _walk(value, (*path, name), lines, file)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            _walk(value, (*path, index), lines, file)
+            self._lines[(*path, name)] = line
+            self.over(value, (*path, name))
+
+    def _check(self, node: yaml.ScalarNode, line: int) -> None:
+        """Refuse a word that YAML would take for something else, or that nobody can use."""
+        kind, word = node.tag.removeprefix(YAML), node.value
+        if kind not in KINDS:
+            self._refuse(line, f"the tag {_tag(node)} is not supported; leave it out")
+        if kind in ("int", "float"):
+            if len(word) > MOST_DIGITS:
+                self._refuse(line, f"a number has {len(word)} characters; at most {MOST_DIGITS} can be read")
+            if OCTAL_OR_SIXTIES.fullmatch(word):
+                number = yaml.SafeLoader("").construct_yaml_int(node) if kind == "int" else "another number"
+                self._refuse(line, f"{word} would be {number} in YAML; write the number you mean, or put it in quotes")
+        if not word.isprintable() and any("\ud800" <= each <= "\udfff" for each in word):
+            self._refuse(line, "a text has half of a character (such as \\ud800); write the character itself")
+
+    def _refuse(self, line: int, what: str) -> NoReturn:
+        raise CastmatesError(f"{self._file}, line {line}: {what}.")
+
+
+def _tag(node: yaml.Node) -> str:
+    return str(node.tag).replace(YAML, "!!")[:40]
 
 
 def _sentences(problem: ValidationError, model: type[BaseModel], lines: dict[Path, int], file: str) -> Iterable[str]:
@@ -141,7 +237,8 @@ def _sentence(error: Any, key: str, path: Path, model: type[BaseModel]) -> str: 
         return f"'{key}' is {value!r}, but expected a CPU list such as 0-3 or 0,2."
     if kind in ("model_type", "dict_type"):
         return f"'{key}' is {_shown(value)}, but expected keys with values, such as `key: value`."
-    expected = PLAIN.get(kind) or str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
+    plain = PLAIN.get(kind, "").format_map(context)
+    expected = plain or str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
     return f"'{key}' is {_shown(value)}, but expected {expected}."
 
 
@@ -191,9 +288,9 @@ def _some(model: type[BaseModel]) -> str:
 
 
 def _kind(data: object) -> str:
-    return "nothing" if data is None else f"a {type(data).__name__}"
+    return PYTHONS.get(type(data).__name__, "a value")
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"a {type(value).__name__}"
+    text = str(value).lower() if isinstance(value, bool) else "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{_kind(value)} of {len(text)} characters"

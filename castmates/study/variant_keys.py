@@ -14,7 +14,9 @@ class VariantKeys(Written):
     """A lead in another setting: what it changes of its workload."""
 
     name: Name = Field(description="what it is called: it is the lead LEAD.NAME")
-    title: str = Field(default="", description="what people call it; the lead's title and its name if left out")
+    title: str = Field(
+        default="", max_length=300, description="what people call it; the lead's title and its name if left out"
+    )
     options: dict[OptionName, Option] = Field(
         default_factory=dict,
         description="options of the command, in place of the lead's; false leaves one out",

@@ -1,11 +1,11 @@
 """What was prepared for a sweep, a line each: environments, data sets, this machine with what it lacks; the report."""
 
-import json
 import platform
 from pathlib import Path
 from typing import Any
 
 from castmates.english import counted, size
+from castmates.files import mapping_of
 from castmates.results.folder import StudyFolder
 from castmates.results.records import read_json
 from castmates.study import cpus
@@ -44,7 +44,7 @@ def report_words(folder: StudyFolder) -> str:
 def machine_line(file: Path) -> str:
     """This machine, and what it cannot give; "" where nothing is known of it."""
     try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
+        facts = mapping_of(file)
     except (OSError, ValueError):
         return ""
     return _modelled(facts) if facts.get("platform") == "modelled" else _real(facts)

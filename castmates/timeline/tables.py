@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow.parquet import write_table
 
 from castmates.errors import CastmatesError
-from castmates.files import reason, replace, replace_text
+from castmates.files import mapping_of, reason, replace, replace_text, understanding
 from castmates.results.columns.block import Columns
 from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
 from castmates.timeline.model import Timeline
@@ -71,15 +71,8 @@ def read(folder: Path, *tables: str) -> Timeline:
 def read_about(folder: Path) -> dict[str, Any]:
     """The record of a trace, which must be there; where it may be missing: `castmates.results.traces.read_record`."""
     file = folder / TRACE_RECORD
-    try:
-        about = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        why = reason(problem) if isinstance(problem, OSError) else "it is cut or damaged"
-    else:
-        if isinstance(about, dict):
-            return about
-        why = "it is something else"
-    raise CastmatesError(f"{file}: this is no record of a trace ({why}); make one with `castmates trace STUDY MIX`.")
+    with understanding(file, "a record of a trace", "make one with `castmates trace STUDY MIX`"):
+        return mapping_of(file)
 
 
 def _arrow(table: pd.DataFrame, contract: Columns) -> pa.Table:

@@ -6,16 +6,18 @@ from typing import Any
 
 import yaml
 
+from castmates.files import MOST_WRITTEN, ODD, bytes_of
+
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Entries = Mapping[str, Mapping[str, Any]]
-UNREADABLE = (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, RecursionError)
+UNREADABLE = (*ODD, yaml.YAMLError)
 
 
 def files(catalogue: Path) -> dict[str, Entries]:
     """The workloads of each file, by the file's name without .yaml; one of UNREADABLE where they cannot be read."""
     found: dict[str, Entries] = {}
     for file in sorted(catalogue.glob("*.yaml")):
-        content = yaml.load(file.read_bytes(), Loader=LOADER)
+        content = yaml.load(bytes_of(file, MOST_WRITTEN), Loader=LOADER)
         found[file.stem] = dict((content.get("workloads") if content else None) or {})
     return found
 

@@ -39,7 +39,7 @@ def test_a_good_study_is_read_with_defaults():
         ("name: one\ntitle: &x [*x]\n", "an alias (*name) stands inside its own anchor"),
         ("name: one\x01\n", "this is not valid YAML"),
         ("name: one\n1: 2\n", "line 2: the key 1 is not a word"),
-        ("name: one\nbudget: {blocks: true}\n", "'budget.blocks' is True, but expected a valid integer"),
+        ("name: one\nbudget: {blocks: true}\n", "'budget.blocks' is true, but expected a valid integer"),
         ("name: one\nbudget: {blocks: '7'}\n", "'budget.blocks' is '7', but expected a valid integer"),
         *(
             (f"name: one\nbudget: {{slice: {value}}}\n", "but expected seconds from 0.01 to 600, or the word auto")
@@ -72,7 +72,7 @@ def test_mistakes_in_a_study(text, said):
         ("workloads:\n  a: {command: x, variables: {B=C: d}}\n", "is no name of an environment variable"),
         ("workloads:\n  a: {command: x, options: {--bytes: 1}}\n", "is no name of an option; write it without '--'"),
         ("workloads:\n  a: {command: x, options: {b: [1]}}\n", "'workloads.a.options.b' is [1], but expected a word"),
-        ("workloads:\n  a: {command: x, options: {b: }}\n", "'workloads.a.options.b' is None, but expected a word"),
+        ("workloads:\n  a: {command: x, options: {b: }}\n", "'workloads.a.options.b' is nothing, but expected a word"),
         ("workloads:\n  a: {command: x, options: {b: .inf}}\n", "'workloads.a.options.b' is inf, but expected a word"),
         ("workloads:\n  a: {command: x, package: 'a b'}\n", "expected the name of a Debian package, such as xz-utils"),
         ("workloads:\n  a: {command: x, step_line: 'a('}\n", "expected a regular expression for a line (missing )"),

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.files import replace_text, writing
+from castmates.files import mapping_of, replace_text, writing
 from castmates.report.figures.index import all_figures
 from castmates.report.results import Results
 from castmates.report.text.stamps import first_words, source
@@ -51,7 +51,7 @@ def texts_of(stem: Path) -> Texts:
     """Read what was written for the page when the figure was drawn."""
     file = stem.with_name(f"{stem.name}.page.json")
     try:
-        return Texts(**json.loads(file.read_text(encoding="utf-8")))
+        return Texts(**mapping_of(file))
     except FileNotFoundError:
         reason = "is not there"
     except (ValueError, TypeError):

@@ -3,11 +3,15 @@
 Other people's scripts read these tables: add columns at the end, never rename or reorder.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
+from typing import Any
 
 Columns = Mapping[str, str]  # column -> pandas dtype
 
 RECORD = "block.json"  # what the block records of itself, written last: a block without it is not measured
+DIGESTS = "sha256"  # its first key, alone in the first line: of the block's tables, and of all other lines
 
 # blocks/<company>/<n>/windows.parquet: a row per round, scene and active member: all slices of that scene in the round.
 # A rejected window stays, with its reasons.
@@ -199,3 +203,10 @@ BLOCK_TABLES: Mapping[str, Columns] = {
 def table_file(name: str) -> str:
     """The name of the file with this table."""
     return f"{name}.parquet"
+
+
+def record_text(record: Mapping[str, Any], tables: Mapping[str, str]) -> str:
+    """The record of a block as its file has it; `tables` are the digests of its tables, by their files."""
+    rest = json.dumps(record, indent=1, sort_keys=True).removeprefix("{") + "\n"
+    digests = {**tables, RECORD: hashlib.sha256(rest.encode()).hexdigest()}
+    return f'{{"{DIGESTS}": {json.dumps(digests)},{rest}'

@@ -1,11 +1,11 @@
 """What it takes to start the processes of a block: its members, placebos and evictors."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
+from castmates.files import mapping_of
 from castmates.runner.processes import placeholders
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Start, clean_environment
@@ -41,18 +41,13 @@ def environments_used(company: Company, cache: Path) -> dict[str, object]:
         for member in company.members
         if member.environment and member.environment_key
     }
-    return {
-        name: json.loads(environments.ready_file(_built(name, key, cache)).read_text()) for name, key in sorted(used)
-    }
+    return {name: mapping_of(environments.ready_file(_built(name, key, cache))) for name, key in sorted(used)}
 
 
 def inputs_used(company: Company, cache: Path) -> dict[str, object]:
     """Return what the data sets report about themselves: how they were made, and a digest of their files."""
     used = {(member.inputs, member.inputs_key) for member in company.members if member.inputs and member.inputs_key}
-    return {
-        name: json.loads(inputs.ready_file(placeholders.built(name, key, cache)).read_text())
-        for name, key in sorted(used)
-    }
+    return {name: mapping_of(inputs.ready_file(placeholders.built(name, key, cache))) for name, key in sorted(used)}
 
 
 def placebo_member(cpu: int) -> str:
