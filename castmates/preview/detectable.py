@@ -1,7 +1,7 @@
 """What a study will be able to find: the smallest loss that so many launches mostly show."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import harmonic_mean
 
@@ -38,11 +38,11 @@ class Chances:
     known: tuple[Chance, ...]
 
 
-def chances(project: Project, plan: Plan) -> Chances:
+def chances(project: Project, plan: Plan, torn: Collection[str] = ()) -> Chances:
     """What the plan's launches, and some more, will mostly find."""
     # Partitions are compared on the same blocks, in separate tests: this is about the pairs.
     plain = [mix for mix in plan.mixes if not mix.partitions]
-    variances = known_variances(project, plan)
+    variances = known_variances(project, plan, torn)
     known = [(mix, *variances[mix.identity]) for mix in plain if mix.identity in variances]
     if plain and not known:
         few, many = min(_blocks(plan, mix)[0] for mix in plain), max(_blocks(plan, mix)[1] for mix in plain)
@@ -79,7 +79,7 @@ def _loss(log: float) -> float:
     return -100 * math.expm1(-log) if math.isfinite(log) else math.inf
 
 
-def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]]:
+def known_variances(project: Project, plan: Plan, torn: Collection[str] = ()) -> dict[str, tuple[float, str]]:
     """The variance of block means by the mix's identity, with its source: the study's own blocks, or else a pilot."""
     from castmates.analysis.design.pilot import Spread, spreads
 
@@ -90,7 +90,8 @@ def known_variances(project: Project, plan: Plan) -> dict[str, tuple[float, str]
         for identity, spread in pilot.items()
         if identity in rounds
     }
-    measured = project.results.measured(plan)
+    usable = plan.model_copy(update={"blocks": tuple(block for block in plan.blocks if block.path not in torn)})
+    measured = project.results.measured(usable)
     if measured.blocks:
         own = spreads(measured, read_windows(project.results.places(measured)))
         had = _rounds(measured)

@@ -103,7 +103,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         controls=tuple((each.kind, workload_of(each.mix.lead), neighbours(each.mix)) for each in plan.controls),
         of_controls=amounts.of([block for block in plan.blocks if block.company.id not in serving]),
         companies=tuple(_launched(plan, company, amounts) for company in plan.companies),
-        chances=chances(project, plan),
+        chances=chances(project, plan, torn),
         precision=precision_words(plan, folder, project.study.budget.precision)
         or summary(read_adaptive_looks(plan, folder)),
         adaptive=_adaptive(project, plan),

@@ -79,15 +79,17 @@ def test_what_was_removed_is_made_again_though_the_page_is_there(modelled, name)
         aside.rename(file)
 
 
-def test_a_block_that_lost_a_table_is_measured_again_and_no_other(modelled, tmp_path):
+def test_blocks_with_a_lost_table_or_a_damaged_record_are_measured_again_and_no_other(modelled, tmp_path):
     copy = modelled.copy(tmp_path / "project")
-    first, *others = sorted(copy.results.glob("blocks/*/*/block.json"))
+    first, second, *others = sorted(copy.results.glob("blocks/*/*/block.json"))
     before = {file: file.stat().st_mtime_ns for file in others}
     table = first.with_name("layers.parquet")
     table.unlink()
-    targets = [str(file.relative_to(copy.folder)) for file in (first, *others)]
+    second.write_text(second.read_text()[:-100])
+    targets = [str(file.relative_to(copy.folder)) for file in (first, second, *others)]
     copy.sweep(*targets)
     assert table.is_file()
+    assert json.loads(second.read_text())["status"] == "measured"
     assert {file: file.stat().st_mtime_ns for file in others} == before
     copy.assert_finished(*targets)
 

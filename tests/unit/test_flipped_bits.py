@@ -1,0 +1,115 @@
+"""A bit that flips in the files of a block or a bundle is told, or changes nothing: no number changes in silence.
+
+No flip is known to the code that is tested: they are drawn over all bytes of the files that a launch really left.
+"""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from pandas.testing import assert_frame_equal
+
+from castmates.errors import CastmatesError
+from castmates.pipeline.measure_block import measure_block
+from castmates.results import block_tables
+from castmates.results.bundle_names import FILES
+from castmates.results.bundled_records import RecordReader
+from castmates.results.bundles import StudyBlocks, gather_bundle
+from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
+from castmates.results.folder import StudyFolder
+from castmates.results.measured import measured_blocks
+from tests.seeds import SEED
+from tests.unit.modelled.makers import project_of
+
+FLIPS = 1200
+STUDY = """
+name: example
+platform: modelled
+leads: [ranking]
+antagonists: [flood]
+controls: null
+budget: {blocks: 2, rounds: 1, spare_rounds: 0, window: 0.1, settle: 0.05}
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Two launches that were measured, and the bundle of both."""
+    folder = tmp_path_factory.mktemp("example")
+    plan = project_of(folder, STUDY).plan()
+    results = StudyFolder(folder)
+    for block in plan.blocks:
+        measure_block(plan, block.path, results.block(block.path), folder / "cache")
+    return results, [block.path for block in plan.blocks]
+
+
+def contents(results, paths, name):
+    """What the analysis reads of the blocks: a table, or with the name of a file of records, all records and specs."""
+    if name in BLOCK_TABLES:
+        return StudyBlocks(results, [results.block(path) for path in paths]).read(name)
+    reader = RecordReader(results)
+    return [reader.read(results.block(path) / RECORD) for path in paths], list(measured_blocks(results))
+
+
+def is_same(before, after):
+    try:
+        if isinstance(before, tuple):
+            assert before == after
+        else:
+            assert_frame_equal(before, after, check_exact=True)
+    except AssertionError:
+        return False
+    return True
+
+
+def outcomes(results, paths, files, draws):
+    """How many flips were told, and which changed what is read in silence."""
+    told, silent = 0, []
+    clean = {file: contents(results, paths, file.stem) for file in files}
+    for number in range(FLIPS):
+        file = files[number % len(files)]
+        content, state = file.read_bytes(), file.stat()
+        bit = draws.randrange(8 * len(content))
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        write(file, bytes(flipped), state)
+        try:
+            found = contents(results, paths, file.stem)
+            if isinstance(found, tuple) and [each["status"] for each in found[0]] != ["measured"] * len(paths):
+                told += 1
+                assert len(found[1]) < len(paths), "a launch whose record is damaged does not count as measured"
+            elif not is_same(clean[file], found):
+                silent.append((file.name, bit))
+        except CastmatesError as sentence:
+            told += 1
+            assert f"remove {file.parent} to have" in str(sentence)  # noqa: PT017 (most flips, not all, are told so)
+        finally:
+            write(file, content, state)
+    return told, silent
+
+
+def write(file: Path, content: bytes, state: os.stat_result) -> None:
+    """As a disk changes a file: its time stays."""
+    file.write_bytes(content)
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    block_tables._digest.cache_clear()
+
+
+def test_of_a_block(study):
+    results, paths = study
+    place = results.block(paths[0])
+    files = [place / name for name in (RECORD, *map(table_file, BLOCK_TABLES))]
+    told, silent = outcomes(results, paths, files, random.Random(SEED))
+    assert not silent
+    assert told > 0.9 * FLIPS
+
+
+def test_of_a_bundle(study):
+    results, paths = study
+    bundle = results.bundle("1")
+    gather_bundle([results.block(path) for path in paths], bundle)
+    files = [bundle / name for name in FILES]
+    told, silent = outcomes(results, paths, files, random.Random(SEED + 1))
+    assert not silent
+    assert told > 0.6 * FLIPS  # of lists and records that are damaged, the blocks' own are read
