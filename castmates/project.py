@@ -29,6 +29,7 @@ from castmates.results.plans import remembered_cache, remembered_draw
 from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
 from castmates.study.cache import Cache
+from castmates.study.changed_design import changed_words
 from castmates.study.companies import Room
 from castmates.study.made_mixes import Made as MadeMixes
 from castmates.study.made_mixes import made, with_made
@@ -39,6 +40,7 @@ from castmates.study.node_facts import difference
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
+from castmates.study.remarks import MIXES
 from castmates.study.spec import Block, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
 from castmates.study.variants import variants_of, with_variants
@@ -92,7 +94,8 @@ class Project:
         plan, made = self._whole_plan(), self.made
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
-        notes = (*made.notes, *plan.notes)
+        changed = [f"{MIXES}{each}" for each in changed_words(self.study, plan.blocks)]
+        notes = (*made.notes, *changed, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
 

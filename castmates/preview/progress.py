@@ -17,6 +17,7 @@ from castmates.results.adaptive_looks import Look, read_adaptive_looks
 from castmates.results.named import study_argument
 from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import sentences, summary
+from castmates.study.changed_design import changed_words
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Progress:
     stale: bool  # a launch was measured after the report was written
     looks: tuple[str, ...] = ()  # what the looks of an adaptive study decided: all of them together, then the last
     torn: tuple[str, ...] = ()  # on launches whose files cannot be used
+    changed: tuple[str, ...] = ()  # on launches that were measured with another design
 
 
 def progress(project: Project) -> Progress:
@@ -54,6 +56,7 @@ def progress(project: Project) -> Progress:
         stale=written is not None and newest > written,
         looks=tuple(_looks(read_adaptive_looks(plan, folder))),
         torn=tuple(torn_words(torn)),
+        changed=tuple(changed_words(project.study, plan.blocks)),
     )
 
 
@@ -77,7 +80,9 @@ def screen(found: Progress) -> Group:
 def _headline(found: Progress) -> str:
     launches, measured = found.launches.launches, found.launches.measured
     if not found.missing[1]:
-        return f"all {measured} launches are measured"
+        return f"all {measured} launches are measured" + ", some otherwise than the study says now" * bool(
+            found.changed
+        )
     return f"{measured} of {between(*launches)} launches measured, about {minutes_between(*found.seconds)} left"
 
 
@@ -89,8 +94,9 @@ def _facts(found: Progress) -> Iterator[tuple[str, RenderableType]]:
     if amount.unclean:
         yield "unusable", Text(f"{amount.unclean}: every round has a rejected window", style="yellow")
     yield "missing", between(*found.missing)
-    if found.torn:
-        yield "torn", "\n".join(found.torn)
+    for name, words in (("torn", found.torn), ("changed", found.changed)):
+        if words:
+            yield name, "\n".join(words)
     if found.looks:
         yield "looks", "\n".join(found.looks)
     yield "running", _running(found.running)

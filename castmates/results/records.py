@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from castmates.errors import CastmatesError
-from castmates.files import Unreadable, bytes_of, mapping_in, mapping_of, understanding
+from castmates.files import Unreadable, bytes_of, mapping_in, mapping_of, regular, understanding
 from castmates.results.columns.block import DIGESTS, RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
@@ -16,13 +16,15 @@ from castmates.results.links import refuse_links
 Record = Mapping[str, Any]
 FROM_OTHERS = ("foreign load", "neighbours", "foreign traffic", "steal")  # reasons of the ledger
 ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
+LONGEST_HEAD = 1 << 16  # bytes
 MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a block; BROKEN stands in no file
 
 
 def table_digests(folder: Path) -> dict[str, str] | None:
     """The digests of a block's tables, by their files; None where its record has none, or is not there."""
     try:
-        return _digests(_head(bytes_of(folder / RECORD))[0])
+        with regular(folder / RECORD) as opened:
+            return _digests(opened.readline(LONGEST_HEAD).rstrip(b"\n"))
     except FileNotFoundError:
         return None
 
@@ -31,9 +33,9 @@ def read_record(file: Path) -> dict[str, Any]:
     """The record of a block, which the launch writes last."""
     with understanding(file, "the record of a block", f"remove {file.parent} to have the block measured again"):
         content = bytes_of(file)
-        head, rest = _head(content)
+        head, newline, rest = content.partition(b"\n")
         digests = _digests(head)
-        if digests and digests.get(RECORD) != hashlib.sha256(rest).hexdigest():
+        if digests and digests.get(RECORD) != hashlib.sha256(newline + rest).hexdigest():
             raise Unreadable("its bytes are not those that were written")
         record = mapping_in(content)
         record.pop(DIGESTS, None)
@@ -51,11 +53,6 @@ def record_or_why(file: Path) -> dict[str, Any]:
         return read_record(file)
     except CastmatesError as problem:
         return {"status": BROKEN, "reason": str(problem)}
-
-
-def _head(content: bytes) -> tuple[bytes, bytes]:
-    head, newline, rest = content.partition(b"\n")
-    return head, newline + rest
 
 
 def _digests(head: bytes) -> dict[str, str] | None:
@@ -91,11 +88,11 @@ def _is_busy(record: Record) -> bool:
     return max(counts, key=lambda kind: counts[kind], default="") in FROM_OTHERS
 
 
-def forget_useless(folder: StudyFolder) -> Iterator[tuple[str, Path]]:
-    """Remove the blocks that give little or nothing; why and where each of them was."""
+def forget_useless(folder: StudyFolder, others: Mapping[str, str] | None = None) -> Iterator[tuple[str, Path]]:
+    """Remove the blocks that give little or nothing, and `others`, by their paths; why and where each of them was."""
     refuse_links(folder)
     for file in folder.record_files():
-        if reason := useless(record_or_why(file)):
+        if reason := useless(record_or_why(file)) or (others or {}).get(f"{file.parts[-3]}/{file.parts[-2]}"):
             try:
                 shutil.rmtree(file.parent)
             except OSError as error:

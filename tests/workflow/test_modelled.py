@@ -2,11 +2,13 @@
 
 import json
 import re
+import shutil
 
 import pandas as pd
 import pytest
 
 from castmates.machine import trial_records
+from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
 
 pytestmark = pytest.mark.modelled
@@ -92,6 +94,24 @@ def test_blocks_with_a_lost_table_or_a_damaged_record_are_measured_again_and_no_
     assert json.loads(second.read_text())["status"] == "measured"
     assert {file: file.stat().st_mtime_ns for file in others} == before
     copy.assert_finished(*targets)
+
+
+def test_results_that_were_copied_say_that_they_were_measured_with_another_window(modelled, tmp_path):
+    """As everybody does who moves a study to another machine: what was measured is known to its records alone."""
+    copy = modelled.copy(tmp_path / "project")
+    shutil.rmtree(copy.folder / ".snakemake")
+    assert "measured with" not in copy.castmates("status")
+    count = len(copy.blocks())
+    copy.write_study(MODELLED | {"budget": MODELLED["budget"] | {"window": 0.13}})
+    sentence = f"{count} launches were measured with 'budget.window' 0.2, and the study says 0.13."
+    for command in ("status", "plan"):
+        assert sentence in copy.castmates(command)
+    plan = copy.results / "plan.json"
+    copy.sweep("--force", str(plan.relative_to(copy.folder)))
+    assert sentence in " ".join(json.loads(plan.read_text())["notes"]), "of which the page is made"
+    assert len(copy.blocks()) == count, "nothing that is measured is thrown away unasked"
+    assert f"{count} blocks discarded" in copy.castmates("retry", "--changed")
+    assert "measured with" not in copy.castmates("status")
 
 
 def test_a_study_is_chosen_by_either_option_and_by_one_of_them(modelled):

@@ -1,0 +1,60 @@
+"""Measured launches keep the design that they were measured with: what a study says otherwise since then."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from castmates.english import counted
+from castmates.study.model import Study
+from castmates.study.planning import design_of
+from castmates.study.spec import Block, Design
+
+# How a window is measured, and where a study says so; of what else differs, mixes have another identity.
+KEYS: Mapping[str, str] = {
+    **{key: f"budget.{key}" for key in ("window", "longest_window", "settle", "longest_settle", "steps", "slice")},
+    "limits": "limits",
+    "monitor": "cache.monitor",
+    "driver": "cache.driver",
+}
+REMEDY = (
+    "They count as they were measured; `castmates retry --changed` discards them, so that the next sweep measures them "
+    "as the study says now."
+)
+
+
+def changed_blocks(study: Study, blocks: Iterable[Block]) -> dict[str, tuple[str, ...]]:
+    """The blocks of a plan that were measured otherwise than the study says now: by their paths, what differs."""
+    rounds = study.budget.model_copy(update={"rounds": "auto"})  # whatever a pilot found
+    now = _settings(design_of(study.model_copy(update={"budget": rounds})))
+    known: dict[int, tuple[str, ...]] = {}  # blocks share their designs
+    found = {}
+    for block in blocks:
+        if id(block.design) not in known:
+            had = _settings(block.design)
+            known[id(block.design)] = tuple(
+                f"'{key}' {had[key]}, and the study says {value}"
+                for key, value in now.items()
+                if key in had and had[key] != value
+            )
+        if known[id(block.design)]:
+            found[block.path] = known[id(block.design)]
+    return found
+
+
+def changed_words(study: Study, blocks: Iterable[Block]) -> list[str]:
+    """What is said of them: one sentence or two for each way in which some differ."""
+    counts = Counter(changed_blocks(study, blocks).values())
+    return [
+        f"{counted(count, 'launch')} {'was' if count == 1 else 'were'} measured with {'; '.join(words)}. {REMEDY}"
+        for words, count in counts.items()
+    ]
+
+
+def _settings(design: Design) -> dict[str, object]:
+    """The settings of a design, by the keys of a study."""
+    settings: dict[str, object] = {}
+    for name, value in design.model_dump(mode="json", include=set(KEYS)).items():
+        if isinstance(value, dict):
+            settings |= {f"{KEYS[name]}.{key}": each for key, each in value.items()}
+        else:
+            settings[KEYS[name]] = "auto" if value is None else value
+    return settings
