@@ -24,7 +24,7 @@ def torn_words(torn: Mapping[str, str]) -> list[str]:
     """What is said of them: why, of the first ones."""
     if not torn:
         return []
-    head = f"{counted(len(torn), 'launch')} cannot be used and will be measured again:"
+    head = f"{counted(len(torn), 'launch')} cannot be used; the next sweep measures damaged ones again:"
     return [head, *list(torn.values())[:TOLD]]
 
 

@@ -391,7 +391,7 @@ def test_a_rule_is_data_and_runs_nothing():
 
 
 def test_a_missing_file_of_rules_is_a_sentence(tmp_path):
-    with pytest.raises(CastmatesError, match=r"absent\.yaml: this file of rules cannot be read"):
+    with pytest.raises(CastmatesError, match=r"absent\.yaml: this file of rules is not there"):
         rules_of(Study(name="s", findings=[str(tmp_path / "absent.yaml")]), None, ())
 
 

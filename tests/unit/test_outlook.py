@@ -25,6 +25,7 @@ from castmates.results.looks import went_on
 from castmates.results.named import default_study
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
+from castmates.results.torn import TABLES
 from tests.needs import lacks
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written
@@ -84,6 +85,8 @@ def measure(loaded, paths, swing=0.01):
             file = loaded.results.record_file(block)
             file.parent.mkdir(parents=True)
             file.write_text(json.dumps(record))
+            for table in TABLES:
+                (file.parent / table).touch()
             own = windows[(windows["company"] == block.company.id) & (windows["block"] == block.number)]
             own.to_parquet(file.parent / "windows.parquet", index=False)
 

@@ -131,8 +131,8 @@ def test_the_result_is_printed_and_given_to_scripts(tmp_path):
     folder = make(tmp_path / "study", ["a", "b"], ["x", "y"], blocks=5)
     done = ask("show", str(folder))
     assert done.exit_code == 0, done.exception
-    data = json.loads(ask("show", str(folder), "--json").output)
-    assert " ".join(done.output.split()).startswith(data["headline"])
+    data = json.loads(ask("show", str(folder), "--json").stdout)
+    assert " ".join(done.stdout.split()).startswith(data["headline"])
     assert {(pair["program"], pair["neighbours"]) for pair in data["pairs"]} == {
         (program, beside) for program in "ab" for beside in "xy"
     }

@@ -162,7 +162,7 @@ def test_what_cannot_be_replayed_is_refused_in_a_sentence(project):
     (crate / "data/windows.parquet").write_bytes(b"doctored")
     assert "data/windows.parquet is not as it was published (its SHA-256 is " in refused("crate")
     (crate / "data/windows.parquet").unlink()
-    assert "data/windows.parquet cannot be read (No such file" in refused("crate")
+    assert "data/windows.parquet cannot be read (no such file" in refused("crate")
 
 
 def test_another_published_study_never_measures_into_the_same_folder(project):

@@ -220,4 +220,4 @@ def test_what_people_have_in_hand_is_refused_with_the_way_on(traced, tmp_path):
     assert "give the mix of the trace after it" in said["results"]
     assert "`perf script --ns`" in said["perf"]
     record.unlink()
-    assert "this is no record of a trace" in str(run("query", str(record.parent), "--named", "lost").exception)
+    assert "this is not a record of a trace" in str(run("query", str(record.parent), "--named", "lost").exception)
