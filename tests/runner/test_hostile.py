@@ -145,6 +145,65 @@ def test_a_member_that_kills_the_runner_leaves_nobody_and_the_next_block_is_meas
     assert json.loads((tmp_path / "out/block.json").read_text())["status"] == "measured"
 
 
+# Leaves everything by which a member is known: parent, session, environment, mark and control groups.
+ESCAPE = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    import resource
+    resource.setrlimit(10, (1, 1))
+    for mount in open("/proc/mounts"):
+        _, point, kind, *_ = mount.split()
+        if kind.startswith("cgroup") and os.path.exists(point + "/cgroup.procs"):
+            try:
+                open(point + "/cgroup.procs", "w").write(str(os.getpid()))
+            except OSError:
+                pass
+    loop = 'while :; do echo >> "$0"; sleep 0.002; done'
+    os.execve("/bin/sh", ["sh", "-c", loop, sys.argv[1]], {})
+os.wait()
+"""
+
+
+@needs_two
+@needs_root
+@pytest.mark.parametrize("freezer", ["cgroup", "signals"])
+def test_a_member_cannot_leave_the_block(cache, tmp_path, mark, monkeypatch, freezer):
+    if freezer == "signals":
+        monkeypatch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
+    alive = tmp_path / "alive"
+    record = measured(hostile(ESCAPE, "", str(alive)), cache, tmp_path / "out")
+    before = alive.stat().st_size
+    time.sleep(0.2)
+    assert alive.stat().st_size == before > 0
+    assert record["status"] == "failed"
+    assert "(sh) had left its member" in record["reason"]
+    assert nobody_left(mark)
+
+
+@needs_two
+def test_a_member_that_stops_the_warden_costs_nothing(cache, tmp_path, mark):
+    stop = """
+for number in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        if b"cleanup.outliving" in open("/proc/%s/cmdline" % number, "rb").read():
+            if os.stat("/proc/" + number).st_uid == os.getuid() and os.getppid() == int(
+                open("/proc/%s/stat" % number).read().rpartition(")")[2].split()[1]
+            ):
+                os.kill(int(number), signal.SIGSTOP)
+    except OSError:
+        pass
+open(sys.argv[1], "w").close()
+"""
+    record = measured(hostile(stop, "", str(tmp_path / "done")), cache, tmp_path / "out")
+    assert (tmp_path / "done").exists()
+    assert record["status"] == "measured"
+    assert record["left_behind"] == []
+    assert not pd.read_parquet(tmp_path / "out/windows.parquet").empty
+    assert nobody_left(mark)
+
+
 @needs_two
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_flood_of_words_does_not_fill_the_disk(cache, tmp_path, mark, monkeypatch, stream):
