@@ -114,28 +114,29 @@ class Adoption:
 
     def end(self, launched: Collection[int], timeout_s: float) -> list[str]:
         """Kill who is left of members, once these were ended in all ways that are known; return who that was."""
-        found: dict[int, str] = {}
+        found: list[str] = []
         deadline = time.monotonic() + timeout_s
         while (left := self._left(set(launched))) and time.monotonic() < deadline:
-            found |= {pid: f"process {pid} ({name_of(pid)})" for pid in left if pid not in found}
-            send(left, signal.SIGKILL)
+            found = found or [f"{one.pid} ({name_of(one.pid)})" for one in left if one.parent == os.getpid()]
+            send([one.pid for one in left], signal.SIGKILL)
             time.sleep(0.005)
         adopt_orphans(self._adopted_before)
-        return list(found.values())
+        return found
 
-    def _left(self, launched: set[int]) -> list[int]:
+    def _left(self, launched: set[int]) -> list[Process]:
         table, me = read_table(), os.getpid()
         children: dict[int, list[Process]] = {}
         for process in table.values():
             children.setdefault(process.parent, []).append(process)
-        queue, left = [one for one in children.get(me, []) if one.pid not in self._there_before], []
+        queue = [one for one in children.get(me, []) if one.pid not in self._there_before]
+        left: list[Process] = []
         while queue:
             process = queue.pop()
             queue += children.get(process.pid, [])
             if process.session == os.getsid(0):
                 continue
             if process.alive:
-                left.append(process.pid)
+                left.append(process)
             elif process.parent == me and process.pid not in launched:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(process.pid, os.WNOHANG)

@@ -1,7 +1,7 @@
 """Brings processes onto a stage: launched, guarded and held still. Whatever happens, none of them is left.
 
-Blocks and trials stand on it. What a process leaves behind is adopted and killed in the end. Each process is guarded by the warden before it is adopted by the freezer, and everyone
-stands still before anyone is measured.
+Blocks and trials stand on it. Each process is guarded by the warden before it is adopted by the freezer, and everyone
+stands still before anyone is measured. What processes leave behind is adopted here, and killed in the end.
 """
 
 import os
@@ -156,7 +156,7 @@ def on_stage(
         finally:
             escaped = stage.close()
     if escaped:
-        raise WorkloadFailed(f"{listed(escaped)} had left its member, and would have gone on: it was killed")
+        raise WorkloadFailed(f"processes that had left their member were killed: {listed(escaped)}")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -17,6 +18,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups, marks, owned_names
+from castmates.linux.processes import read_table
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.runner import staging
@@ -163,6 +165,8 @@ if os.fork() == 0:
     loop = 'while :; do echo >> "$0"; sleep 0.002; done'
     os.execve("/bin/sh", ["sh", "-c", loop, sys.argv[1]], {})
 os.wait()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
 """
 
 
@@ -173,28 +177,39 @@ def test_a_member_cannot_leave_the_block(cache, tmp_path, mark, monkeypatch, fre
     if freezer == "signals":
         monkeypatch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
     alive = tmp_path / "alive"
-    record = measured(hostile(ESCAPE, "", str(alive)), cache, tmp_path / "out")
+    record = measured(hostile("", ESCAPE, str(alive)), cache, tmp_path / "out")
     before = alive.stat().st_size
     time.sleep(0.2)
     assert alive.stat().st_size == before > 0
     assert record["status"] == "failed"
-    assert "(sh) had left its member" in record["reason"]
+    assert re.search(r"processes that had left their member were killed: \d+ \(sh\)", record["reason"])
     assert nobody_left(mark)
+
+
+def test_orphans_that_have_ended_are_waited_for_and_a_members_own_end_is_not_taken_from_it():
+    """Nobody else waits for them, and they count as processes of their member as long as nobody does."""
+    code = "import os\nif os.fork() == 0: os.setsid(), os.fork() or os._exit(3), os._exit(0)\nos.wait(), os._exit(7)"
+    us, adoption = os.getpid(), marks.Adoption()
+    before = {process.pid for process in read_table().values() if process.parent == us}
+    member = subprocess.Popen([PYTHON, "-c", code], start_new_session=True, preexec_fn=marks.in_child())
+    try:
+        dead = lambda: {p.pid for p in read_table().values() if p.parent == us and p.state == "Z"} - before  # noqa: E731
+        wait_for(lambda: len(dead()) == 2 and member.pid in dead(), "the member and its orphan have ended")
+        adoption.reap([member.pid])
+        assert dead() == {member.pid}
+    finally:
+        assert adoption.end([member.pid], 10) == []
+    assert member.wait() == 7
 
 
 @needs_two
 def test_a_member_that_stops_the_warden_costs_nothing(cache, tmp_path, mark):
     stop = """
-for number in filter(str.isdigit, os.listdir("/proc")):
-    try:
-        if b"cleanup.outliving" in open("/proc/%s/cmdline" % number, "rb").read():
-            if os.stat("/proc/" + number).st_uid == os.getuid() and os.getppid() == int(
-                open("/proc/%s/stat" % number).read().rpartition(")")[2].split()[1]
-            ):
-                os.kill(int(number), signal.SIGSTOP)
-    except OSError:
-        pass
-open(sys.argv[1], "w").close()
+us = os.getppid()
+for child in open(f"/proc/{us}/task/{us}/children").read().split():
+    if b"cleanup.outliving" in open(f"/proc/{child}/cmdline", "rb").read():
+        os.kill(int(child), signal.SIGSTOP)
+        open(sys.argv[1], "w").close()
 """
     record = measured(hostile(stop, "", str(tmp_path / "done")), cache, tmp_path / "out")
     assert (tmp_path / "done").exists()
