@@ -1,4 +1,7 @@
-"""Ends a child process with the process that started it, also when that one is killed: nothing else would end it."""
+"""Ends a child process with the process that started it, also when that one is killed: nothing else would end it.
+
+And lets this process adopt what its descendants leave behind, which otherwise becomes a child of process 1.
+"""
 
 import ctypes
 import os
@@ -6,6 +9,7 @@ import signal
 from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -23,3 +27,11 @@ def end_with_parent(number: int = signal.SIGKILL) -> Callable[[], None]:
             os._exit(1)
 
     return prepare
+
+
+def adopt_orphans(wanted: bool) -> bool:
+    """Adopt descendants whose parents end, or no longer; return whether this process did before."""
+    before = ctypes.c_int()
+    _libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before))
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
+    return bool(before.value)

@@ -35,7 +35,8 @@ def write_kernel(path: Path, text: str) -> None:
 def read_text(path: Path) -> str | None:
     """Return the file's text without surrounding blanks, or None where it cannot be read."""
     try:
-        return read_kernel(path).decode(errors="replace").strip()
+        # Some kernels end a list with a NUL (node0/cpulist of a Kunpeng 920: "0-31", newline, NUL).
+        return read_kernel(path).decode(errors="replace").rstrip("\0").strip()
     except OSError:
         return None
 

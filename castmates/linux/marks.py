@@ -9,14 +9,16 @@ import contextlib
 import os
 import re
 import resource
-from collections.abc import Callable
+import signal
+import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from castmates.linux.end_with_parent import end_with_parent
+from castmates.linux.end_with_parent import adopt_orphans, end_with_parent
 from castmates.linux.kernel_files import read_kernel
 from castmates.linux.owned_names import maker_of_folder
-from castmates.linux.processes import Family, Process, read_process, read_table
+from castmates.linux.processes import Family, Process, children_of, name_of, read_process, read_table, send, threads_of
 
 RLIMIT_LOCKS = 10
 PID_BITS = 22  # as many as the kernel's greatest PID has
@@ -87,3 +89,55 @@ def bearers(path: Path) -> list[int]:
             if (mark and mark.runner == runner) or bytes(path) in read_kernel(f"/proc/{process.pid}/environ"):
                 pids.append(process.pid)
     return pids
+
+
+class Adoption:
+    """As long as it lasts this process adopts the orphans of members, so that nobody can leave it, root included.
+
+    A session cannot be entered from outside. So who descends from us and is in another session than ours is a member's,
+    whatever it did to its parents, its mark or its control groups; or it was there before.
+    """
+
+    def __init__(self) -> None:
+        self._adopted_before = adopt_orphans(True)
+        self._there_before = {process.pid for process in read_table().values() if process.parent == os.getpid()}
+
+    def reap(self, launched: Collection[int]) -> None:
+        """Wait for orphans that have ended: nobody else does, and they count as processes of their member till then."""
+        me = os.getpid()
+        with contextlib.suppress(OSError):  # a kernel without the list of children
+            children = {child for tid in threads_of(me) for child in children_of(me, tid)}
+            for pid in children - self._there_before - set(launched):
+                process = read_process(pid)
+                if process and not process.alive and is_ours(pid):
+                    os.waitpid(pid, os.WNOHANG)
+
+    def end(self, launched: Collection[int], timeout_s: float) -> list[str]:
+        """Kill who is left of members, once these were ended in all ways that are known; return who that was."""
+        found: list[str] = []
+        deadline = time.monotonic() + timeout_s
+        while (left := self._left(set(launched))) and time.monotonic() < deadline:
+            found = found or [f"{one.pid} ({name_of(one.pid)})" for one in left if one.parent == os.getpid()]
+            send([one.pid for one in left], signal.SIGKILL)
+            time.sleep(0.005)
+        adopt_orphans(self._adopted_before)
+        return found
+
+    def _left(self, launched: set[int]) -> list[Process]:
+        table, me = read_table(), os.getpid()
+        children: dict[int, list[Process]] = {}
+        for process in table.values():
+            children.setdefault(process.parent, []).append(process)
+        queue = [one for one in children.get(me, []) if one.pid not in self._there_before]
+        left: list[Process] = []
+        while queue:
+            process = queue.pop()
+            queue += children.get(process.pid, [])
+            if process.session == os.getsid(0):
+                continue
+            if process.alive:
+                left.append(process)
+            elif process.parent == me and process.pid not in launched:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(process.pid, os.WNOHANG)
+        return left

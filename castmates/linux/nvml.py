@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from castmates.linux.kernel_files import read_pairs
+
 DRIVER = "proc/driver/nvidia/version"
+MEMORY_NODES = "proc/driver/nvidia/gpus/*/numa_status"  # which node of the kernel's a GPU's own memory is
 NO_DRIVER = "no NVIDIA driver is loaded here"
 NO_PACKAGE = (
     "there is an NVIDIA driver, and the Python package nvidia-ml-py is not installed: pip install castmates[gpu]"
@@ -34,6 +37,11 @@ class Look:
     memory_mhz: float | None
     celsius: float | None
     reasons: int | None  # why its clock is held down
+
+
+def memory_nodes(root: Path) -> frozenset[str]:
+    """Return the numbers of the kernel's nodes that are the memory of a GPU."""
+    return frozenset(node for status in root.glob(MEMORY_NODES) if (node := read_pairs(status).get("Node")))
 
 
 class Gpus:

@@ -157,7 +157,7 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
 class Family:
     """A session leader and everything that came from it, also what has left its session since it was last seen.
 
-    What forks twice and calls setsid between two looks is not found; a cgroup has no such gap.
+    What forks twice and calls setsid between two looks is not found; a cgroup has no such gap. See `marks.Adoption`.
     """
 
     def __init__(self, leader: int, born: int | None = None) -> None:

@@ -2,12 +2,14 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 from castmates.linux.kernel_files import CPU_DIR, read_int, read_text
+from castmates.linux.nvml import memory_nodes
 from castmates.linux.processes import status_of
 from castmates.study.placement.clusters import clusters_of
 
@@ -26,7 +28,7 @@ class Cpu:
     llc: int | None  # id of its last-level cache; None too where others have a level that it lacks
     siblings: tuple[int, ...]  # online CPUs of the same core, itself included
     online: bool
-    kind: str | None  # on machines with unequal cores: "core", "atom", "lowpower" or "capacity 512"
+    kind: str | None  # on machines with unequal cores: "core", "atom", "lowpower", "capacity 512", "base kHz 1900000"
     cluster: int | None = None  # the first CPU of those that share a cache below the last level with several cores
 
 
@@ -108,7 +110,7 @@ class _Cache:
     level: int
     bytes: int | None
     ways: int | None
-    shared: tuple[int, ...] | None
+    shared: tuple[int, ...]
 
 
 def parse_cpu_list(text: str) -> list[int]:
@@ -128,7 +130,7 @@ def read_topology(root: Path = Path("/")) -> Topology:
     base = root / CPU_DIR
     ids = _numbered(base, "cpu") or list(_affinity(root) or ())
     online = _online(base, ids)
-    nodes = _nodes(root / "sys/devices/system/node")
+    nodes = _nodes(root, online)
     caches = {cpu: _unified_caches(base / f"cpu{cpu}/cache") for cpu in ids if cpu in online}
     llcs = tuple(_divided(llc, nodes) for llc in _last_level(caches))
     kinds = _kinds(root, ids)
@@ -167,13 +169,14 @@ def read_topology(root: Path = Path("/")) -> Topology:
 def one_last_level_cache(root: Path = Path("/")) -> CacheDomain | None:
     """Read the last-level cache of the first online CPU alone, which takes a few files; its number may be missing."""
     base = root / CPU_DIR
-    first = next(iter(sorted(_online(base, _numbered(base, "cpu")))), None)
+    online = _online(base, _numbered(base, "cpu"))
+    first = min(online, default=None)
     levels = {} if first is None else _unified_caches(base / f"cpu{first}/cache")
     if not levels:
         return None
     last = levels[max(levels)]
-    whole = CacheDomain(last.id or 0, last.level, last.bytes, last.ways, last.shared or ())
-    return _divided(whole, _nodes(root / "sys/devices/system/node"))
+    whole = CacheDomain(last.id or 0, last.level, last.bytes, last.ways, last.shared)
+    return _divided(whole, _nodes(root, online))
 
 
 def caches_of_level(level: int, root: Path = Path("/")) -> tuple[CacheDomain, ...]:
@@ -211,6 +214,22 @@ def _cpu_list(path: Path) -> tuple[int, ...] | None:
         return None
 
 
+def _sharing(folder: Path, *names: tuple[str, str]) -> tuple[int, ...]:
+    """Read who shares something: from the first list that has CPUs, else, as old kernels have no lists, from a mask."""
+    listed = (_cpu_list(folder / name) for name, _ in names)
+    masked = (_cpu_mask(folder / name) for _, name in names)
+    return next(filter(None, chain(listed, masked)), ())
+
+
+def _cpu_mask(path: Path) -> tuple[int, ...]:
+    """Read a mask in the kernel's notation: hexadecimal words of 32 CPUs each, the highest first."""
+    words = (read_text(path) or "").split(",")
+    if not all(re.fullmatch(r"[0-9a-f]{1,8}", word, re.ASCII) for word in words):
+        return ()
+    bits = int("".join(word.zfill(8) for word in words), 16)
+    return tuple(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
+
+
 def _online(base: Path, ids: list[int]) -> frozenset[int]:
     listed = _cpu_list(base / "online")
     if listed is not None:
@@ -222,21 +241,28 @@ def _siblings(topology: Path, cpu: int, online: frozenset[int]) -> tuple[int, ..
     if cpu not in online:
         return ()
     # The kernel renamed thread_siblings_list to core_cpus_list and keeps both for now.
-    named = _cpu_list(topology / "core_cpus_list") or _cpu_list(topology / "thread_siblings_list") or ()
+    named = _sharing(topology, ("core_cpus_list", "core_cpus"), ("thread_siblings_list", "thread_siblings"))
     return tuple(sibling for sibling in named if sibling in online)
 
 
-def _nodes(folder: Path) -> tuple[NumaNode, ...]:
-    nodes = []
+def _nodes(root: Path, online: Set[int]) -> tuple[NumaNode, ...]:
+    """Read the nodes of the machine's memory; some drivers add the memory of GPUs, which is left out."""
+    nodes: list[NumaNode] = []
+    folder = root / "sys/devices/system/node"
     ids = _numbered(folder, "node")
+    of_gpus = memory_nodes(root)
     for node in ids:
         here = folder / f"node{node}"
+        cpus = [cpu for cpu in _sharing(here, ("cpulist", "cpumap")) if cpu in online]
+        # Firmware that gives a CPU to two nodes is wrong about the second, as lstopo sees it too.
+        if str(node) in of_gpus or any(cpu in other.cpus for other in nodes for cpu in cpus):
+            continue
         total = re.search(r"MemTotal:\s+(\d+) kB", read_text(here / "meminfo") or "")
         size = int(total[1]) * 1024 if total else None
         far = [int(word) for word in (read_text(here / "distance") or "").split() if word.isdecimal()]
         # The kernel lists one distance for each online node, in order, and names none of them.
         distances = tuple(zip(ids, far, strict=True)) if len(far) == len(ids) else ()
-        nodes.append(NumaNode(node, size, _cpu_list(here / "cpulist") or (), distances))
+        nodes.append(NumaNode(node, size, tuple(cpus), distances))
     return tuple(nodes)
 
 
@@ -260,7 +286,7 @@ def _unified_caches(folder: Path) -> dict[int, _Cache]:
             level=level,
             bytes=_size(read_text(here / "size")),
             ways=ways or None,  # the kernel writes 0 for "not known"
-            shared=_cpu_list(here / "shared_cpu_list"),
+            shared=_sharing(here, ("shared_cpu_list", "shared_cpu_map")),
         )
     return caches
 
@@ -306,7 +332,10 @@ def _kinds(root: Path, ids: list[int]) -> dict[int, str]:
             kinds[cpu] = kind
     if kinds:
         return kinds
-    base = root / CPU_DIR
-    capacity = {cpu: read_int(base / f"cpu{cpu}/cpu_capacity") for cpu in ids}
-    known = {cpu: value for cpu, value in capacity.items() if value is not None}
-    return {cpu: f"capacity {value}" for cpu, value in known.items()} if len(set(known.values())) > 1 else {}
+    # Firmware of Arm states capacities; processors of Intel differ in their base frequency.
+    for name, file in (("capacity", "cpu_capacity"), ("base kHz", "cpufreq/base_frequency")):
+        values = {cpu: read_int(root / CPU_DIR / f"cpu{cpu}" / file) for cpu in ids}
+        known = {cpu: f"{name} {value}" for cpu, value in values.items() if value is not None}
+        if len(set(known.values())) > 1:
+            return known
+    return {}

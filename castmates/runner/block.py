@@ -20,7 +20,7 @@ from castmates.results.columns.parquet import load_ahead
 from castmates.runner import progress
 from castmates.runner.after_rounds.measure import measure_after_rounds
 from castmates.runner.cleanup.restore import heal_or_refuse
-from castmates.runner.cleanup.warden import Warden, guarded
+from castmates.runner.cleanup.warden import NotCleanedUp, Warden, guarded
 from castmates.runner.memory_room import refuse_too_little
 from castmates.runner.outcome import Outcome
 from castmates.runner.processes import isolation, prefetchers, starts
@@ -73,6 +73,8 @@ def run_block(
             _run(outcome, logs, cache, say, check)
         except (WorkloadFailed, HeartbeatError) as failure:
             outcome.fail(str(failure))
+        except NotCleanedUp as problem:
+            outcome.left_behind.append(str(problem))
         except BaseException:
             if block.design.tracing:  # nobody will read their stacks
                 remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})

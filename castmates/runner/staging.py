@@ -1,7 +1,7 @@
 """Brings processes onto a stage: launched, guarded and held still. Whatever happens, none of them is left.
 
 Blocks and trials stand on it. Each process is guarded by the warden before it is adopted by the freezer, and everyone
-stands still before anyone is measured.
+stands still before anyone is measured. What processes leave behind is adopted here, and killed in the end.
 """
 
 import os
@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.files import memory_folder
+from castmates.linux.marks import Adoption
 from castmates.linux.owned_names import folder_prefix
 from castmates.machine.journal import Journal
 from castmates.machine.topology import read_topology
 from castmates.protocols import Say
+from castmates.runner.cleanup.leftovers import LONGEST_S
 from castmates.runner.cleanup.warden import Warden
 from castmates.runner.processes import isolation
 from castmates.runner.processes.barrier import await_ready, freeze_ready
 from castmates.runner.processes.freezer import CgroupFreezer, Freezer, choose_freezer
-from castmates.runner.processes.launch import Running, Start, launch
+from castmates.runner.processes.launch import Running, Start, WorkloadFailed, launch
 from castmates.runner.processes.pages import pages_of
 from castmates.runner.processes.prefetchers import Prefetchers
 from castmates.runner.processes.quotas import Quotas, room_for
@@ -52,6 +55,7 @@ class LiveStage(Stage):
         self.quotas = Quotas.none()
         self.prefetchers = Prefetchers(())
         self._warden = warden
+        self._adoption = Adoption()
 
     def launch(self, start: Start, logs: Path) -> Running:
         """Start a process; from then on it is guarded, and it is frozen as soon as it is ready."""
@@ -110,6 +114,22 @@ class LiveStage(Stage):
         finally:
             hardware.release()
 
+    def look_after(self) -> None:
+        """Wait for orphans that have ended, too."""
+        self._adoption.reap([process.pid for process in self.cast.values()])
+        super().look_after()
+
+    def close(self) -> list[str]:
+        """Kill everyone, also who has left its member; return who these were."""
+        try:
+            self.freezer.close()
+        finally:
+            try:
+                self.quotas.close()
+            finally:
+                escaped = self._adoption.end([process.pid for process in self.cast.values()], LONGEST_S)
+        return escaped
+
     def _adopt(self, name: str, pid: int) -> None:
         try:
             self._warden.guard_process(pid)
@@ -134,10 +154,9 @@ def on_stage(
                 warden.guard_cgroup(group)
             yield stage
         finally:
-            try:
-                freezer.close()
-            finally:
-                stage.quotas.close()
+            escaped = stage.close()
+    if escaped:
+        raise WorkloadFailed(f"processes that had left their member were killed: {listed(escaped)}")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -17,6 +18,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups, marks, owned_names
+from castmates.linux.processes import read_table
 from castmates.pipeline.measure_block import measure_block
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.runner import staging
@@ -143,6 +145,78 @@ def test_a_member_that_kills_the_runner_leaves_nobody_and_the_next_block_is_meas
     assert nobody_left(mark)
     assert start_runner(plan, cache, tmp_path).wait(400) == 0
     assert json.loads((tmp_path / "out/block.json").read_text())["status"] == "measured"
+
+
+# Leaves everything by which a member is known: parent, session, environment, mark and control groups.
+ESCAPE = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    import resource
+    resource.setrlimit(10, (1, 1))
+    for mount in open("/proc/mounts"):
+        _, point, kind, *_ = mount.split()
+        if kind.startswith("cgroup") and os.path.exists(point + "/cgroup.procs"):
+            try:
+                open(point + "/cgroup.procs", "w").write(str(os.getpid()))
+            except OSError:
+                pass
+    loop = 'while :; do echo >> "$0"; sleep 0.002; done'
+    os.execve("/bin/sh", ["sh", "-c", loop, sys.argv[1]], {})
+os.wait()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+"""
+
+
+@needs_two
+@needs_root
+@pytest.mark.parametrize("freezer", ["cgroup", "signals"])
+def test_a_member_cannot_leave_the_block(cache, tmp_path, mark, monkeypatch, freezer):
+    if freezer == "signals":
+        monkeypatch.setattr(staging, "choose_freezer", lambda *_: SignalFreezer())
+    alive = tmp_path / "alive"
+    record = measured(hostile("", ESCAPE, str(alive)), cache, tmp_path / "out")
+    before = alive.stat().st_size
+    time.sleep(0.2)
+    assert alive.stat().st_size == before > 0
+    assert record["status"] == "failed"
+    assert re.search(r"processes that had left their member were killed: \d+ \(sh\)", record["reason"])
+    assert nobody_left(mark)
+
+
+def test_orphans_that_have_ended_are_waited_for_and_a_members_own_end_is_not_taken_from_it():
+    """Nobody else waits for them, and they count as processes of their member as long as nobody does."""
+    code = "import os\nif os.fork() == 0: os.setsid(), os.fork() or os._exit(3), os._exit(0)\nos.wait(), os._exit(7)"
+    us, adoption = os.getpid(), marks.Adoption()
+    before = {process.pid for process in read_table().values() if process.parent == us}
+    member = subprocess.Popen([PYTHON, "-c", code], start_new_session=True, preexec_fn=marks.in_child())
+    try:
+        dead = lambda: {p.pid for p in read_table().values() if p.parent == us and p.state == "Z"} - before  # noqa: E731
+        wait_for(lambda: len(dead()) == 2 and member.pid in dead(), "the member and its orphan have ended")
+        adoption.reap([member.pid])
+        assert dead() == {member.pid}
+    finally:
+        assert adoption.end([member.pid], 10) == []
+    assert member.wait() == 7
+
+
+@needs_two
+def test_a_member_that_stops_the_warden_costs_nothing(cache, tmp_path, mark):
+    stop = """
+us = os.getppid()
+for child in open(f"/proc/{us}/task/{us}/children").read().split():
+    if b"cleanup.outliving" in open(f"/proc/{child}/cmdline", "rb").read():
+        os.kill(int(child), signal.SIGSTOP)
+        open(sys.argv[1], "w").close()
+"""
+    record = measured(hostile(stop, "", str(tmp_path / "done")), cache, tmp_path / "out")
+    assert (tmp_path / "done").exists()
+    assert record["status"] == "measured"
+    assert record["left_behind"] == []
+    assert not pd.read_parquet(tmp_path / "out/windows.parquet").empty
+    assert nobody_left(mark)
 
 
 @needs_two

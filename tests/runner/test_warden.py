@@ -12,9 +12,9 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
-from castmates.linux.processes import read_process
+from castmates.linux.processes import is_stopped, read_process
 from castmates.runner.cleanup.leftovers import clean_up
-from castmates.runner.cleanup.warden import Warden
+from castmates.runner.cleanup.warden import NotCleanedUp, Warden
 from castmates.runner.processes.freezer import CgroupFreezer
 from tests.needs import lacks
 from tests.waiting import wait_for
@@ -26,7 +26,7 @@ from pathlib import Path
 from castmates.linux.processes import Family
 from castmates.linux import cgroups
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
-from castmates.runner.cleanup.warden import Warden
+from castmates.runner.cleanup.warden import NotCleanedUp, Warden
 warden = Warden.start()
 home = cgroups.find_home() if sys.argv[1] == "cgroup" else None
 freezer = CgroupFreezer(home, "test") if home else SignalFreezer()
@@ -136,6 +136,46 @@ def test_a_dead_warden_is_noticed():
     with pytest.raises(CastmatesError, match="the warden has ended"):
         warden.check()
     warden.release()
+
+
+def guarding(folder: Path) -> tuple[Warden, "subprocess.Popen[bytes]", Path]:
+    """A warden that guards a sleeper and a folder."""
+    warden, left = Warden.start(), folder / "left"
+    left.mkdir()
+    sleeper = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    warden.guard_process(sleeper.pid)
+    warden.guard_path(left)
+    os.kill(warden._process.pid, signal.SIGSTOP)
+    return warden, sleeper, left
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_stopped_warden_goes_on(tmp_path, looked):
+    warden, sleeper, left = guarding(tmp_path)
+    if looked:
+        warden.check()
+        wait_for(lambda: not is_stopped(warden._process.pid), "the warden goes on")
+    warden.release()
+    assert sleeper.wait(10) == -signal.SIGKILL
+    assert not left.exists()
+    assert not alive(warden._process.pid)
+
+
+def test_one_that_is_stopped_again_and_again_is_done_without(tmp_path, monkeypatch):
+    monkeypatch.setattr("castmates.runner.cleanup.warden.LONGEST_S", 0.5)
+    warden, sleeper, left = guarding(tmp_path)
+    code = "import os, sys, time\nwhile True: os.kill(int(sys.argv[1]), 19); time.sleep(0.001)"
+    stopper = subprocess.Popen([sys.executable, "-c", code, str(warden._process.pid)], stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(0.5)
+        with pytest.raises(NotCleanedUp, match="was stopped again and again"):
+            warden.release()
+    finally:
+        stopper.kill()
+        stopper.wait()
+    assert sleeper.wait(10) == -signal.SIGKILL
+    assert not left.exists()
+    assert not alive(warden._process.pid)
 
 
 def test_no_signal_goes_to_what_is_no_process():

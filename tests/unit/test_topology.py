@@ -114,6 +114,7 @@ def test_unreadable_and_garbled_files_are_not_known(tmp_path):
     root = sysfs.build(tmp_path, sysfs.xeon())
     base = root / "sys/devices/system/cpu"
     sysfs.write(base / "cpu0/topology/thread_siblings_list", "garbage")
+    sysfs.write(base / "cpu0/topology/thread_siblings", "garbage")
     sysfs.write(base / "cpu0/topology/physical_package_id", "-1")
     sysfs.write(base / "cpu0/cache/index2/size", "?")
     (base / "cpu1/cache/index2/level").unlink()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from castmates.linux.kernel_files import CPU_DIR as CPU
 from castmates.linux.kernel_files import below, mounts
+from castmates.linux.nvml import MEMORY_NODES
 from castmates.linux.perf_event import PERF_DEVICES
 from castmates.machine.capture.keepers import (
     COUNT,
@@ -74,6 +75,7 @@ OF_MACHINE: dict[str, Keeper] = {
     "sys/kernel/mm/transparent_hugepage/enabled": whole(WORDS),
     "sys/kernel/mm/transparent_hugepage/defrag": whole(r"[a-z +\[\]]{0,200}"),
     "sys/kernel/mm/ksm/run": whole(NUMBER),
+    MEMORY_NODES: lines(r"Node:\s+-?\d{1,5}"),
     "proc/cpuinfo": processors,
     "proc/cmdline": command_line,
     "proc/filesystems": lines(r"nodev\t(?:resctrl|tracefs|cgroup2?)"),

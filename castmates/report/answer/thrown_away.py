@@ -16,6 +16,7 @@ BECAUSE = {
     "foreign traffic": "other programs used the memory",
     "steal": "the hypervisor took the CPU",
     "not settled": "speeds were not steady yet",
+    "still filling": "emptied caches were not full again",
     "too few steps": "a program completed no step",
     "no progress": "a program stood still",
     "lost heartbeats": "progress reports were lost",
@@ -34,6 +35,7 @@ REMEDIES = {
     "neighbours": "stop the other programs on this machine",
     "foreign traffic": "stop the other programs on this machine",
     "steal": "measure on a machine that shares its CPUs with no other guest",
+    "still filling": "set a longer budget.slice",
     "swapping": "give the programs more memory",
     "the machine slept": "keep the machine awake",
 }

@@ -15,7 +15,7 @@ def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
         return lost if not_emptied else ""
     what = f"Last-level caches were emptied before each of {counted(times, 'stretch')}"
     unsteady = sum(block.not_steady for block in blocks)
-    cold = f" Before {unsteady} of them, rates or occupancy still changed when measuring began."
+    cold = f" {unsteady} of them do not count: rates or occupancy still changed after the lead-in."
     cold = cold if unsteady else ""
     left = [block.left for block in blocks if block.left is not None]
     most = [block.left_most for block in blocks if block.left_most is not None]

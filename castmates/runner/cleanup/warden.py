@@ -6,8 +6,10 @@ The other end, the process itself, is in `outliving`.
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,9 +17,13 @@ from typing import IO, Literal
 
 import castmates
 from castmates.errors import CastmatesError
-from castmates.linux.processes import read_process
+from castmates.linux.processes import is_stopped, read_process, send
 from castmates.machine.journal import Journal
-from castmates.runner.cleanup.leftovers import LONGEST_S, Kind
+from castmates.runner.cleanup.leftovers import LONGEST_S, Guarded, Kind, clean_up
+
+
+class NotCleanedUp(CastmatesError):
+    """The warden did not end by itself; what was measured is none the worse for it."""
 
 
 class Warden:
@@ -26,6 +32,7 @@ class Warden:
     def __init__(self, process: "subprocess.Popen[bytes]", pipe: IO[bytes]) -> None:
         self._process = process
         self._pipe = pipe
+        self._announced: list[Guarded] = []
 
     @classmethod
     def start(cls) -> "Warden":
@@ -73,21 +80,37 @@ class Warden:
         """Raise an error when the warden has ended: what is measured without one may outlive its runner."""
         if self._process.poll() is not None:
             raise _ended()
+        self._continue()
 
     def release(self) -> None:
-        """End in good order: let the warden remove what may be left, and wait for it; safe to call twice."""
+        """End in good order: let the warden remove what may be left, and wait for it; safe to call twice.
+
+        One that does not end is killed, and what it guards is removed here.
+        """
         with contextlib.suppress(CastmatesError):  # it was called before, or the warden was killed
             self._announce("release", None)
         with contextlib.suppress(BrokenPipeError):
             self._pipe.close()
-        try:
-            self._process.wait(LONGEST_S * 2)
-        except subprocess.TimeoutExpired:
-            raise CastmatesError(
-                f"the warden (process {self._process.pid}) is still cleaning up: something it guards cannot be killed"
-            ) from None
+        deadline, stopped = time.monotonic() + LONGEST_S * 2, False
+        while self._process.poll() is None:
+            stopped |= self._continue()
+            if time.monotonic() > deadline:
+                self._process.kill()
+                self._process.wait()
+                clean_up(each for each in self._announced if each[0] != "orphan")
+                why = "was stopped again and again" if stopped else "could not remove everything that it guards"
+                raise NotCleanedUp(f"the warden (process {self._process.pid}) {why}, and was killed")
+            time.sleep(0.01)
+
+    def _continue(self) -> bool:
+        """Let the warden go on where somebody has stopped it; whether that was so."""
+        if stopped := is_stopped(self._process.pid):
+            send([self._process.pid], signal.SIGCONT)
+        return stopped
 
     def _announce(self, kind: Kind | Literal["release"], value: object) -> None:
+        if kind != "release":
+            self._announced.append((kind, value))
         try:
             self._pipe.write(json.dumps([kind, value]).encode() + b"\n")
             self._pipe.flush()
@@ -101,8 +124,11 @@ def guarded() -> Iterator[Warden]:
     warden = Warden.start()
     try:
         yield warden
-    finally:
-        warden.release()
+    except BaseException:
+        with contextlib.suppress(NotCleanedUp):  # what went wrong first counts
+            warden.release()
+        raise
+    warden.release()
 
 
 def _ended() -> CastmatesError:

@@ -47,7 +47,7 @@ class Ledger:
             for each in window.all_slices:
                 each.reasons = self.judge(each, window.slow)
         _drop_broken_cycles(windows)
-        found = [reason for window in windows for reason in (*self._emptied(window), *self.proofs(window.watched))]
+        found = [reason for window in windows for reason in self._beginning(window) + self.proofs(window.watched)]
         of_all = list(dict.fromkeys(found))
         for window in windows:
             window.of_stretch, window.reasons = of_all, [*of_all, *self._judge_window(window)]
@@ -142,12 +142,17 @@ class Ledger:
             return []
         return [f"foreign traffic: others moved {moved / 1e9:.1f} GB/s through the caches (limit {limit / 1e9:g} GB/s)"]
 
-    def _emptied(self, window: Window) -> list[str]:
-        """Return how much of the members was left in the caches before the stretch, where that can be read."""
+    def _beginning(self, window: Window) -> list[str]:
+        """Return what members still held of the emptied caches before the stretch, and what was not steady after."""
         left, limit = window.emptied.left if window.emptied else None, self.design.limits.left_in_caches
-        if left is None or left <= limit:
-            return []
-        return [f"not emptied: members still held {left:.1%} of the caches before this stretch (limit {limit:.1%})"]
+        reasons = []
+        if left is not None and left > limit:
+            reasons = [
+                f"not emptied: members still held {left:.1%} of the caches before this stretch (limit {limit:.1%})"
+            ]
+        if window.lead_in.not_steady:
+            reasons.append(f"still filling: {window.lead_in.why} after {window.lead_in.passes} passes")
+        return reasons
 
     def _quotas(self, watched: Slice, readings: Readings) -> list[str]:
         """Return which quotas of CPU time were changed, and who took more than its own."""

@@ -35,6 +35,7 @@ class Rounds:
     _orders: Orders = field(default_factory=Orders)
     _slices: int = 0  # measured so far
     _silent: set[str] = field(default_factory=set)  # slow members that made no step in this round
+    _longer: int = 1  # times as long are passes of a lead-in: twice as after each that was not steady
     _learned: bool = True  # something that asks for another length of slices
 
     def __post_init__(self) -> None:
@@ -86,8 +87,9 @@ class Rounds:
             with _without_garbage_collection():
                 led_in = LeadIn()
                 if changed or emptied:
-                    led_in = lead_in(self.stage, stretch.scenes, self.pace.length_ns, emptied is not None)
+                    led_in = lead_in(self.stage, stretch.scenes, self.pace, emptied is not None, self._longer)
                     self.outcome.led_in += [led_in] if emptied else []
+                    self._longer *= 1 + led_in.not_steady
                 new = self._measure_stretch(stretch, number)
             self.stage.exchange([])  # what is looked up from here on is not to weigh on who runs
             for each in (each for window in new for each in window.all_slices):

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from castmates.study.placement.clusters import clusters_of
 
-# Fastest first; Arm's kinds, "capacity 512", follow by their number, cores that are all alike have none.
+# Fastest first; kinds with a number, as "capacity 512", follow by it; cores that are all alike have none.
 SPEED = ("core", "atom", "lowpower")
 UNKNOWN_DISTANCE = 255  # the kernel's own number for "cannot be reached"
 

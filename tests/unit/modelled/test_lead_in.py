@@ -44,10 +44,11 @@ def test_an_emptied_cache_is_full_again_in_the_first_cycle(tmp_path, monkeypatch
 
 
 def test_a_cache_that_is_not_full_in_time_is_flagged(tmp_path, monkeypatch):
-    record, windows, slices = played(tmp_path, monkeypatch, "256 MiB", "1920 MiB")
+    record, windows, slices = played(tmp_path, monkeypatch, "1 GiB", "7.5 GiB")
     first = windows[windows["round"] == 1]
     assert set(first["lead_in_passes"]) == {PASSES}
     assert first["not_steady"].all()
     by_cycle = slices[(slices["role"] == "lead") & (slices["round"] == 1)].groupby("cycle")["rate"].mean()
     assert by_cycle[1] < 0.9 * by_cycle.iloc[-1]  # so the flag is right
+    assert first["reasons"].str.startswith("still filling: ").all()
     assert record["eviction"]["not_steady"] >= 1
