@@ -70,7 +70,7 @@ class Outline:
     partitions: tuple[str, ...]  # names
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
-    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
+    cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
     adaptive: str = ""  # how much an adaptive study measures at first, and at most
     placing: str = ""  # which jobs are to share which caches

@@ -144,6 +144,12 @@ class Mix(Frozen):
     lead: str  # member names
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
+    apart: tuple[str, ...] = ()  # of the antagonists: those that share no last-level cache with the lead
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As with members: mixes around one cache have no word for it."""
+        return {name: value for name, value in plain(self).items() if name != "apart" or value}
 
 
 class Control(Frozen):
@@ -362,7 +368,7 @@ class Plan(Frozen):
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
-    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
+    cautions: tuple[str, ...] = ()  # where a neighbour cannot do on this machine what it is named for, or is too far
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
     machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
     ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed

@@ -47,7 +47,7 @@ def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
         }
         for mix in plan.mixes
         for partition in mix.partitions
-        if isolates(partition, mix.lead, mix.antagonists)
+        if isolates(partition, mix)
     ]
     table = pd.DataFrame(rows, columns=[*MIX, "partition", "uncertain"])
     return table.astype({"uncertain": bool}).drop_duplicates([*MIX, "partition"], ignore_index=True)
