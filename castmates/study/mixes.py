@@ -87,6 +87,7 @@ class _Conditions:
 
     placebo: str
     prepare: Prepare
+    beyond_site: bool  # in another class of service than they are found in
 
 
 def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mixes:
@@ -98,7 +99,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     needs = {each: _need(each, programs.workloads, asked, host.layout, tried.divides) for each in all_wanted}
     refuse_two_deciders(asked, list(needs.values()), study_file)
     there, lacking = _with_a_place(needs, asked, host, study_file, tried.notes)
-    conditions = _Conditions(programs.placebo, study.machine.prepare)
+    conditions = _Conditions(programs.placebo, study.machine.prepare, study.cache.beyond_site)
     controls = [Wanted(rule.lead, tuple(rule.antagonists)) for _, rule in study.control_rules]
     needs |= {each: _need(each, programs.workloads, asked, host.layout) for each in controls if each not in needs}
     seats = place(asked, [needs[each] for each in (*there, *controls)], host.layout, study_file)
@@ -314,6 +315,7 @@ def _identity(members: Sequence[Member], conditions: _Conditions, partition: Par
     aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
     kept = [member.model_copy(update=aside).canonical() for member in members]
     knobs = [f"{knob} {word}" for knob, word in conditions.prepare.words.items()]
+    knobs += ["beyond_site"] if conditions.beyond_site else []
     shares = [] if partition is None else [partition.canonical()]
     return hashlib.sha256("\n".join([str(PROTOCOL), conditions.placebo, *kept, *knobs, *shares]).encode()).hexdigest()[
         :12

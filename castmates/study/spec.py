@@ -47,7 +47,7 @@ LATER_IN_PLANS = (
     "variants",
     "traces",
 )
-LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing")
+LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing", "beyond_site")
 LATER_IN_PROFILING = ("first_epoch", "primitives", "ranges")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
@@ -144,12 +144,8 @@ class Mix(Frozen):
     lead: str  # member names
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
-    apart: tuple[str, ...] = ()  # of the antagonists: those that share no last-level cache with the lead
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: mixes around one cache have no word for it."""
-        return {name: value for name, value in plain(self).items() if name != "apart" or value}
+    # Of the antagonists: those that share no last-level cache with the lead.
+    apart: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
 
 
 class Control(Frozen):
@@ -250,6 +246,7 @@ class Design(Frozen):
     prepare: Prepare = Prepare()
     monitor: float = 10.0  # readings of the cache in a second; 0 for none
     driver: str = "resctrl"  # what shares the cache out
+    beyond_site: bool = False  # members leave the class of service in which they are found
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead

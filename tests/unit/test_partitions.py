@@ -19,7 +19,7 @@ from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
 from castmates.study.spec import REST, UNMANAGED, Company, Mix, Plan, Share
-from tests.unit.caches import cache
+from tests.unit.caches import PERCENT, cache
 from tests.unit.makers import layout, plan, prepared, study, workloads
 
 SPLIT = {"sweeps": [{"split": [4, 8]}]}
@@ -401,6 +401,27 @@ def test_a_lead_larger_than_a_cache_shares_a_part_and_the_plan_says_so():
     assert re.search(
         r"^x \(CPU .*\) lies on 2 last-level caches, of which a0 \(CPU \d+\) shares a part", *cast.cautions
     )
+
+
+def test_partitions_lie_within_the_class_in_which_programs_are_found():
+    narrow = cache(15, shareable=0, allowed=0xFF, bandwidth=PERCENT.model_copy(update={"allowed": 50}))
+    sweeps = [{"split": "all"}, {"lead_ways": "all"}, {"bandwidth": {"antagonists": "all"}}]
+    one = swept({"sweeps": sweeps}, on=narrow)
+    every = [share.ways for mix in one.mixes for made in mix.partitions for share in made.shares if share.ways]
+    assert {mask & ~0xFF for mask in every} == {0}
+    names = {name for mix in one.mixes for name in names_of(mix)}
+    assert names == {f"{kind}-{ways}" for kind in ("split", "lead") for ways in range(1, 8)} | {
+        f"antagonists-mb{rate}" for rate in (10, 20, 30, 40)
+    }
+    assert "cache: programs are found in a class with 8 of 15 ways (0xff) and 50 %; " in one.notes[0]
+    written = {"sweeps": [{"name": "mine", "masks": {"lead": "7f00", "antagonists": "ff"}}]}
+    with pytest.raises(CastmatesError, match=r"7f00 goes beyond 00ff, the ways of the class in which programs are f"):
+        swept(written, on=narrow)
+    beyond = swept(written | {"beyond_site": True}, on=narrow)
+    assert {name for mix in beyond.mixes for name in names_of(mix)} == {"mine"}
+    assert not beyond.notes
+    # Another class is another measurement, without partitions too.
+    assert not {mix.identity for mix in beyond.mixes} & {mix.identity for mix in one.mixes}
 
 
 NOT_HIS = cache(shareable=0, rest=False)

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from castmates.english import listed
 from castmates.errors import CastmatesError
+from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
@@ -78,12 +80,21 @@ class Partitions:
 def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file: str) -> Partitions:
     """What a study asks for on this machine; where the cache cannot be shared out, nothing, with a note."""
     notes = Notes()
+    cache = cache.beyond_site if cache and keys.beyond_site else cache
     if keys.sweeps and (cache is None or not (cache.ways or cache.bandwidth)):
         notes.add(
             "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
             "so the partitions of 'cache.sweeps' are left out; `castmates doctor` shows what to do."
         )
         return Partitions([], None, layout, notes)
+    throttle = cache.bandwidth.allowed if cache and cache.bandwidth else None
+    if keys.sweeps and cache and (cache.allowed is not None or throttle is not None):
+        parts = [f"{masks.popcount(cache.usable)} of {cache.ways} ways ({cache.usable:#x})"] if cache.ways else []
+        parts += [f"{throttle} {cache.bandwidth.unit}"] if throttle is not None and cache.bandwidth else []
+        notes.add(
+            f"cache: programs are found in a class with {listed(parts)}; partitions and everything else stay within "
+            "it, unless 'cache.beyond_site' is true."
+        )
     possible = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
     return Partitions(possible, cache, layout, notes)
 
