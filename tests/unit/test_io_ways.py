@@ -43,7 +43,9 @@ def shipped(tmp_path, monkeypatch, model):
 @pytest.mark.parametrize(
     ("mask", "shareable", "cut"),
     [(0x3FF, 0x600, True), (0x400, 0x600, True), (0x600, 0x600, False), (0x7FF, 0x600, False), (0x1FF, 0x600, False),
-     (0x3FF, 0, False), (0, 0x600, False), (0x800, 0x800, False)],
+     (0x3FF, 0, False), (0, 0x600, False), (0x800, 0x800, False),
+     # goresctrl's recording of two L3 has shareable_bits c0001: way 0 comes by itself.
+     (0x1, 0xC0001, False), (0x7F, 0xC0001, False), (0xFFF80, 0xC0001, False), (0x40001, 0xC0001, True)],
 )  # fmt: skip
 def test_a_mask_cuts_where_it_has_some_but_not_all_of_the_shared_ways(mask, shareable, cut):
     assert cuts(mask, shareable) is cut

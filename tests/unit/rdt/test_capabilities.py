@@ -75,6 +75,9 @@ def test_epyc_whose_default_group_is_throttled_still_knows_its_most(tmp_path):
     slow = trees.EPYC["schemata"].replace("=2048", "=  16")
     trees.record(tmp_path, trees.EPYC | {"schemata": slow})
     assert read_cache(tmp_path).bandwidth.most == 2048
+    for family, most in ((25, 2048), (26, 4096)):  # Zen 4 and Zen 5, whose CPUID has 0xB and 0xC in 0x80000020.1
+        (tmp_path / "proc/cpuinfo").write_text(f"vendor_id : AuthenticAMD\ncpu family : {family}\n")
+        assert read_cache(tmp_path).bandwidth.most == most
 
 
 def test_sub_numa_clusters_count_as_one_cache_and_divide_its_ways(tmp_path):
