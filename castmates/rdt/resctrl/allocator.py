@@ -64,15 +64,19 @@ class ResctrlAllocator:
         everybody = everything(self.cache, schemata)
         self._others = [line for line in schemata if line not in everybody]
         self._base[REST] = self._now[REST] = {line: values for line, values in schemata.items() if line in everybody}
-        found = {name: everybody if self._beyond_site else self._found(held) for name, held in members.items()}
-        self._base |= found
+        found = {name: {} if self._beyond_site else self._found(held, schemata) for name, held in members.items()}
+        self._base |= {name: within(everybody, own) for name, own in found.items()}
         self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
         self._domains[REST] = {domain for domains in self._domains.values() for domain in domains}
         self._leaders = {name: held.pid for name, held in members.items()}
         self._find_groups(list(members))
         self._find_classes()
-        self._set(found)
+        self._set({name: self._base[name] for name in members})
         for name, path in self.groups.items():
+            if path not in self._former:  # lines that we leave alone are not wider in our groups either
+                own, there = found[name], self._read(path)
+                rest = {line: own[line] for line in self._others if line in own and own[line] != there.get(line)}
+                self._write(path, rest, name)
             groups.fill(self.tree, self.tasks, path, self._leaders[name], name)
         if wrong := self.misplaced():
             raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
@@ -159,17 +163,16 @@ class ResctrlAllocator:
             facts["ways of I/O (io_alloc)"] = ways
         return facts
 
-    def _found(self, held: Held) -> Schemata:
+    def _found(self, held: Held, default: Schemata) -> Schemata:
         """Read the class in which a member is found: its group's; in the default group its CPUs may have others."""
         place, others = self.tasks.place(held.pid) if self.tasks.shows_places else None, control_groups(self.tree)
-        everybody = everything(self.cache, self._base[REST])
         if place is not None and place.control in others:
-            return within(everybody, self._read(place.control))
-        found = within(everybody, self._base[REST])
+            return self._read(place.control)
         for path in others:
-            if set(parse_cpu_list(self.tree.read(f"{path}/cpus_list"))) & set(held.cpus):
-                found = within(found, self._read(path))
-        return found
+            with suppress(OSError):  # it has just been removed
+                if set(parse_cpu_list(self.tree.read(f"{path}/cpus_list"))) & set(held.cpus):
+                    default = within(default, self._read(path))
+        return default
 
     def _caches_of(self, name: str, held: Held) -> Collection[int]:
         if len(self.cache.domains) == 1:

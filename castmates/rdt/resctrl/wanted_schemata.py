@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from castmates.errors import CastmatesError
 from castmates.protocols import HeldOtherwise
-from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MASKS, MB, Schemata, one_line
+from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MASKS, MB, Schemata, is_decimal, one_line
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
 
@@ -57,7 +57,7 @@ def with_share(base: Schemata, share: Share, domains: Collection[int], cache: Ca
 
 
 def _both(line: str, one: int, other: int) -> int:
-    return one & other if line in MASKS else min(one, other)
+    return min(one, other) if is_decimal(line) else one & other
 
 
 def _refuse_too_little(member: str, line: str, domain: int, both: tuple[int, int], cache: Cache) -> None:

@@ -98,7 +98,7 @@ def shared_machine():
     bench.fake.make("goresctrl.Guaranteed")
     bench.fake.write("goresctrl.Guaranteed/schemata", "L3:0=7f00;1=7f00\n")
     bench.fake.write("goresctrl.Guaranteed/tasks", f"{bench.fake.processes.fork()}\n")
-    bench.fake.write("schemata", "L3:0=ff;1=ff\nMB:0=50;1=50\n")
+    bench.fake.write("schemata", "L3:0=ff;1=ff\nMB:0=50;1=50\nL2:0=ff\n")
     return bench, bench.fake.read("goresctrl.Guaranteed/schemata"), bench.fake.read("schemata")
 
 
@@ -106,7 +106,9 @@ def test_what_an_administrator_narrowed_is_never_widened():
     bench, theirs, found = shared_machine()
     allocator = bench.prepared()
     for name, path in allocator.groups.items():
-        assert (masks(bench, path)[0], masks(bench, path, "MB")[0]) == (0xFF, 50), name
+        assert (masks(bench, path)[0], masks(bench, path, "MB")[0], masks(bench, path, "L2")[0]) == (0xFF, 50, 0xFF), (
+            name
+        )
     allocator.apply([Share(member=LEAD, ways=0xF), Share(member=OTHER, ways=0xF0), Share(member=REST, ways=0x3F0)])
     assert masks(bench, "")[0] == 0xF0
     assert masks(bench, "", "MB")[0] == 50
