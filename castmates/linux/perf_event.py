@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
 PERF_DEVICES = "sys/bus/event_source/devices"  # the counting units (PMUs) that perf knows
 _SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 HARDWARE, SOFTWARE, TRACEPOINT, HW_CACHE, RAW = 0, 1, 2, 3, 4  # types of events

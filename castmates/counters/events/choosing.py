@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 
-from castmates.linux.perf_event import PERF_PACKAGES
+from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.study.event_sets import PROCESSOR_SETS, names_of
 
 PATIENCE_S = 20.0

@@ -16,7 +16,7 @@ from castmates.counters.topdown.perf_output.model import WHOLE
 from castmates.counters.topdown.perf_output.reading import parse
 from castmates.counters.topdown.process import last_words
 from castmates.errors import CastmatesError
-from castmates.linux.perf_event import PERF_PACKAGES
+from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.study.topdown_tree import MEMORY_PART, category, of_level
 
 WITHIN_S = 20.0

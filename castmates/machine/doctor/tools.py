@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.linux.nvml import NO_DRIVER, NO_PACKAGE
-from castmates.linux.perf_event import PERF_PACKAGES
 from castmates.machine.doctor.check import GRANT, Check
 
 LISTED = 4

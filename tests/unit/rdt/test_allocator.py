@@ -106,9 +106,7 @@ def test_what_an_administrator_narrowed_is_never_widened():
     bench, theirs, found = shared_machine()
     allocator = bench.prepared()
     for name, path in allocator.groups.items():
-        assert (masks(bench, path)[0], masks(bench, path, "MB")[0], masks(bench, path, "L2")[0]) == (0xFF, 50, 0xFF), (
-            name
-        )
+        assert [masks(bench, path, line)[0] for line in ("L3", "MB", "L2")] == [0xFF, 50, 0xFF], name
     allocator.apply([Share(member=LEAD, ways=0xF), Share(member=OTHER, ways=0xF0), Share(member=REST, ways=0x3F0)])
     assert masks(bench, "")[0] == 0xF0
     assert masks(bench, "", "MB")[0] == 50
