@@ -15,7 +15,6 @@ from castmates.preview.profiles import profile_words
 from castmates.preview.traces import trace_words
 from castmates.preview.words import neighbours, workload_of
 from castmates.project import ENVIRONMENTS, Project
-from castmates.rdt.resctrl.capabilities import ways_of_others
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.looks import precision_words
 from castmates.results.torn import torn_words
@@ -117,7 +116,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         and any(mix.partitions for mix in plan.mixes)
         and project.shareable_cache() != plan.cache,
         notes=(*torn_words(torn), *plan.notes),
-        cautions=(*plan.cautions, *([] if project.modelled or project.elsewhere else shared(plan, ways_of_others()))),
+        cautions=(*plan.cautions, *shared(plan, project.ways_of_others())),
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         placing=placing.line(project, plan),
         services=tuple(services.lines(project, plan)),
