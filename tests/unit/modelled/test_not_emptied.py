@@ -23,12 +23,8 @@ class Narrowed(FakeResctrl):
 def test_windows_after_it_are_rejected(tmp_path, monkeypatch, limit, valid):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hardware, "FakeResctrl", Narrowed)
-    text = (
-        STUDY.replace("rounds: 2", "rounds: 1, spare_rounds: 0")
-        + QUIET
-        + SWEEPS.replace("{sweeps", "{beyond_site: true, sweeps")
-        + limit
-    )
+    sweeps = SWEEPS.replace("{sweeps", "{beyond_site: true, rest: all, sweeps")
+    text = STUDY.replace("rounds: 2", "rounds: 1, spare_rounds: 0") + QUIET + sweeps + limit
     plan = project_of(tmp_path, text).plan()
     measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path)
     record = json.loads((tmp_path / "out/block.json").read_text())
