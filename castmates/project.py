@@ -18,7 +18,7 @@ from castmates.machine.topology import Topology, read_topology
 from castmates.rdt.added import OURS, driver
 from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
-from castmates.rdt.resctrl.capabilities import read_cache
+from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
 from castmates.results.asked import asked_blocks
 from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
@@ -166,6 +166,10 @@ class Project:
         if named == "pqos":
             return expected(self._topology())
         return self.elsewhere.cache if self.elsewhere else read_cache()
+
+    def ways_of_others(self) -> dict[str, int]:
+        """Which ways groups of other programs have on this machine now, by their names in words."""
+        return {} if self.modelled or self.elsewhere else ways_of_others()
 
     def _topology(self) -> Topology:
         return self.elsewhere.topology if self.elsewhere else read_topology()

@@ -71,6 +71,7 @@ class ProcessorReadings:
     how: str  # how they were read, or why they were not
     under: Mapping[tuple["Share", ...], Sequence[HeldOtherwise]]  # by shares: what differs; those not read are absent
     caches: Mapping[str, Sequence[int]] = field(default_factory=dict)  # that each member uses
+    shared: Mapping[tuple["Share", ...], Sequence[str]] = field(default_factory=dict)  # who else has ways of members
 
 
 class Edges(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 from castmates.files import replace
 
 NONE, PROGRAM = "none", "perf"
+PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
 CAPABILITIES = {"cap_ipc_lock": 14, "cap_perfmon": 38}
 _ATTRIBUTE, _MODE = "security.capability", 0o750
 _VERSION = 0x02000000 | 1  # of the attribute, and that the capabilities hold from the start

@@ -25,6 +25,7 @@ CLUSTER = "mon_sub_"  # begins the name of the folder of a cluster, in that of t
 # the step of per cent and cuts that to 32 bits, which makes it 4; this is read for it and written, and survives.
 UNTHROTTLED_MIBPS = 2**32 - 96
 THROTTLE = "MB"
+AMD_MOST = 2048  # in 1/8 GB/s, "no throttle" of the first AMD processors; later ones have more bits
 LARGEST_SHARE = 100  # per cent; other units are kept as they are written
 
 _PADDED = re.compile(r"([=:;])[ \t]+")

@@ -28,7 +28,8 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
     chosen = evictors(block.company, machine)
     world = World(machine, processes(block.company, chosen), block.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=FIRST_PID)]
-    hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, block.design.monitor)
+    pids, design = {process.name: process.pid for process in cast}, block.design
+    hardware = modelled_hardware(world, pids, design.monitor, design.beyond_site)
     stage = ModelledStage(world, cast, hardware, check, {each.name: each.bytes for each in chosen})
     hardware.attach(stage.held(), [member.name for member in block.company.members])
     outcome = Outcome(block, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())

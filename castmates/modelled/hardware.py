@@ -147,7 +147,9 @@ class ModelledHardware(Hardware):
         return [replace(sample, t_ns=now) if sample.source == MASKS else sample for sample in samples]
 
 
-def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> ModelledHardware:
+def modelled_hardware(
+    world: World, pids: Mapping[str, int], rate: float, beyond_site: bool = False
+) -> ModelledHardware:
     """Mount a resctrl in memory for these processes, with the real driver on it, and `rate` looks a second."""
     feed = Feed(world, pids)
     kernel = feed.kernel = FakeResctrl(shape_of(world.machine), source=feed)
@@ -156,7 +158,7 @@ def modelled_hardware(world: World, pids: Mapping[str, int], rate: float) -> Mod
     journal = ResctrlJournal(None, POINT, "a modelled block")
     read_register = kernel.msr if world.machine.registers else None
     mounted = Mounted(kernel, KernelsTasks(kernel), journal, _domain_of(kernel), read_register=read_register)
-    allocator = ResctrlAllocator(mounted)
+    allocator = ResctrlAllocator(mounted, beyond_site)
     monitor = ModelledMonitor(world, mounted, rate) if rate else NoMonitor()
     witness = MaskWitness(allocator)
     beside = Surroundings()

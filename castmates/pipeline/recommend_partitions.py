@@ -23,6 +23,7 @@ from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, write_table
 from castmates.study.class_caches import cache_of
+from castmates.study.masks import popcount
 from castmates.study.spec import Plan
 
 
@@ -57,7 +58,7 @@ def _of_part(
     pareto = pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
     return {
         "sensitivity": curves,
-        "knees": knees(curves, plan.cache.ways if plan.cache else None),
+        "knees": knees(curves, popcount(plan.cache.usable) if plan.cache else None),
         "pareto": pareto,
         "recommendations": of_limit(plan, pareto, limit_pct),
         "curves": curves_table(held, effects),

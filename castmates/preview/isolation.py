@@ -1,9 +1,11 @@
 """How a study will divide its losses: under which partition, and on how many launches."""
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
+from castmates.study.masks import union
 from castmates.study.partitions.sweeps import some_of
-from castmates.study.spec import Plan
+from castmates.study.spec import REST, Plan
 
 
 def line(plan: Plan, named: str | None) -> str:
@@ -60,6 +62,18 @@ def _division(plan: Plan, named: str | None) -> str:
         f"The loss of {which} is divided under the best of {most} partitions, chosen on {chosen} of {blocks} launches "
         f"and estimated on the others; {instead}."
     )
+
+
+def shared(plan: Plan, others: Mapping[str, int]) -> Iterator[str]:
+    """Which partitions have ways that other programs on the machine have now, too."""
+    for name, mask in others.items():
+        every = {made.name: made for mix in plan.mixes for made in mix.partitions}
+        own = {
+            partition: union((share.ways or 0) | (share.code or 0) for share in made.shares if share.member != REST)
+            for partition, made in every.items()
+        }
+        if names := [partition for partition, ways in own.items() if ways & mask]:
+            yield f"Ways of {some_of(names)} are shared with {name}: no such partition isolates while that is there."
 
 
 def io_ways(plan: Plan) -> str:

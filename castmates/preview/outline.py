@@ -9,6 +9,7 @@ from castmates.preview import placing, rounds, services
 from castmates.preview.amounts import Amount, Amounts
 from castmates.preview.detectable import Chances, chances
 from castmates.preview.duration import seconds_between, still_to_measure
+from castmates.preview.isolation import shared
 from castmates.preview.prediction import prediction_words
 from castmates.preview.profiles import profile_words
 from castmates.preview.traces import trace_words
@@ -70,7 +71,7 @@ class Outline:
     partitions: tuple[str, ...]  # names
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
     notes: tuple[str, ...]  # what the study asks of the cache and does not get
-    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
+    cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
     adaptive: str = ""  # how much an adaptive study measures at first, and at most
     placing: str = ""  # which jobs are to share which caches
@@ -115,7 +116,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         and any(mix.partitions for mix in plan.mixes)
         and project.shareable_cache() != plan.cache,
         notes=(*torn_words(torn), *plan.notes),
-        cautions=plan.cautions,
+        cautions=(*plan.cautions, *shared(plan, project.ways_of_others())),
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         placing=placing.line(project, plan),
         services=tuple(services.lines(project, plan)),

@@ -41,7 +41,7 @@ def lines(plan: Plan, layout: Layout) -> Iterator[str | Table]:
             everything = schemata_of(Share(member=""), _domains(company, layout), plan.cache)
             yield (
                 f"  In its scenes without a partition everybody has everything: {everything} "
-                f"({masks.size_words(plan.cache.full, plan.cache)})."
+                f"({masks.size_words(plan.cache.usable, plan.cache)})."
             )
 
 
@@ -79,7 +79,7 @@ def rows(company: Company, scenes: list[Scene], cache: Cache, layout: Layout) ->
 
 def _words(share: Share, places: tuple[int, ...], cache: Cache) -> tuple[str, str]:
     mask = mask_of(share)
-    size = masks.size_words(cache.full if mask is None else mask, cache)
+    size = masks.size_words(cache.usable if mask is None else mask, cache)
     mark = " or more" if cut_by_any((share.ways, share.code), cache) else ""
     quota = f" CPU:{share.quota}% of each {share.period} ms" if share.quota else ""
     prefetching = f" prefetchers:{share.prefetchers}" if share.prefetchers else ""

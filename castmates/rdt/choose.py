@@ -36,6 +36,7 @@ class CacheRequest:
     cdp: bool = False  # with separate masks for code
     rate: float = RATE  # readings a second; 0 for none
     driver: str = "resctrl"  # resctrl, pqos, or the name of a plug-in's
+    beyond_site: bool = False  # members leave the class of service in which they are found
     purpose: str = "a study"
 
 
@@ -56,10 +57,10 @@ def choose(request: CacheRequest, say: Say = print_progress) -> tuple[Allocator,
     if request.driver == "pqos" and request.shares:
         session = open_session(request.purpose, say)
         monitor = PqosMonitor(session, request.rate) if request.rate else silent
-        return PqosAllocator(session, KernelTasks(), say), monitor
+        return PqosAllocator(session, KernelTasks(), say, request.beyond_site), monitor
     if request.driver not in OURS and request.shares:
         return _of_a_plugin(driver(request.driver), request.rate, request.purpose, say)
-    allocator = choose_allocator(request.shares, request.cdp, request.purpose, say)
+    allocator = choose_allocator(request.shares, request.cdp, request.purpose, say, request.beyond_site)
     return allocator, choose_monitor(request.rate, request.purpose, say) if request.rate else silent
 
 
@@ -71,7 +72,11 @@ def _of_a_plugin(chosen: Driver, rate: float, purpose: str, say: Say) -> tuple[A
 
 
 def choose_allocator(
-    shares: bool = True, cdp: bool = False, purpose: str = "a study", say: Say = print_progress
+    shares: bool = True,
+    cdp: bool = False,
+    purpose: str = "a study",
+    say: Say = print_progress,
+    beyond_site: bool = False,
 ) -> Allocator:
     """Take resctrl where the study gives out shares and the machine lets us; without shares it is left untouched."""
     if not shares:
@@ -84,7 +89,7 @@ def choose_allocator(
     try:
         why = _no_shares(tree, capabilities(tree, " ".join(held.options)))
         if not why:
-            return ResctrlAllocator(_mounted(held, purpose, say))
+            return ResctrlAllocator(_mounted(held, purpose, say), beyond_site)
     except OSError as error:
         why = _unreadable(tree, error)
     return NoAllocator(_let_go(held, why, say))

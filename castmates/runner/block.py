@@ -205,6 +205,7 @@ def _cache_request(block: Block) -> CacheRequest:
         cdp=any(share.code is not None for share in shares),
         rate=block.design.monitor,
         driver=block.design.driver,
+        beyond_site=block.design.beyond_site,
         purpose=_purpose(block),
     )
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any, Literal
 
-from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from castmates.study.frozen import Frozen
 
@@ -15,6 +15,8 @@ class Bandwidth(Frozen):
     least: int
     step: int
     most: int  # no throttle
+    # Of the class in which programs are found, where that is throttled.
+    allowed: int | None = Field(default=None, exclude_if=lambda throttle: throttle is None)
     becomes: tuple[tuple[int, int], ...] = ()  # steps that the kernel keeps, and what this processor makes of them
 
     @model_serializer(mode="wrap")
@@ -60,11 +62,24 @@ class Cache(Frozen):
     monitored_groups: int  # whose events can be kept apart
     rest: bool = True  # whether the masks of everybody else on the machine can be set
     clusters: int = 1  # memory nodes that divide each domain (sub-NUMA clustering)
+    # The ways of the class in which programs are found, where these are not all.
+    allowed: int | None = Field(default=None, exclude_if=lambda mask: mask is None)
 
     @property
     def full(self) -> int:
         """The mask of all ways."""
         return (1 << self.ways) - 1
+
+    @property
+    def usable(self) -> int:
+        """The mask of the ways that programs have unless a study goes beyond their class."""
+        return self.full if self.allowed is None else self.allowed
+
+    @property
+    def beyond_site(self) -> "Cache":
+        """The same as if nobody had narrowed the class in which programs are found."""
+        bandwidth = self.bandwidth and self.bandwidth.model_copy(update={"allowed": None})
+        return self.model_copy(update={"allowed": None, "bandwidth": bandwidth})
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_there(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

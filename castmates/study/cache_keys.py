@@ -181,6 +181,11 @@ class CacheKeys(Written):
         description="ways that everybody else on the machine has under a partition: the antagonists', which is the "
         "default where this user may set them, or all",
     )
+    beyond_site: bool = Field(
+        default=False,
+        description="whether members leave the class of service in which they are found, which an administrator may "
+        "have narrowed, and have all ways and all bandwidth; everybody else on the machine never does",
+    )
     avoid_shared: bool = Field(default=False, description="whether ways that I/O uses too are left out of all masks")
     prefetchers: Prefetching = Field(
         default=("on",),

@@ -81,7 +81,7 @@ def text_of(mask: int, ways: int) -> str:
 
 def region(cache: Cache, avoid_shared: bool) -> int:
     """The ways that a study gives out: all, or those that I/O does not use, as far as they can form a mask."""
-    left = without(cache.full, cache.shareable) if avoid_shared else cache.full
+    left = without(cache.usable, cache.shareable) if avoid_shared else cache.usable
     return left if cache.sparse else longest_run(left)
 
 
@@ -95,6 +95,11 @@ def refusal(mask: int, cache: Cache) -> str:
     text = text_of(mask, cache.ways)
     if mask < 0 or without(mask, cache.full):
         return f"the mask {text} is out of range: this cache has {cache.ways} ways, {text_of(cache.full, cache.ways)}"
+    if without(mask, cache.usable):
+        return (
+            f"the mask {text} goes beyond {text_of(cache.usable, cache.ways)}, the ways of the class in which programs "
+            "are found here ('cache.beyond_site: true' permits it)"
+        )
     if not mask and cache.least_ways:
         return f"the mask {text} has no way at all, and this machine wants at least {_ways(cache.least_ways)}"
     if not cache.sparse and not is_contiguous(mask):

@@ -10,7 +10,7 @@ from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.isolation import isolates
 from castmates.study.partitions.partitions import partitions
 from castmates.study.placement.layout import Layout
-from castmates.study.spec import UNMANAGED, Member, Mitigation, Partition, Share
+from castmates.study.spec import UNMANAGED, Member, Mitigation, Mix, Partition, Share
 from castmates.study.wanted import NEAREST_FIRST, PREFETCHERS_OFF, Quota, Wanted, elsewhere, reason_against, unmanaged
 
 NO_CACHE = "the last-level cache cannot be partitioned here (`castmates doctor` shows what to do)"
@@ -28,17 +28,17 @@ class Ground:
     study_file: str
 
 
-def of_mix(rule: Mitigated, key: str, members: Sequence[Member], ground: Ground, notes: Notes) -> "Tried":
-    """The partitions that are tried on the members of a mix, the lead's first, by kind."""
+def of_mix(rule: Mitigated, key: str, seated: tuple[Mix, Sequence[Member]], ground: Ground, notes: Notes) -> "Tried":
+    """The partitions that are tried on a mix and its members, the lead first, by kind."""
     made: dict[Kind, list[Partition]] = {}
     reasons: dict[Kind, str] = {}
     for kind, sweep in sweeps(rule).items():
         if kind in rule.kinds:
-            made[kind], reasons[kind] = _under_sweep(kind, sweep, key, members, ground, notes)
+            made[kind], reasons[kind] = _under_sweep(kind, sweep, key, seated, ground, notes)
     if "quota" in rule.kinds:
         reasons["quota"] = ground.no_quota
         quotas = [] if ground.no_quota else [Quota(percent, rule.period) for percent in rule.quota]
-        made["quota"] = [under_quota(quota, members[1:]) for quota in quotas]
+        made["quota"] = [under_quota(quota, seated[1][1:]) for quota in quotas]
     return Tried(rule, made, reasons)
 
 
@@ -99,17 +99,17 @@ def sweeps(rule: Mitigated) -> dict[Kind, Sweep]:
 
 
 def _under_sweep(
-    kind: Kind, sweep: Sweep, key: str, members: Sequence[Member], ground: Ground, notes: Notes
+    kind: Kind, sweep: Sweep, key: str, seated: tuple[Mix, Sequence[Member]], ground: Ground, notes: Notes
 ) -> tuple[list[Partition], str]:
     """The partitions of a sweep; where there are none, why."""
     if ground.cache is None or not (ground.cache.ways or ground.cache.bandwidth):
         return [], NO_CACHE
     keys = ground.keys.model_copy(update={"sweeps": [sweep], "only": []})
     tried = partitions(keys, ground.cache, ground.layout, ground.study_file)
-    lead, *antagonists = members
+    mix, (lead, *antagonists) = seated
     made = tried.of(lead, antagonists)
     if kind == "ways":
-        made = [each for each in made if isolates(each, lead.name, [member.name for member in antagonists])]
+        made = [each for each in made if isolates(each, mix)]
     sentences = [sentence.replace(KEY, f"{key}.{kind}") for sentence in tried.notes.sentences]
     if not made:
         return [], _reason(sentences)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.study import cpus
 from castmates.study.cache import Cache
@@ -15,12 +16,12 @@ from castmates.study.mitigations import Ground, Tried, of_mix, under_quota, with
 from castmates.study.model import Prepare, Study, Workload
 from castmates.study.named_for import cautions
 from castmates.study.partitions.amounts import Notes
-from castmates.study.partitions.partitions import Partitions, check_workloads, partitions
+from castmates.study.partitions.partitions import Partitions, apart, check_workloads, domains, partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place, refuse_two_deciders
 from castmates.study.placement.refusals import no_such_place, too_many
 from castmates.study.placement.rules import Asked, ask
-from castmates.study.placement.search import Need, Seat
+from castmates.study.placement.search import Need, Seat, can_share
 from castmates.study.remarks import MIXES
 from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
 from castmates.study.wanted import Wanted, unmanaged, wanted
@@ -36,7 +37,7 @@ class Mixes:
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for
     memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
-    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do here what its workload is named for
+    cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
     mitigations: tuple[Mitigation, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  # for which the machine has no place
     machine: str = ""  # the class of nodes that they are on; "" where there are no classes
@@ -86,6 +87,7 @@ class _Conditions:
 
     placebo: str
     prepare: Prepare
+    beyond_site: bool  # in another class of service than they are found in
 
 
 def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mixes:
@@ -94,12 +96,13 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     tried = partitions(study.cache, host.cache, host.layout, study_file)
     all_wanted = [*wanted(study), *_lonely(study)]
     check_workloads(study.cache, {name for each in all_wanted for name in each.members}, study_file)
-    refuse_two_deciders(asked, [_need(each, programs.workloads) for each in all_wanted], study_file)
-    there, lacking = _with_a_place(all_wanted, asked, programs.workloads, host, study_file, tried.notes)
-    conditions = _Conditions(programs.placebo, study.machine.prepare)
+    needs = {each: _need(each, programs.workloads, asked, host.layout, tried.divides) for each in all_wanted}
+    refuse_two_deciders(asked, list(needs.values()), study_file)
+    there, lacking = _with_a_place(needs, asked, host, study_file, tried.notes)
+    conditions = _Conditions(programs.placebo, study.machine.prepare, study.cache.beyond_site)
     controls = [Wanted(rule.lead, tuple(rule.antagonists)) for _, rule in study.control_rules]
-    needs = [_need(each, programs.workloads) for each in (*there, *controls)]
-    seats = place(asked, needs, host.layout, study_file)
+    needs |= {each: _need(each, programs.workloads, asked, host.layout) for each in controls if each not in needs}
+    seats = place(asked, [needs[each] for each in (*there, *controls)], host.layout, study_file)
     seated = [
         _seated(each, own, programs, host, conditions) for each, own in zip((*there, *controls), seats, strict=True)
     ]
@@ -120,7 +123,7 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
         tuple(tried.notes.sentences),
         tried.cache,
         {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
-        _cautions(seated, programs, host),
+        (*_cautions(seated, programs, host), *_around(ours, study, host.layout)),
         tuple(each for tries in against for each in tries.mitigations(lacking)),
         tuple(_left_out(each, lacking[each.name]) for each in all_wanted if each.name in lacking and not each.optional),
     )
@@ -131,6 +134,27 @@ def _cautions(seated: Sequence[_Seated], programs: Programs, host: Host) -> tupl
     saturating = {member.workload for member in members if programs.workloads[member.workload].saturate}
     known = cautions(members, lambda cpus: host.place(cpus).cache, host.peak, saturating)
     return tuple(dict.fromkeys((*(sentence for each in seated for sentence in each.shortened), *known)))
+
+
+def _around(seated: Sequence[_Seated], study: Study, layout: Layout) -> Iterator[str]:
+    """Which mixes lie around several last-level caches, though nobody asked for it."""
+    room = max(Counter(core.llc for core in layout.cores).values(), default=0)
+    for mix, (lead, *others) in ((each.mix, each.members) for each in seated if not each.wanted.place):
+        cpus_of = {member.name: f"{member.workload} (CPU {cpus.format_cpu_list(member.cpus)})" for member in others}
+        own, home = f"{lead.workload} (CPU {cpus.format_cpu_list(lead.cpus)})", set(domains(lead, layout))
+        if mix.apart and study.placement.llc != "separate":
+            most = room - sum(len(member.cpus) for member in others)
+            smaller = f" A lead of {most} or fewer cores would share one." if 0 < most < len(lead.cpus) else ""
+            yield (
+                f"{own} shares no last-level cache with {listed([cpus_of[name] for name in mix.apart])}: what it loses "
+                f"to {'it' if len(mix.apart) == 1 else 'them'} is not due to the capacity of a cache, and no ways are "
+                f"divided between them.{smaller}"
+            )
+        elif len(home) > 1 and any(not home <= set(domains(member, layout)) for member in others):
+            yield (
+                f"{own} lies on {len(home)} last-level caches, of which {listed(list(cpus_of.values()))} "
+                f"{'shares' if len(others) == 1 else 'share'} a part: a mask takes ways from it on all of them."
+            )
 
 
 def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Host, conditions: _Conditions) -> _Seated:
@@ -147,7 +171,9 @@ def _seated(wanted: Wanted, seats: Sequence[Seat], programs: Programs, host: Hos
         members.append(member)
         if why := shortened(programs.workloads[name], where):
             cut.append(f"{name}: {why}")
-    return _Seated(wanted, _mix(wanted.name, members, conditions), members, memory, tuple(cut))
+    mix = _mix(wanted.name, members, conditions)
+    mix = mix.model_copy(update={"apart": apart(members[0], members[1:], host.layout, host.cache)})
+    return _Seated(wanted, mix, members, memory, tuple(cut))
 
 
 def _left_out(wanted: Wanted, why: str) -> LeftOut:
@@ -163,12 +189,12 @@ def _lonely(study: Study) -> list[Wanted]:
 
 
 def _with_a_place(
-    all_wanted: Sequence[Wanted], asked: Asked, workloads: Workloads, host: Host, study_file: str, notes: Notes
+    needs: Mapping[Wanted, Need], asked: Asked, host: Host, study_file: str, notes: Notes
 ) -> tuple[list[Wanted], dict[str, str]]:
     """The mixes that find seats as near to the lead as they ask for; and by name, why others find none."""
     there, lacking = [], dict[str, str]()
-    for each in all_wanted:
-        why = _no_place(each, asked, _need(each, workloads), host)
+    for each, need in needs.items():
+        why = _no_place(each, asked, need, host)
         if not why:
             there.append(each)
             continue
@@ -198,10 +224,10 @@ def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
 
 def _against(study: Study, seated: Sequence[_Seated], host: Host, study_file: str, notes: Notes) -> list[Tried]:
     """What is tried against the losses of each mix that the study lists for that."""
-    members = {each.mix.name: each.members for each in seated}
+    there = {each.mix.name: (each.mix, each.members) for each in seated}
     ground = Ground(study.cache, host.cache, host.layout, host.no_quota, study_file)
     return [
-        of_mix(rule, f"mitigations.{number}", members[unmanaged(rule).name], ground, notes)
+        of_mix(rule, f"mitigations.{number}", there[unmanaged(rule).name], ground, notes)
         for number, rule in enumerate(study.mitigations, start=1)
     ]
 
@@ -228,7 +254,7 @@ def _with_partitions(
                 *(part for tries in against for part in tries.on(each.mix.name)),
             ]
             for partition in {partition.canonical(): partition for partition in under}.values():
-                yield _mix(each.mix.name, members, conditions, partition)
+                yield _mix(each.mix.name, members, conditions, partition).model_copy(update={"apart": each.mix.apart})
         if lead.workload not in alone:
             alone.add(lead.workload)
             for partition in tried.of(lead, []):
@@ -248,8 +274,10 @@ def _mix(name: str, members: Sequence[Member], conditions: _Conditions, partitio
     )
 
 
-def _need(wanted: Wanted, workloads: Workloads) -> Need:
-    return Need(wanted.in_short, wanted.lead, tuple(workloads[each].cores for each in wanted.members), wanted.place)
+def _need(wanted: Wanted, workloads: Workloads, asked: Asked, layout: Layout, divides: bool = False) -> Need:
+    cores = tuple(workloads[each].cores for each in wanted.members)
+    shared = divides and not wanted.place and len(cores) > 1 and can_share(asked, cores, layout)
+    return Need(wanted.in_short, wanted.lead, cores, wanted.place, shared)
 
 
 def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: Prepared) -> Member:
@@ -287,6 +315,7 @@ def _identity(members: Sequence[Member], conditions: _Conditions, partition: Par
     aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
     kept = [member.model_copy(update=aside).canonical() for member in members]
     knobs = [f"{knob} {word}" for knob, word in conditions.prepare.words.items()]
+    knobs += ["beyond_site"] if conditions.beyond_site else []
     shares = [] if partition is None else [partition.canonical()]
     return hashlib.sha256("\n".join([str(PROTOCOL), conditions.placebo, *kept, *knobs, *shares]).encode()).hexdigest()[
         :12

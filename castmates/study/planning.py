@@ -335,6 +335,7 @@ def design_of(study: Study, is_control: bool = False) -> Design:
         prepare=study.machine.prepare,
         monitor=study.cache.monitor,
         driver=study.cache.driver,
+        beyond_site=study.cache.beyond_site,
         model=study.model if study.platform == "modelled" else None,
         counters=_counting(study, is_control),
         slice=None if budget.slice == "auto" else budget.slice,

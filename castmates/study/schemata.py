@@ -9,13 +9,14 @@ from castmates.study.spec import Share
 
 def schemata_of(share: Share, domains: Iterable[int], cache: Cache) -> str:
     """A group's schemata on these last-level caches."""
-    data = cache.full if share.ways is None else share.ways
+    data = cache.usable if share.ways is None else share.ways
     lines = {"L3": masks.text_of(data, cache.ways)} if cache.ways else {}
     if cache.cdp:
         code = data if share.code is None else share.code
         lines = {"L3CODE": masks.text_of(code, cache.ways), "L3DATA": masks.text_of(data, cache.ways)}
     if cache.bandwidth is not None:
-        lines["MB"] = str(cache.bandwidth.most if share.bandwidth is None else share.bandwidth)
+        unthrottled = cache.bandwidth.allowed or cache.bandwidth.most
+        lines["MB"] = str(unthrottled if share.bandwidth is None else share.bandwidth)
     places = list(domains)
     return " ".join(f"{name}:{';'.join(f'{place}={value}' for place in places)}" for name, value in lines.items())
 

@@ -47,7 +47,7 @@ LATER_IN_PLANS = (
     "variants",
     "traces",
 )
-LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing")
+LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing", "beyond_site")
 LATER_IN_PROFILING = ("first_epoch", "primitives", "ranges")
 # Fields of Share that did.
 LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
@@ -144,6 +144,8 @@ class Mix(Frozen):
     lead: str  # member names
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
+    # Of the antagonists: those that share no last-level cache with the lead.
+    apart: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
 
 
 class Control(Frozen):
@@ -244,6 +246,7 @@ class Design(Frozen):
     prepare: Prepare = Prepare()
     monitor: float = 10.0  # readings of the cache in a second; 0 for none
     driver: str = "resctrl"  # what shares the cache out
+    beyond_site: bool = False  # members leave the class of service in which they are found
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
@@ -362,7 +365,7 @@ class Plan(Frozen):
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
-    cautions: tuple[str, ...] = ()  # where a size or a rate cannot do on this machine what its workload is named for
+    cautions: tuple[str, ...] = ()  # where a neighbour cannot do on this machine what it is named for, or is too far
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
     machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
     ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed

@@ -43,7 +43,9 @@ def shipped(tmp_path, monkeypatch, model):
 @pytest.mark.parametrize(
     ("mask", "shareable", "cut"),
     [(0x3FF, 0x600, True), (0x400, 0x600, True), (0x600, 0x600, False), (0x7FF, 0x600, False), (0x1FF, 0x600, False),
-     (0x3FF, 0, False), (0, 0x600, False), (0x800, 0x800, False)],
+     (0x3FF, 0, False), (0, 0x600, False), (0x800, 0x800, False),
+     # goresctrl's recording of two L3 has shareable_bits c0001: way 0 comes by itself.
+     (0x1, 0xC0001, False), (0x7F, 0xC0001, False), (0xFFF80, 0xC0001, False), (0x40001, 0xC0001, True)],
 )  # fmt: skip
 def test_a_mask_cuts_where_it_has_some_but_not_all_of_the_shared_ways(mask, shareable, cut):
     assert cuts(mask, shareable) is cut
@@ -120,6 +122,20 @@ def record(company, status="measured", **partitions):
     }
     processor = {"processor": {"registers": "read", "partitions": rows}} if partitions else {}
     return {"status": status, "spec": {"company": {"id": company}}} | processor
+
+
+def test_ways_that_others_on_the_machine_have_isolate_nobody():
+    plan = made(split(4), split(6), shareable=0)
+    (company,) = [company.id for company in plan.companies]
+    mix = plan.mixes[0].name
+    found = record(company, split_4=[], split_6=[])
+    found["processor"]["shared"] = {"split-6": ["goresctrl.Guaranteed (1 task)"]}
+    known = states(plan, held_by([record(company, split_4=[], split_6=[]), found]))
+    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): "shared with goresctrl.Guaranteed (1 task)"}
+    assert set(candidates(plan, None, known)["partition"]) == {"split-4"}
+    assert candidates(plan, "split-6", known).empty
+    (said,) = isolation.shared(plan, {"goresctrl.Guaranteed (1 task)": 0x30, "batch (0 tasks)": 0})
+    assert said.startswith("Ways of split-4 and split-6 are shared with goresctrl.Guaranteed (1 task)")
 
 
 JOINED = [(LEAD, "L3", "3ff", "7ff"), (STREAM, "L3", "400", "600"), (REST, "L3", "400", "600")]

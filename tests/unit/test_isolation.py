@@ -7,7 +7,7 @@ from castmates.preview import isolation
 from castmates.study.model import Study
 from castmates.study.partitions.isolation import isolates, refusal
 from castmates.study.reading import line_of, read
-from castmates.study.spec import Partition, Share
+from castmates.study.spec import Mix, Partition, Share
 from tests.unit import partition_maker as maker
 from tests.unit.modelled.makers import STUDY, project_of
 
@@ -19,16 +19,23 @@ def written(tmp_path, text):
     return project_of(tmp_path, text)
 
 
+def beside(*antagonists, apart=()):
+    return Mix(name="x", identity="x", lead=maker.LEAD, antagonists=antagonists, apart=apart)
+
+
 def test_disjoint_ways_isolate():
     four = maker.split(4)
-    assert isolates(four, maker.LEAD, [maker.STREAM])
-    assert not isolates(four, maker.LEAD, [maker.STREAM, "chase@2"])  # who has no share has all ways
-    assert not isolates(four, maker.LEAD, [])
-    assert not isolates(maker.capped(2), maker.LEAD, [maker.STREAM])
+    assert isolates(four, beside(maker.STREAM))
+    assert not isolates(four, beside(maker.STREAM, "chase@2"))  # who has no share has all ways
+    assert not isolates(four, beside())
+    # Only who meets the lead on a cache counts.
+    assert not isolates(four, beside(maker.STREAM, apart=(maker.STREAM,)))
+    assert isolates(four, beside(maker.STREAM, "chase@2", apart=("chase@2",)))
+    assert not isolates(maker.capped(2), beside(maker.STREAM))
     slow = Partition(name="slow", shares=(*four.shares[1:], Share(member=maker.LEAD, ways=15, bandwidth=50)))
-    assert not isolates(slow, maker.LEAD, [maker.STREAM])
+    assert not isolates(slow, beside(maker.STREAM))
     code = Share(member=maker.LEAD, ways=0b11, code=0b110000)
-    assert not isolates(Partition(name="code", shares=(code, four.shares[1])), maker.LEAD, [maker.STREAM])
+    assert not isolates(Partition(name="code", shares=(code, four.shares[1])), beside(maker.STREAM))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Partitions in a plan: scenes, companies, groups, and that nothing is ever measured again."""
 
 import random
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +19,7 @@ from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
 from castmates.study.spec import REST, UNMANAGED, Company, Mix, Plan, Share
-from tests.unit.caches import cache
+from tests.unit.caches import PERCENT, cache
 from tests.unit.makers import layout, plan, prepared, study, workloads
 
 SPLIT = {"sweeps": [{"split": [4, 8]}]}
@@ -333,15 +334,94 @@ def test_members_around_different_caches():
     two = Layout(tuple(Cpu(cpu, core=cpu, llc=cpu // 2, node=0) for cpu in range(4)), memory=(0,))
     here = cache(domains=(0, 1), shareable=0)
     programs = workloads("x", a=Workload(command="a", cores=2))
-    one = study(["x"], ["a"], cache=SPLIT, placement={"lead": "1", "antagonists": "2,3", "reserve": 0})
+    one = study(["x"], ["a"], cache=SPLIT, placement={"lead": "1", "antagonists": "0,2", "reserve": 0})
     cast = mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), mixes.Host(two, here), "study.yaml")
     company = extend(one, cast, {"x": "", "a": ""}, "k").blocks[0].company
     under = [scene for scene in company.scenes if scene.partition == "split-4"]
     assert rows(company, under, here, two) == [
         ("lead x@1", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
-        ("a@2-3", "L3:1=ff0 MB:1=100", "8 ways, 12 MiB"),
-        ("everybody else", "L3:0=ff0;1=ff0 MB:0=100;1=100", "8 ways, 12 MiB"),
+        ("a@0.2, everybody else", "L3:0=ff0;1=ff0 MB:0=100;1=100", "8 ways, 12 MiB"),
     ]
+
+
+# Cores and last-level caches: of two EPYC 9755 and two EPYC 7742 as AMD publishes them, and as lstopo counts them on
+# two machines in the tests of hwloc (64amd64-4s2n4ca2co, 32amd64-4s2n4c-cgroup2).
+REAL = [(256, 32), (128, 32), (64, 8), (32, 8)]
+
+
+def cast_on(cores, caches, lead, antagonists=(1,), **keys):
+    size = cores // caches
+    here = Layout(tuple(Cpu(cpu, core=cpu, llc=cpu // size, node=0, package=0) for cpu in range(cores)), memory=(0,))
+    others = {f"a{number}": Workload(command="a", cores=one) for number, one in enumerate(antagonists)}
+    programs = workloads(x=Workload(command="x", cores=lead), **others)
+    mix = {"lead": "x", "antagonists": list(others)}
+    one = study([], [], mixes=[mix], **keys)
+    host = mixes.Host(here, cache(domains=tuple(range(caches)), shareable=0))
+    return mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), host, "study.yaml"), here
+
+
+@pytest.mark.parametrize(("cores", "caches"), REAL)
+def test_members_that_share_no_last_level_cache_divide_no_ways(cores, caches):
+    size = cores // caches
+    lists = {"lead": f"{size}-{2 * size - 1}", "antagonists": "0"}
+    for keys in (
+        {},
+        {"cache": SPLIT},
+        {"cache": {"sweeps": [*SPLIT["sweeps"], {"bandwidth": {"antagonists": "20%"}}]}},
+    ):
+        cast, _ = cast_on(cores, caches, size, placement=lists, **keys)
+        assert {mix.apart for mix in cast.mixes} == {("a0@0",)}
+        assert {name for mix in cast.mixes for name in names_of(mix)} <= {"antagonists-mb20"}
+        assert len(cast.cautions) == 1
+        assert f"x (CPU {lists['lead']}) shares no last-level cache with a0 (CPU 0)" in cast.cautions[0]
+        assert any("share no last-level cache" in note for note in cast.notes) == bool(keys)
+    asked, _ = cast_on(cores, caches, size, placement={"llc": "separate"}, cache=SPLIT)
+    assert not asked.cautions
+
+
+@pytest.mark.parametrize("antagonists", [(1,), (1, 1), (2,)])
+@pytest.mark.parametrize(("cores", "caches"), REAL)
+def test_a_study_that_divides_a_cache_has_its_members_around_one(cores, caches, antagonists):
+    size = cores // caches
+    most = size - sum(antagonists)
+    for lead in range(1, size + 1):
+        if lead > most:
+            with pytest.raises(CastmatesError, match=f"a lead of {lead} core.* fills a last-level.*: take {most}, or"):
+                cast_on(cores, caches, lead, antagonists, cache=SPLIT)
+            continue
+        cast, here = cast_on(cores, caches, lead, antagonists, cache=SPLIT)
+        assert len({here.by_id[cpu].llc for member in cast.members.values() for cpu in member.cpus}) == 1
+        assert {name for mix in cast.mixes for name in names_of(mix)} == {"split-4", "split-8"}
+        assert not cast.cautions
+
+
+def test_a_lead_larger_than_a_cache_shares_a_part_and_the_plan_says_so():
+    cast, _ = cast_on(256, 32, 12, cache=SPLIT)
+    assert {mix.apart for mix in cast.mixes} == {()}
+    assert re.search(
+        r"^x \(CPU .*\) lies on 2 last-level caches, of which a0 \(CPU \d+\) shares a part", *cast.cautions
+    )
+
+
+def test_partitions_lie_within_the_class_in_which_programs_are_found():
+    narrow = cache(15, shareable=0, allowed=0xFF, bandwidth=PERCENT.model_copy(update={"allowed": 50}))
+    sweeps = [{"split": "all"}, {"lead_ways": "all"}, {"bandwidth": {"antagonists": "all"}}]
+    one = swept({"sweeps": sweeps}, on=narrow)
+    every = [share.ways for mix in one.mixes for made in mix.partitions for share in made.shares if share.ways]
+    assert {mask & ~0xFF for mask in every} == {0}
+    names = {name for mix in one.mixes for name in names_of(mix)}
+    assert names == {f"{kind}-{ways}" for kind in ("split", "lead") for ways in range(1, 8)} | {
+        f"antagonists-mb{rate}" for rate in (10, 20, 30, 40)
+    }
+    assert "cache: programs are found in a class with 8 of 15 ways (0xff) and 50 %; " in one.notes[0]
+    written = {"sweeps": [{"name": "mine", "masks": {"lead": "7f00", "antagonists": "ff"}}]}
+    with pytest.raises(CastmatesError, match=r"7f00 goes beyond 00ff, the ways of the class in which programs are f"):
+        swept(written, on=narrow)
+    beyond = swept(written | {"beyond_site": True}, on=narrow)
+    assert {name for mix in beyond.mixes for name in names_of(mix)} == {"mine"}
+    assert not beyond.notes
+    # Another class is another measurement, without partitions too.
+    assert not {mix.identity for mix in beyond.mixes} & {mix.identity for mix in one.mixes}
 
 
 NOT_HIS = cache(shareable=0, rest=False)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from castmates.english import listed
 from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
@@ -16,11 +17,12 @@ from castmates.study.partitions.io_ways import cut_by
 from castmates.study.spec import Partition, Plan, Share
 
 AS_ASKED, OTHERWISE, UNCERTAIN, NOT_READ = "as asked", "otherwise", "uncertain", "not read"
+SHARED = "shared with "  # groups of others, which follow
 
 ByCache = Mapping[int, int]  # cache -> what was held there
 
 Place = tuple[str, str]  # company and partition, or mix and partition
-States = Mapping[Place, str]  # mix and partition -> one of the four
+States = Mapping[Place, str]  # mix and partition -> one of the five
 
 # Lines of schemata -> which setting of a share they are.
 MASKS = ("ways", "code")
@@ -37,18 +39,22 @@ class Held:
     # By company, partition and member: the settings that differed, and on which caches.
     settings: Mapping[tuple[str, str, str], Mapping[str, ByCache]] = field(default_factory=dict)
     caches: Mapping[Place, frozenset[int]] = field(default_factory=dict)  # by company and member: those that it uses
+    shared: Mapping[Place, Mapping[str, None]] = field(default_factory=dict)  # who else had ways of members
 
 
 def held_by(records: Iterable[Mapping[str, Any]]) -> Held:
     """Collect what the records of these blocks have of the processor."""
     measured: dict[str, list[Mapping[str, Any]]] = {}
     caches: dict[Place, frozenset[int]] = {}
+    shared: dict[Place, dict[str, None]] = {}
     for record in records:
         if record.get("status") == "measured":
             company = _company_of(record)
             measured.setdefault(company, []).append(_partitions_of(record))
             for member, used in record.get("processor", {}).get("caches", {}).items():
                 caches[company, member] = caches.get((company, member), frozenset()).union(used)
+            for partition, groups in record.get("processor", {}).get("shared", {}).items():
+                shared.setdefault((company, partition), {}).update(dict.fromkeys(map(str, groups)))
     settings: dict[tuple[str, str, str], dict[str, dict[int, int]]] = {}
     for company, found in measured.items():
         for partitions in found:
@@ -57,7 +63,7 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> Held:
                     _add(settings.setdefault((company, partition, row["member"]), {}), row)
     compared = {(company, name) for company, found in measured.items() for each in found for name in each}
     unread = {(company, name) for company, name in compared if not all(name in each for each in measured[company])}
-    return Held(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches)
+    return Held(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches, shared)
 
 
 def as_held(plan: Plan, held: Held) -> Plan:
@@ -96,6 +102,8 @@ def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
 
 def _state(partition: Partition, cache: Cache | None, companies: Sequence[str], held: Held) -> str:
     places = [(company, partition.name) for company in companies if company in held.measured]
+    if others := {name: None for place in places for name in held.shared.get(place, ())}:
+        return f"{SHARED}{listed(list(others))}"
     if any((*place, share.member) in held.settings for place in places for share in partition.shares):
         return OTHERWISE
     if places and all(place in held.compared and place not in held.unread for place in places):

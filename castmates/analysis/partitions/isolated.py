@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.partitions.attribution_rounds import GROUP, ISOLATED, MIX, ROUND, SOLO, TOGETHER
-from castmates.analysis.partitions.held import UNCERTAIN, States, states
+from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
 from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS
 from castmates.study.partitions.isolation import isolates
 from castmates.study.spec import Block, Plan
@@ -35,7 +35,8 @@ def candidates(plan: Plan, named: str | None, known: States | None = None) -> pd
 def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
     """Every partition whose masks separate a lead from its antagonists, and whether the processor may join them.
 
-    `known` is what the processor held; where it is left out, nothing was read.
+    `known` is what the processor held; where it is left out, nothing was read. Ways that somebody else on the machine
+    has too separate nobody.
     """
     found = states(plan) if known is None else known
     rows = [
@@ -47,7 +48,7 @@ def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
         }
         for mix in plan.mixes
         for partition in mix.partitions
-        if isolates(partition, mix.lead, mix.antagonists)
+        if isolates(partition, mix) and not found.get((mix.name, partition.name), "").startswith(SHARED)
     ]
     table = pd.DataFrame(rows, columns=[*MIX, "partition", "uncertain"])
     return table.astype({"uncertain": bool}).drop_duplicates([*MIX, "partition"], ignore_index=True)

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.partitions.held import OTHERWISE, SHARED
 from castmates.analysis.prediction.losses import Loss
 from castmates.study.class_names import without_class
 from castmates.study.masks import popcount
@@ -23,7 +24,7 @@ from castmates.study.wanted import place_of
 
 BASELINES = {"lead": "solo", "antagonist": "alone"}
 NEAR = ("", "core", "llc")  # places of antagonists on other cores around the lead's last-level cache
-OTHERWISE = "otherwise"  # the processor held another partition than was asked
+NOT_ALONE = (OTHERWISE, SHARED)  # the processor held another partition, or somebody else had ways of it
 
 Place = tuple[str, tuple[str, ...], int | None]  # job, those beside it in order, its separate ways
 
@@ -44,7 +45,9 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
     mixes = _sharing(plan, caches)
     found: dict[Place, dict[str, list[Loss]]] = defaultdict(lambda: defaultdict(list))
     wanted = effects["role"].map(BASELINES) == effects["baseline"]
-    for row in effects[wanted & effects["slowdown"].notna() & (effects["held"] != OTHERWISE)].to_dict("records"):
+    for row in effects[wanted & effects["slowdown"].notna() & ~effects["held"].str.startswith(NOT_ALONE)].to_dict(
+        "records"
+    ):
         if place := _place(row, mixes):
             loss = Loss(row["degradation_pct"], row["degradation_low"], row["degradation_high"], "measured")
             found[place][row["role"]].append(loss)

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 
+from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.study.event_sets import PROCESSOR_SETS, names_of
 
 PATIENCE_S = 20.0
-NO_PERF = "perf is not here, which knows the processor's own events (Debian: apt-get install linux-perf)"
+NO_PERF = f"perf is not here, which knows the processor's own events; install {PERF_PACKAGES}"
 NONE_LISTED = (
     "perf lists none of this set's events: a virtual machine has none, and a perf that is older than the processor "
     "knows none of it"

@@ -139,7 +139,8 @@ def _tries(output: str) -> Iterator[Attr]:
     """Yield everything that perf wants counted. What newer perfs try out for themselves has no times."""
     for part in output.split("perf_event_attr:")[1:]:
         fields = dict(_fields(part))
-        if "TOTAL_TIME_ENABLED" in fields.get("read_format", ""):
+        # What takes config3 would be another event without it, and attrs are filled as far as config2.
+        if "TOTAL_TIME_ENABLED" in fields.get("read_format", "") and not _number(fields.get("config3", "0")):
             exclude = sum(bit for name, bit in _EXCLUDE.items() if _number(fields.get(name, "0")))
             kind, config, config1, config2 = (_number(fields.get(name, "0")) for name in _DECIDING)
             yield Attr(kind, config, config1, config2, exclude)

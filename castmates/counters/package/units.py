@@ -54,7 +54,7 @@ class Unit:
             return field, list(range(64))
         text = read_text(self.folder / "format" / field)
         match = _FIELD.fullmatch(text or "")
-        if match is None:
+        if match is None or match[1] not in ("config", "config1", "config2"):
             raise CastmatesError(f"{self.folder}/format/{field} is {text!r}, which does not show which bits it has.")
         ranges = [[int(number) for number in part.split("-")] for part in match[2].split(",")]
         return match[1], [bit for ends in ranges for bit in range(ends[0], ends[-1] + 1)]

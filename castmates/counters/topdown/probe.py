@@ -16,6 +16,7 @@ from castmates.counters.topdown.perf_output.model import WHOLE
 from castmates.counters.topdown.perf_output.reading import parse
 from castmates.counters.topdown.process import last_words
 from castmates.errors import CastmatesError
+from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.study.topdown_tree import MEMORY_PART, category, of_level
 
 WITHIN_S = 20.0
@@ -55,7 +56,7 @@ def probe(level: int, program: str | None = None) -> Offer:
     """Ask perf for the metrics up to this level, try them out, and see what fits on the counters at once."""
     path = program or shutil.which("perf")
     if path is None:
-        return Offer(why_not="there is no program perf here (Debian: apt-get install linux-perf)")
+        return Offer(why_not=f"there is no program perf here; install {PERF_PACKAGES}")
     version = re.sub(r"^perf version ", "", _run([path, "--version"]).output.strip()) or "unknown"
     known = list_metrics(path)
     ours = {name: metric for name, metric in known.items() if category(name)}

@@ -34,6 +34,7 @@ def examine(facts: Mapping[str, Any], topology: Topology) -> list[Check]:
         memory.peak(facts),
         rdt.kernel(facts),
         rdt.mounted(facts),
+        *filter(None, [rdt.default_class(facts)]),
         rdt.permission(facts),
         *features(facts),
         rdt.verified(facts),

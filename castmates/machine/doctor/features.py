@@ -7,6 +7,7 @@ from typing import Any
 from castmates.machine import boot_words, quirks
 from castmates.machine.doctor.check import GRANT, Check
 from castmates.machine.mbm_counters import ASSIGNED, TRAFFIC, Assignment, assignment
+from castmates.machine.resctrl_state import AMD_MOST, LARGEST_SHARE, UNTHROTTLED_MIBPS
 
 Info = Mapping[str, Mapping[str, str | None]]
 
@@ -71,7 +72,7 @@ def features(facts: Mapping[str, Any]) -> list[Check]:
     info: Info | None = facts["resctrl"]["info"]
     if info is None:
         return [_announced(feature, facts) for feature in FEATURES]
-    offers = {"CAT": _cat(info), "CDP": _cdp(info, facts), "MBA": _mba(info)} | _monitoring(info, facts)
+    offers = {"CAT": _cat(info), "CDP": _cdp(info, facts), "MBA": _mba(info, facts)} | _monitoring(info, facts)
     return [offers.get(feature.name) or _missing(feature, facts) for feature in FEATURES]
 
 
@@ -195,11 +196,20 @@ def _cdp(info: Info, facts: Mapping[str, Any]) -> Check | None:
     return Check("CDP", "partly", "the processor has it, mounted without cdp", feature.cost, remedy)
 
 
-def _mba(info: Info) -> Check | None:
+def bandwidth_unit(facts: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the unit of throttles here, and the least that is no throttle."""
+    resctrl = facts["resctrl"]
+    if ((resctrl["info"] or {}).get("MB") or {}).get("delay_linear") == "0":
+        return "1/8 GB/s", AMD_MOST
+    return ("MiB/s", UNTHROTTLED_MIBPS) if "mba_MBps" in (resctrl["options"] or "") else ("%", LARGEST_SHARE)
+
+
+def _mba(info: Info, facts: Mapping[str, Any]) -> Check | None:
     resource = info.get("MB")
     if resource is None:
         return None
-    finding = f"from {resource.get('min_bandwidth')} in steps of {resource.get('bandwidth_gran')}"
+    least, step, (unit, _) = resource.get("min_bandwidth"), resource.get("bandwidth_gran"), bandwidth_unit(facts)
+    finding = f"from {least} {unit} in steps of {step} {unit}"
     return Check("MBA", "yes", finding)
 
 

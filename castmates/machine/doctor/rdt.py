@@ -1,12 +1,15 @@
 """The doctor's rows on the file system resctrl itself: kernel, mount, permission, trial; pure functions of facts."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from castmates.linux.group_folder import OWN
 from castmates.machine import quirks
 from castmates.machine.doctor.check import GRANT, Check, State
-from castmates.machine.doctor.features import MOUNT, NEEDED_CLASSES, Info, why_none
+from castmates.machine.doctor.features import MOUNT, NEEDED_CLASSES, Info, bandwidth_unit, why_none
+from castmates.machine.resctrl_state import settings
 
 DEGRADES = "The study goes on without partitions and without the occupancy of the cache."
 
@@ -43,6 +46,24 @@ def mounted(facts: Mapping[str, Any]) -> Check:
     return Check("resctrl mounted", "yes", finding)
 
 
+def default_class(facts: Mapping[str, Any]) -> Check | None:
+    """What may programs take that nobody has put into a group? None where that is not shown."""
+    values, info = settings(facts["resctrl"].get("default_class") or ""), facts["resctrl"]["info"] or {}
+    every = int((info.get("L3") or info.get("L3DATA") or {}).get("cbm_mask") or "0", 16)
+    ways = reduce(and_, (int(value, 16) for (line, _), value in values.items() if line.startswith("L3")), every)
+    unit, most = bandwidth_unit(facts)
+    throttle = min((int(value) for (line, _), value in values.items() if line == "MB"), default=most)
+    found = [f"{ways.bit_count()} of {every.bit_count()} ways"] if every else []
+    found += [f"{throttle} {unit}"] if throttle < most else []
+    if not (values and found):
+        return None
+    if ways == every and throttle >= most:
+        return Check("default class", "yes", ", ".join(found))
+    cost = "Somebody has narrowed it, so programs of a study have no more: partitions stay within it."
+    remedy = "If nothing else needs the rest, widen it, or write 'cache.beyond_site: true' in the study."
+    return Check("default class", "partly", ", ".join(found), cost, remedy)
+
+
 def permission(facts: Mapping[str, Any]) -> Check:
     """May we make groups and write masks?"""
     writable: bool | None = facts["resctrl"]["writable"]
@@ -69,7 +90,7 @@ def permission(facts: Mapping[str, Any]) -> Check:
 def verified(facts: Mapping[str, Any]) -> Check:
     """Were masks seen to do something here?"""
     name, change = "masks verified", "castmates doctor --verify-cat"
-    remedy = f"Run {change} (a minute), when nothing else runs."
+    remedy = f"Run {change} (a few minutes), when nothing else runs."
     info: Info = facts["resctrl"]["info"] or {}
     record: Mapping[str, Any] | None = facts.get("way_masks")
     cost = "A sweep with partitions is stamped unverified."

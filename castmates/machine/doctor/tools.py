@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from castmates.linux.capable_copy import PERF_PACKAGES
 from castmates.linux.nvml import NO_DRIVER, NO_PACKAGE
 from castmates.machine.doctor.check import GRANT, Check
 
-PERF_PACKAGES = "linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora, SUSE)"
 LISTED = 4
 LET_ROOT = f"Let root run, once: {GRANT}"
 NO_COUNTERS = "Losses are measured by progress, but counters cannot explain them."

@@ -1,15 +1,19 @@
 """Machines that users have, as Linux's resctrl shows them: sizes, ways, classes, ids and files of each.
 
-Every value is a fact of a public source, which stands beside it; what has none is marked as assumed. There are fewer
-cores than in the processors, so that tests are quick: nothing that resctrl shows depends on them.
+Every value is a fact of a public source, which stands beside it; what has none is marked as assumed. Ways, ways of I/O,
+CDP, holes, classes and monitoring ids of the last-level cache, and AMD's throttles, are what Linux reads from the CPUID
+registers of these parts (InstLatx64's dumps; the table stands in tests/unit/rdt/test_owned.py). There are fewer cores
+than in the processors, so that tests are quick: nothing that resctrl shows depends on them.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from castmates.rdt.fake.shape import EVENTS, MIB, Shape, Throttle, Ways
 
 KIB = 1 << 10
 AMD = Throttle(closids=16, least=0, step=1, most=2048, linear=False, mode="", digits=4)
+ZEN_5 = replace(AMD, most=4096)
 
 
 def around(ids: Iterable[int], cores: int, threads: int = 2) -> dict[int, tuple[int, ...]]:
@@ -33,7 +37,7 @@ _TWO_XEONS = around((0, 1), 6)
 # Xeon Gold 6138, as intel-cmt-cat's issues 135, 246 and 290 show it. Linux switches its L3 CAT off unless the kernel's
 # command line has rdt=l3cat (arch/x86/kernel/cpu/resctrl/core.c, __check_quirks_intel). Its I/O ways are tied
 # (issue 135: "setting one of these bits will always result in both bits being set"), and 70 and 80 % of bandwidth
-# become 90 (issues 69 and 115). Monitoring ids and their unit are assumed.
+# become 90 (issues 69 and 115). Monitoring ids and their unit are those of a part with 24 cores.
 SKYLAKE_SP = Shape(
     domains=_TWO_XEONS,
     cache_bytes=11 * 2560 * KIB,
@@ -41,17 +45,26 @@ SKYLAKE_SP = Shape(
     shareable=0x600,
     tied=0x600,
     throttle=Throttle(becomes={70: 90, 80: 90}),
-    rmids=176,
-    scale=90112,
+    rmids=192,
+    scale=98304,
 )
-# Xeon Platinum 8352Y: 48 MiB in 12 ways, of which I/O has two; classes as those of its successors (assumed).
-ICE_LAKE = Shape(domains=_TWO_XEONS, cache_bytes=48 * MIB, closids=15, throttle=Throttle(closids=15), rmids=224)
+# Xeon Platinum 8352Y: 48 MiB in 12 ways, of which I/O has two. It has no CDP. Classes of MB as those of its successors
+# (assumed).
+ICE_LAKE = Shape(
+    domains=_TWO_XEONS,
+    cache_bytes=48 * MIB,
+    closids=15,
+    cdp=False,
+    throttle=Throttle(closids=15),
+    rmids=288,
+    scale=73728,
+)
 
 # Masks of second-level caches: info/L2 of test/data/resctrl.l2l3mb in intel/goresctrl, from an Emerald Rapids with two
 # caches of 320 MiB, which also has 15 classes for L3 and MB, 512 monitoring ids and thread_throttle_mode "max". That
 # eight classes of L2 bound the others is confirmed in intel/goresctrl, pull request 154.
 _L2 = Ways("L2", _of_cores(_TWO_XEONS), 2 * MIB, 16, 0, 1, False, 8, True)
-# Xeon Platinum 8480+: 105 MiB in 15 ways, with the L2 of its successor; the ways of I/O are assumed.
+# Xeon Platinum 8480+: 105 MiB in 15 ways, with the L2 of its successor.
 SAPPHIRE_RAPIDS = Shape(
     domains=_TWO_XEONS,
     cache_bytes=105 * MIB,
@@ -59,13 +72,15 @@ SAPPHIRE_RAPIDS = Shape(
     shareable=0x6000,
     closids=15,
     throttle=Throttle(closids=15),
-    rmids=512,
+    rmids=352,
+    scale=90112,
     second=_L2,
 )
 # Xeon 6980P, whose default is three clusters in each cache of 504 MiB. Tony Luck's cover letter of "Add support for
 # Sub-NUMA cluster (SNC) systems" shows nodes 3 to 5 below mon_L3_01, with readings in steps of 73728 bytes, whose sum
-# mon_L3_01 is; ids are divided by the clusters (rdt_get_mon_l3_config), `size` is not (rdtgroup_cbm_to_size). Masks may
-# have holes (commit 0e3cd31f6e90). Number of ways, classes and ids before the division as above (assumed).
+# mon_L3_01 is; ids and their unit are divided by the clusters (rdt_get_mon_l3_config), `size` is not
+# (rdtgroup_cbm_to_size). Masks may have holes (commit 0e3cd31f6e90). Ways and classes are those of Granite Rapids-D;
+# ids are as many as belong to this unit on all parts since Ice Lake.
 GRANITE_RAPIDS_SNC3 = Shape(
     domains=_TWO_XEONS,
     cache_bytes=504 * MIB,
@@ -74,7 +89,7 @@ GRANITE_RAPIDS_SNC3 = Shape(
     sparse=True,
     closids=15,
     throttle=Throttle(closids=15),
-    rmids=512 // 3,
+    rmids=288,
     scale=73728,
     nodes={0: (0, 1, 2), 1: (3, 4, 5)},
     second=_L2,
@@ -118,9 +133,9 @@ TURIN = Shape(
     shareable=0,
     least_bits=0,
     sparse=True,
-    throttle=AMD,
-    slow=AMD,
-    rmids=256,
+    throttle=ZEN_5,
+    slow=ZEN_5,
+    rmids=4096,
     scale=64,
     mbm_counters=32,
     io_alloc=True,

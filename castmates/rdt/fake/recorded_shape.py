@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from castmates.linux import host
-from castmates.machine.resctrl_state import CLUSTER, settings
+from castmates.machine.resctrl_state import AMD_MOST, CLUSTER, settings
 from castmates.machine.topology import CacheDomain, Topology, caches_of_level, read_topology
 from castmates.rdt.fake.shape import EVENTS, Shape, Throttle, Ways
-from castmates.rdt.resctrl.capabilities import AMD_MOST, monitored_domains
+from castmates.rdt.resctrl.capabilities import monitored_domains
 from castmates.rdt.resctrl.schemata import Schemata, parse
 from castmates.rdt.resctrl.tree import Tree
 from castmates.study.placement.clusters import clusters_of

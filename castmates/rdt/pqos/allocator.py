@@ -21,26 +21,28 @@ class PqosAllocator:
 
     name = "pqos"
 
-    def __init__(self, session: PqosSession, tasks: Tasks, say: Say = print_progress) -> None:
-        self.session, self.tasks, self.say = session, tasks, say
+    def __init__(
+        self, session: PqosSession, tasks: Tasks, say: Say = print_progress, beyond_site: bool = False
+    ) -> None:
+        self.session, self.tasks, self.say, self._beyond_site = session, tasks, say, beyond_site
         self._members: Mapping[str, Held] = {}
         self._arrangement: Arrangement | None = None
         self._seen: State | None = None  # what was read last
 
     def prepare(self, members: Mapping[str, Held]) -> None:
-        """Look what there is, refuse where others are, and give everything to everybody."""
+        """Look what there is, and refuse where others are."""
         self._members = members
         self._seen = self.session.former
         self.apply([])
 
     def apply(self, shares: Sequence[Share]) -> bool:
-        """Give out these shares, and everything to those not named, and prove that they were taken.
+        """Give out these shares, and what was found to those not named, and prove that they were taken.
 
         True where a member has lost ways: nothing evicts what lies in them.
         """
         former, cache = self.session.former, self.session.cache
         self._check(shares)
-        wanted = arrange(shares, self._members, former, cache)
+        wanted = arrange(shares, self._members, former, cache, self._beyond_site)
         before, self._seen = self._seen or former, self.session.set(as_state(wanted, former))
         self._arrangement = wanted
         if wrong := self._differences(self._seen):

@@ -11,7 +11,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.pqos_text import State
 from castmates.protocols import Held
 from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MB, Schemata
-from castmates.rdt.resctrl.wanted_schemata import everything, name_of, wanted_schemata
+from castmates.rdt.resctrl.wanted_schemata import everything, name_of, wanted_schemata, within
 from castmates.study.cache import Cache
 from castmates.study.cpus import format_cpu_list
 from castmates.study.spec import REST, Share
@@ -27,11 +27,13 @@ class Arrangement:
     cores: dict[int, int]  # CPU -> class
 
 
-def arrange(shares: Sequence[Share], members: Mapping[str, Held], former: State, cache: Cache) -> Arrangement:
+def arrange(
+    shares: Sequence[Share], members: Mapping[str, Held], former: State, cache: Cache, beyond_site: bool = False
+) -> Arrangement:
     """Give a class to everyone with another share; all other CPUs are in the default class."""
     base = schemata_of(former, DEFAULT, cache)
-    all_of_it = everything(cache, base)
-    unless_named = {REST: base} | dict.fromkeys(members, all_of_it)
+    everybody = everything(cache, base)
+    unless_named = {REST: base} | dict.fromkeys(members, everybody if beyond_site else within(everybody, base))
     wanted = wanted_schemata(shares, unless_named, domains_of(members, former), cache)
     named = {share.member for share in shares}
     classes: dict[int, Schemata] = {DEFAULT: wanted[REST]}

@@ -8,10 +8,11 @@ from functools import partial
 
 from castmates.errors import CastmatesError
 from castmates.linux.owned_names import resctrl_group_name
+from castmates.machine.topology import parse_cpu_list
 from castmates.protocols import Held, HeldOtherwise, ProcessorReadings
 from castmates.rdt.resctrl import groups
 from castmates.rdt.resctrl.capabilities import capabilities, io_allocation
-from castmates.rdt.resctrl.foreign import foreign_groups
+from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, overlapping
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
 from castmates.rdt.resctrl.registers import Registers
@@ -25,6 +26,7 @@ from castmates.rdt.resctrl.wanted_schemata import (
     rounded,
     to_change,
     wanted_schemata,
+    within,
 )
 from castmates.study.spec import REST, Share
 
@@ -36,15 +38,15 @@ class ResctrlAllocator:
 
     name = "resctrl"
 
-    def __init__(self, mounted: Mounted) -> None:
+    def __init__(self, mounted: Mounted, beyond_site: bool = False) -> None:
         self.tree, self.tasks, self.journal = mounted.tree, mounted.tasks, mounted.journal
         self.options, self.say, self._release = mounted.options, mounted.say, mounted.release
         self.cache = capabilities(mounted.tree, " ".join(mounted.options))
         self.groups: dict[str, str] = {}  # member -> its group
-        self._domain_of = mounted.domain_of
+        self._domain_of, self._beyond_site = mounted.domain_of, beyond_site
         self._domains: dict[str, Collection[int]] = {}
         self._leaders: dict[str, int] = {}
-        self._base: dict[str, Schemata] = {}  # what those not named have: members everything, REST what it had
+        self._base: dict[str, Schemata] = {}  # what those not named have: what they were found with
         self._former: dict[str, Schemata] = {}  # group that we did not make, and have changed -> what it had
         self._asked: dict[str, Schemata] = {}  # what was last written
         self._now: dict[str, Schemata] = {}  # what was last read back
@@ -54,27 +56,33 @@ class ResctrlAllocator:
         if mounted.read_register is not None:
             self._registers = Registers(mounted.read_register, self.tree, self.cache, self._domain_of)
         self._held_otherwise: dict[tuple[Share, ...], list[HeldOtherwise]] = {}  # by shares whose registers were read
+        self._shared: dict[tuple[Share, ...], list[str]] = {}  # by shares that were in force: who else has these ways
 
     def prepare(self, members: Mapping[str, Held]) -> None:
-        """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
+        """Make one group for each member, with what it was found with, and move its processes there; once a block."""
         schemata = self._read_of("", REST)
         everybody = everything(self.cache, schemata)
         self._others = [line for line in schemata if line not in everybody]
         self._base[REST] = self._now[REST] = {line: values for line, values in schemata.items() if line in everybody}
-        self._base |= dict.fromkeys(members, everybody)
+        found = {name: {} if self._beyond_site else self._found(held, schemata) for name, held in members.items()}
+        self._base |= {name: within(everybody, own) for name, own in found.items()}
         self._domains = {name: self._caches_of(name, held) for name, held in members.items()}
         self._domains[REST] = {domain for domains in self._domains.values() for domain in domains}
         self._leaders = {name: held.pid for name, held in members.items()}
         self._find_groups(list(members))
         self._find_classes()
-        self._set(dict.fromkeys(members, everybody))
+        self._set({name: self._base[name] for name in members})
         for name, path in self.groups.items():
+            if path not in self._former:  # lines that we leave alone are not wider in our groups either
+                own, there = found[name], self._read(path)
+                rest = {line: own[line] for line in self._others if line in own and own[line] != there.get(line)}
+                self._write(path, rest, name)
             groups.fill(self.tree, self.tasks, path, self._leaders[name], name)
         if wrong := self.misplaced():
             raise CastmatesError(f"{'; '.join(wrong)}: somebody else moves them; end what manages resctrl here.")
 
     def apply(self, shares: Sequence[Share]) -> bool:
-        """Give out these shares, and everything to those not named, and prove that the kernel holds them.
+        """Give out these shares, and what it was found with to who is not named, and prove that the kernel holds them.
 
         True where a member has lost ways: nothing evicts what lies in them.
         """
@@ -84,6 +92,9 @@ class ResctrlAllocator:
             del wanted[REST]  # as it was found, and so not ours to write
         before = self._set(wanted)
         self._read_registers(tuple(shares), wanted)
+        if shares and tuple(shares) not in self._shared:
+            given = [(wanted[name], self._domains[name]) for name in self.groups]
+            self._shared[tuple(shares)] = overlapping(self.tree, given)
         return any(loses_ways(before[name], self._now[name]) for name in wanted)
 
     def read_back(self) -> dict[str, str]:
@@ -102,7 +113,7 @@ class ResctrlAllocator:
         """Return what the registers held under each set of shares so far."""
         how = self._registers.about() if self._registers is not None else ""
         caches = {name: sorted(domains) for name, domains in self._domains.items()}
-        return ProcessorReadings(how, dict(self._held_otherwise), caches)
+        return ProcessorReadings(how, dict(self._held_otherwise), caches, dict(self._shared))
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""
@@ -151,6 +162,17 @@ class ResctrlAllocator:
         if ways := io_allocation(self.tree):
             facts["ways of I/O (io_alloc)"] = ways
         return facts
+
+    def _found(self, held: Held, default: Schemata) -> Schemata:
+        """Read the class in which a member is found: its group's; in the default group its CPUs may have others."""
+        place, others = self.tasks.place(held.pid) if self.tasks.shows_places else None, control_groups(self.tree)
+        if place is not None and place.control in others:
+            return self._read(place.control)
+        for path in others:
+            with suppress(OSError):  # it has just been removed
+                if set(parse_cpu_list(self.tree.read(f"{path}/cpus_list"))) & set(held.cpus):
+                    default = within(default, self._read(path))
+        return default
 
     def _caches_of(self, name: str, held: Held) -> Collection[int]:
         if len(self.cache.domains) == 1:

@@ -6,21 +6,26 @@ This is used while a Snakefile is parsed, so it imports the standard library and
 import os
 import re
 from contextlib import suppress
+from functools import reduce
+from operator import and_, or_
 from pathlib import Path
 
 from castmates.linux.host import cpuinfo
 from castmates.linux.kernel_files import Mount, below, mounts
 from castmates.linux.owned_names import delegated_to
-from castmates.machine.resctrl_state import CLUSTER, FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
+from castmates.linux.processes import resctrl_groups_of
+from castmates.machine.journal import journals
+from castmates.machine.resctrl_state import AMD_MOST, CLUSTER, FSTYPE, UNTHROTTLED_MIBPS, options_of, settings
 from castmates.machine.throttle_steps import equal_steps
 from castmates.machine.topology import CacheDomain, one_last_level_cache
-from castmates.rdt.resctrl.foreign import control_groups
-from castmates.rdt.resctrl.schemata import DATA, L3, MB, Schemata, parse
+from castmates.rdt.resctrl.foreign import control_groups, living
+from castmates.rdt.resctrl.schemata import DATA, L3, MASKS, MB, Schemata, parse
+from castmates.rdt.resctrl.tasks import parse_place
 from castmates.rdt.resctrl.tree import KernelTree, Tree
 from castmates.study.cache import Bandwidth, Cache
 
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-AMD_MOST = 2048  # "no throttle" of the first AMD processors; later ones have more bits
+ZEN_5, ZEN_5_MOST = 0x1A, 4096  # a family, and its "no throttle"
 _MONITORED = re.compile(r"mon_L3_(\d+)")
 
 
@@ -37,27 +42,58 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
         return None
     try:
         tree = KernelTree(below(root, mount.point))
-        cache = capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root))
+        cache = capabilities(tree, " ".join(options_of(mount)), one_last_level_cache(root), _found(root, mount, tree))
     except OSError:
         return None
     return _as_known(cache, root)
 
 
+def ways_of_others() -> dict[str, int]:
+    """Read which ways the living groups of others have on this machine, by their names in words."""
+    mount = find_mount()
+    groups = {} if mount is None else living(KernelTree(Path(mount.point)))
+    return {
+        name: reduce(or_, (mask for line in MASKS for mask in schemata.get(line, {}).values()), 0)
+        for name, schemata in groups.items()
+    }
+
+
+def _found(root: Path, mount: Mount, tree: Tree) -> Schemata | None:
+    """Read the class in which programs begin here: that of this process, without what we have changed in it for a time.
+
+    Of a captured machine it is that of the default group.
+    """
+    if root != Path("/"):
+        return None
+    with suppress(OSError):
+        place = parse_place(resctrl_groups_of(os.getpid())).control
+        if place in control_groups(tree):
+            return parse(tree.read(f"{place}/schemata"))
+    target = str(Path(mount.point) / "schemata")
+    changes = [entry.change for journal in journals() for entry in journal.entries() if entry.change.target == target]
+    return parse(changes[0].former) if changes else None
+
+
 def _as_known(cache: Cache, root: Path) -> Cache:
     """Add what is known of this processor and the kernel does not show."""
-    if cache.bandwidth is None or cache.bandwidth.unit != "%":
+    if cache.bandwidth is None or cache.bandwidth.unit == "MiB/s":
         return cache
+    if cache.bandwidth.unit != "%":  # of a throttled default group the kernel does not show what no throttle is
+        most = ZEN_5_MOST if int(cpuinfo(root).get("cpu family") or 0) >= ZEN_5 else cache.bandwidth.most
+        return cache.model_copy(update={"bandwidth": cache.bandwidth.model_copy(update={"most": most})})
     return cache.model_copy(
         update={"bandwidth": cache.bandwidth.model_copy(update={"becomes": equal_steps(cpuinfo(root))})}
     )
 
 
-def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None) -> Cache:
+def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None, found: Schemata | None = None) -> Cache:
     """Read what a resctrl offers; files that old kernels lack have the values that these kernels mean.
 
-    `llc` is a last-level cache as sysfs shows it, for kernels whose resctrl does not know sub-NUMA clusters.
+    `llc` is a last-level cache as sysfs shows it, for kernels whose resctrl does not know sub-NUMA clusters. `found` is
+    the class in which programs begin, the default group's where it is left out.
     """
     masks = parse(tree.read("schemata"))
+    found = masks if found is None else found
     resource = L3 if _has(tree, L3) else DATA
     widest = int(_word(tree, f"info/{resource}/cbm_mask") or "0", 16)
     cdp = resource == DATA and widest > 0
@@ -74,12 +110,20 @@ def capabilities(tree: Tree, options: str = "", llc: CacheDomain | None = None) 
         shareable=0 if shareable == widest else shareable,
         groups=_groups(tree),
         cdp=cdp,
-        bandwidth=_bandwidth(tree, masks, options) if _has(tree, MB) else None,
+        bandwidth=_bandwidth(tree, masks, found, options) if _has(tree, MB) else None,
         events=tuple(event for event in _events(tree) if event in EVENTS),
         monitored_groups=max(0, _number(tree, "info/L3_MON/num_rmids", 0) - 1),  # one is the default group's
         rest=_may_write(tree, "schemata"),
         clusters=clusters,
+        allowed=_allowed(found, widest),
     )
+
+
+def _allowed(found: Schemata, widest: int) -> int | None:
+    """Return the ways that a class has everywhere; None where these are all."""
+    masks = [mask for line in MASKS for mask in found.get(line, {}).values()]
+    allowed = reduce(and_, masks, widest)
+    return None if allowed == widest else allowed
 
 
 def io_allocation(tree: Tree) -> str:
@@ -169,7 +213,13 @@ def _may_write(tree: Tree, path: str) -> bool:
     return not isinstance(tree, KernelTree) or os.access(tree.root / path, os.W_OK)
 
 
-def _bandwidth(tree: Tree, masks: Schemata, options: str) -> Bandwidth:
+def _bandwidth(tree: Tree, masks: Schemata, found: Schemata, options: str) -> Bandwidth:
+    there = _unit_of(tree, masks, options)
+    least = min(found.get(MB, {}).values(), default=there.most)
+    return there.model_copy(update={"allowed": least}) if least < there.most else there
+
+
+def _unit_of(tree: Tree, masks: Schemata, options: str) -> Bandwidth:
     least, step = _number(tree, "info/MB/min_bandwidth", 10), _number(tree, "info/MB/bandwidth_gran", 10)
     now = max(masks.get(MB, {}).values(), default=0)
     if _word(tree, "info/MB/delay_linear") == "0":  # AMD: absolute, and the default group has the most unless throttled

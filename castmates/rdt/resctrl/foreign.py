@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from castmates.linux.kernel_files import read_text
 from castmates.linux.owned_names import delegated_to, maker_of_resctrl_group
 from castmates.linux.owner import born_of, is_gone, myself
 from castmates.linux.processes import name_of
+from castmates.rdt.resctrl.schemata import MASKS, Schemata, parse
 from castmates.rdt.resctrl.tree import Tree
 
 PQOS_LOCK = Path("/var/lock/libpqos")  # "pid starttime" of who uses it
@@ -59,6 +61,33 @@ def foreign_groups(tree: Tree) -> list[Foreign]:
     control = control_groups(tree)
     monitoring = [path for parent in ["", *control] for path in monitoring_groups(tree, parent)]
     return [_look_at(tree, path) for path in control + monitoring if not _is_ours(Path(path).name)]
+
+
+def living(tree: Tree) -> dict[str, Schemata]:
+    """What groups of others have that hold tasks or CPUs, by their names in words."""
+    found = {}
+    for group in foreign_groups(tree):
+        with suppress(OSError):  # a monitoring group has no schemata, and any may just have been removed
+            schemata = parse(tree.read(f"{group.path}/schemata"))
+            if group.tasks or tree.read(f"{group.path}/cpus_list").strip():
+                found[f"{group.path} ({group.tasks} task{'s' * (group.tasks != 1)})"] = schemata
+    return found
+
+
+def overlapping(tree: Tree, given: Collection[tuple[Schemata, Collection[int]]]) -> list[str]:
+    """Name the living groups of others that share ways with any of these schemata on its domains."""
+    ours = [
+        (line, domain, mask)
+        for schemata, domains in given
+        for line in MASKS
+        for domain, mask in schemata.get(line, {}).items()
+        if domain in domains
+    ]
+    return [
+        name
+        for name, theirs in living(tree).items()
+        if any(mask & theirs.get(line, {}).get(domain, 0) for line, domain, mask in ours)
+    ]
 
 
 def pqos_user() -> str:

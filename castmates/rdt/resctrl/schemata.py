@@ -5,7 +5,7 @@ from castmates.machine.resctrl_state import as_lines, settings
 
 L3, CODE, DATA, MB = "L3", "L3CODE", "L3DATA", "MB"
 MASKS = (L3, CODE, DATA)  # of the last-level cache
-DECIMAL = ("MB", "SMBA")  # throttles; everything else is a way mask
+DECIMAL = ("MB", "SMBA", "GMB", "GSMBA")  # throttles; everything else is a way mask
 
 Schemata = dict[str, dict[int, int]]  # resource -> domain -> way mask or throttle
 

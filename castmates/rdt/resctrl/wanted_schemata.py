@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from castmates.errors import CastmatesError
 from castmates.protocols import HeldOtherwise
-from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MASKS, MB, Schemata, one_line
+from castmates.rdt.resctrl.schemata import CODE, DATA, L3, MASKS, MB, Schemata, is_decimal, one_line
 from castmates.study.cache import Cache
 from castmates.study.spec import REST, Share
 
@@ -23,8 +23,19 @@ def everything(cache: Cache, there: Schemata) -> Schemata:
     }
 
 
+def within(one: Schemata, other: Schemata) -> Schemata:
+    """What both of two classes permit."""
+    return {
+        line: {domain: _both(line, value, other.get(line, {}).get(domain, value)) for domain, value in values.items()}
+        for line, values in one.items()
+    }
+
+
 def with_share(base: Schemata, share: Share, domains: Collection[int], cache: Cache) -> Schemata:
-    """Take what a share limits off, on these domains."""
+    """Take what a share limits off, on these domains: nobody gets more than the base, which somebody may have narrowed.
+
+    A member has what was planned or nothing; everybody else has what is left of both.
+    """
     limits: dict[str, int] = {}
     if share.code is not None and not cache.cdp:
         raise CastmatesError(
@@ -40,7 +51,33 @@ def with_share(base: Schemata, share: Share, domains: Collection[int], cache: Ca
     result = {resource: dict(values) for resource, values in base.items()}
     for resource, value in limits.items():
         _limit(result, resource, value, share.member, domains)
+        for domain in result[resource].keys() & domains:
+            _refuse_too_little(share.member, resource, domain, (value, base[resource][domain]), cache)
     return result
+
+
+def _both(line: str, one: int, other: int) -> int:
+    return min(one, other) if is_decimal(line) else one & other
+
+
+def _refuse_too_little(member: str, line: str, domain: int, both: tuple[int, int], cache: Cache) -> None:
+    """Refuse a share that somebody's class does not permit; of what no class can have the kernel has better words."""
+    asked, permitted = both
+    left = _both(line, asked, permitted)
+    if left == asked or (line in MASKS and asked & ~cache.full):
+        return
+    asks = f"a partition gives {name_of(member)} {_setting(line, domain, asked)}"
+    permits = _setting(line, domain, permitted)
+    if member != REST:
+        raise CastmatesError(
+            f"{asks}, but it was found in a class with {permits}, and stays within that: plan again, write masks within"
+            " it, or permit more with 'cache.beyond_site: true'."
+        )
+    if line in MASKS and left.bit_count() < max(cache.least_ways, 1):
+        raise CastmatesError(
+            f"{asks}, of which its class, {permits}, leaves too little, and nobody else here is given more than was"
+            " found: write `rest: all` under 'cache', or masks that leave it some of its ways."
+        )
 
 
 def _limit(result: Schemata, resource: str, value: int, member: str, domains: Collection[int]) -> None:
@@ -61,7 +98,7 @@ def _limit(result: Schemata, resource: str, value: int, member: str, domains: Co
             f"{name_of(member)} uses the last-level caches {sorted(domains)}, but resctrl knows {known}: its CPUs'"
             " caches went offline, or have no id in /sys/devices/system/cpu/cpu*/cache; plan the study anew."
         )
-    there.update(dict.fromkeys(chosen, value))
+    there.update({domain: _both(resource, value, there[domain]) if member == REST else value for domain in chosen})
 
 
 def wanted_schemata(

@@ -160,12 +160,12 @@ def _nodes(results: Results) -> list[Card]:
 
 
 def _cautions(results: Results) -> list[Card]:
-    """Neighbours that cannot do on this machine what they are named for."""
+    """Neighbours that cannot do on this machine what they are named for, or that share no cache with the lead."""
     first, *more = results.plan.cautions or ("",)
     if not first:
         return []
     text = first + (f" And {counted(len(more), 'more such sentence')} in the part on the machine." if more else "")
-    return [Card(DOUBT, "A neighbour may do less than its name says", text, "machine")]
+    return [Card(DOUBT, "A neighbour may do less here than it seems", text, "machine")]
 
 
 def _failures(results: Results) -> list[Card]:

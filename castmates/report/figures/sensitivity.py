@@ -26,6 +26,7 @@ from castmates.report.text.recommendation import knee_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 from castmates.study.class_caches import cache_of
+from castmates.study.masks import popcount
 
 CURVES = 7  # of a panel
 
@@ -62,7 +63,7 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
     order = user_first(results, [lead for lead, _ in by_lead])
     for (lead, platform), every in sorted(by_lead.items(), key=lambda one: order.index(one[0][0])):
         cache = cache_of(results.plan, lead)
-        ways, way_bytes = (cache.ways or None, cache.way_bytes or math.nan) if cache else (None, math.nan)
+        ways, way_bytes = (popcount(cache.usable) or None, cache.way_bytes or math.nan) if cache else (None, math.nan)
         curves = {key: rows for key, rows in every.items() if len(rows) > 1} or every
         keys = sorted(curves)
         parts = [keys[begin : begin + CURVES] for begin in range(0, len(keys), CURVES)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, UNCERTAIN, equal, held_by, states
+from castmates.analysis.partitions.held import AS_ASKED, NOT_READ, OTHERWISE, SHARED, UNCERTAIN, equal, held_by, states
 from castmates.report.results import Results
 from castmates.report.text.words import counted, listed
 from castmates.study.class_caches import cache_of
@@ -21,6 +21,11 @@ def sentences(results: Results) -> str:
     for (_, partition), state in known.items():
         by_state.setdefault(state, {}).setdefault(partition)
     parts = [*_read(by_state), *_otherwise(by_state, records)]
+    parts += [
+        f"Ways of {_some(names)} are {state}: other programs have them too, so no such partition isolates."
+        for state, names in by_state.items()
+        if state.startswith(SHARED)
+    ]
     parts += [
         f"{listed(same)} are one partition: the processor held the same under each." for same in equal(plan, found)
     ]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
-from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
+from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
 from castmates.report.results import Results, records
 from castmates.report.text.words import counted, interval, number, plain
 from castmates.study.class_caches import cache_of
@@ -50,6 +50,8 @@ def _doubt(row: Row) -> str:
             f" Masks of {name} have some but not all of the ways that I/O fills too, which some processors give "
             "together only: the lead and the others may share ways."
         )
+    if str(row.get("held")).startswith(SHARED):
+        return f" Other programs on the machine have ways of {name} too: they are {row['held']}."
     if row.get("held") == OTHERWISE:
         return f" Ways are those that the processor held under {name}, which are not those that were asked."
     return ""

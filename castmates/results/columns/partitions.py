@@ -26,7 +26,7 @@ SENSITIVITY: Columns = {
     "blocks": "int64",
     "rounds": "int64",
     "platform": "str",
-    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read
+    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …
     "machine": "str",  # the class of nodes; "" in a study without classes
 }
 
@@ -77,7 +77,7 @@ PARETO: Columns = {
     "why_refused": "str",
     "design": "str",  # of a confirming study: how its counted blocks were measured otherwise than the search's
     "platform": "str",
-    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
+    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …; "" without one
     "machine": "str",  # the class of nodes; "" in a study without classes
     "freedom": "float64",  # degrees of freedom of the interval of the loss; NaN where there is none
 }
@@ -124,7 +124,7 @@ RECOMMENDATIONS: Columns = {
     "confirmed_studies": "int64",  # of this mix and partition; the one with most blocks is shown
     "confirmed_design": "str",  # how it measured otherwise than the search
     "platform": "str",
-    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
+    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …; "" without one
     "machine": "str",  # the class of nodes; "" in a study without classes
 }
 

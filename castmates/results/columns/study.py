@@ -55,7 +55,7 @@ EFFECTS: Columns = {
     "growth_low": "float64",  # 95 % between launches; NaN below three blocks
     "growth_high": "float64",
     "still_growing": "bool",  # it is above zero for certain, and large enough to matter
-    "held": "str",  # whether the processor held the partition: as asked, otherwise, uncertain, not read; "" without one
+    "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …; "" without one
     "antagonists_gb_s": "float64",  # 1e9 bytes a second that antagonists read and wrote by their own count
     "antagonists_peak_pct": "float64",  # the same in per cent of the peak measured of one package; NaN: not known
     "machine": "str",  # the class of nodes; "" in a study without classes

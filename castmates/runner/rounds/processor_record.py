@@ -19,12 +19,15 @@ def processor_record(allocator: Allocator, block: Block) -> dict[str, Any]:
     A partition is listed only if they were read in every stretch of a round that has scenes under it.
     """
     readings = allocator.processor() if isinstance(allocator, ReadsProcessor) else None
-    if readings is None or not readings.how:
+    if readings is None or not (readings.how or any(readings.shared.values())):
         return {}
     places = [(scene, stretch.shares) for stretch in stretches(block, 1) for scene in stretch.scenes]
     unread = {scene.partition for scene, shares in places if shares not in readings.under}
     found: dict[str, list[HeldOtherwise]] = {}
+    shared: dict[str, dict[str, None]] = {}
     for scene, shares in places:
+        if scene.partition != UNMANAGED and readings.shared.get(shares):
+            shared.setdefault(scene.partition, {}).update(dict.fromkeys(readings.shared[shares]))
         if scene.partition != UNMANAGED and scene.partition not in unread:
             own = {share.member for share in scene.shares}  # scenes with other shares may be in the same stretch
             rows = found.setdefault(scene.partition, [])
@@ -33,6 +36,7 @@ def processor_record(allocator: Allocator, block: Block) -> dict[str, Any]:
         "registers": readings.how,
         "partitions": {name: _once(rows) for name, rows in found.items()},
         "caches": {name: list(caches) for name, caches in readings.caches.items()},
+        "shared": {partition: list(groups) for partition, groups in shared.items()},
     }
 
 

@@ -119,6 +119,9 @@ def rates_from(texts: Iterable[str], bandwidth: Bandwidth, key: str, notes: Note
             if rate > bandwidth.most:
                 notes.add(f"{key}: {text} left out: the most here is {bandwidth.most} {bandwidth.unit}.")
                 continue
+            if bandwidth.allowed is not None and rate >= bandwidth.allowed:
+                notes.add(f"{key}: {text} left out: programs have {bandwidth.allowed} {bandwidth.unit} here anyway.")
+                continue
             if rate != wanted:
                 notes.add(f"{key}: {text} becomes {rate} {bandwidth.unit}, the next that there is.")
             if (held := bandwidth.held(rate)) != rate:

@@ -1,4 +1,4 @@
-"""Which partitions isolate: lead and antagonists have separate ways, and none is throttled."""
+"""Which partitions isolate: lead and antagonists have separate ways of a cache that they share, none is throttled."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,10 +8,13 @@ from castmates.study.spec import Mix, Partition
 MOST_NAMED = 8  # partitions in one sentence
 
 
-def isolates(partition: Partition, lead: str, antagonists: Sequence[str]) -> bool:
-    """Whether the ways alone keep these members apart; a throttle would give back what is not the cache's."""
+def isolates(partition: Partition, mix: Mix) -> bool:
+    """Whether the ways alone keep its members apart; a throttle would give back what is not the cache's.
+
+    Ways of two caches are always separate, so what counts are the antagonists that meet the lead on a cache.
+    """
     shares = {share.member: share for share in partition.shares}
-    own, others = shares.get(lead), [shares.get(name) for name in antagonists]
+    own, others = shares.get(mix.lead), [shares.get(name) for name in mix.antagonists if name not in mix.apart]
     if own is None or not others or any(share.bandwidth is not None for share in partition.shares):
         return False
     return all(share is not None and not overlap(own, share) for share in others)
@@ -22,7 +25,7 @@ def refusal(named: str | None, mixes: Iterable[Mix]) -> str:
     tried = [(mix, partition) for mix in mixes if mix.antagonists for partition in mix.partitions]
     if named is None or not tried:
         return ""
-    isolating = list(dict.fromkeys(made.name for mix, made in tried if isolates(made, mix.lead, mix.antagonists)))
+    isolating = list(dict.fromkeys(made.name for mix, made in tried if isolates(made, mix)))
     if named in isolating:
         return ""
     exists = any(made.name == named for _, made in tried)

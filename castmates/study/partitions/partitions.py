@@ -1,9 +1,12 @@
 """Cuts by roles and members on their CPUs -> the partitions to try on a mix, as far as the machine can make them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from castmates.english import listed
 from castmates.errors import CastmatesError
+from castmates.study import masks
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
@@ -24,17 +27,35 @@ class Partitions:
     notes: Notes
     played: set[str] = field(default_factory=set)  # names of the cuts that some mix has the members for
 
+    @property
+    def divides(self) -> bool:
+        """Whether ways of a cache are divided between a lead and its antagonists."""
+        shared = (
+            part for cut in self.cuts if not cut.alone for part in (cut.lead, cut.antagonists, *cut.named.values())
+        )
+        return any(part.mask is not None for part in shared)
+
     def of(self, lead: Member, antagonists: Sequence[Member]) -> list[Partition]:
         """The partitions to try on these members; on the lead alone where there are no antagonists."""
         wanted = [cut for cut in self.cuts if cut.alone is not bool(antagonists)]
         tried = [partition for cut in wanted if (partition := partition_of(cut, lead, antagonists)) is not None]
         self.played.update(partition.name for partition in tried)
+        if antagonists and len(apart(lead, antagonists, self.layout, self.cache)) == len(antagonists):
+            tried = self._without_ways(tried, lead, antagonists)
         return tried if tried and self._can_be_made([lead, *antagonists]) else []
 
     def note_unplayed(self) -> None:
         """Note which cuts no mix has the members for, once all mixes were asked."""
         if unplayed := [cut.name for cut in self.cuts if cut.name not in self.played]:
             self.notes.add(f"cache: {some_of(unplayed)} left out: no mix has the members that they are for.")
+
+    def _without_ways(self, tried: Sequence[Partition], lead: Member, antagonists: Sequence[Member]) -> list[Partition]:
+        """Those that divide no ways: there is no cache that the members share."""
+        kept = [made for made in tried if all(share.ways is None for share in made.shares)]
+        if len(kept) < len(tried):
+            names = " beside ".join([lead.workload, *(member.workload for member in antagonists)])
+            self.notes.add(f"cache: no ways are divided for {names}: they share no last-level cache.")
+        return kept
 
     def _can_be_made(self, members: Sequence[Member]) -> bool:
         """Whether the machine has a group, and a cache that it can share out, for everybody."""
@@ -59,12 +80,21 @@ class Partitions:
 def partitions(keys: CacheKeys, cache: Cache | None, layout: Layout, study_file: str) -> Partitions:
     """What a study asks for on this machine; where the cache cannot be shared out, nothing, with a note."""
     notes = Notes()
+    cache = cache.beyond_site if cache and keys.beyond_site else cache
     if keys.sweeps and (cache is None or not (cache.ways or cache.bandwidth)):
         notes.add(
             "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
             "so the partitions of 'cache.sweeps' are left out; `castmates doctor` shows what to do."
         )
         return Partitions([], None, layout, notes)
+    throttle = cache.bandwidth.allowed if cache and cache.bandwidth else None
+    if keys.sweeps and cache and (cache.allowed is not None or throttle is not None):
+        parts = [f"{masks.popcount(cache.usable)} of {cache.ways} ways ({cache.usable:#x})"] if cache.ways else []
+        parts += [f"{throttle} {cache.bandwidth.unit}"] if throttle is not None and cache.bandwidth else []
+        notes.add(
+            f"cache: programs are found in a class with {listed(parts)}; partitions and everything else stay within "
+            "it, unless 'cache.beyond_site' is true."
+        )
     possible = _cuts(keys, cache, study_file, notes) if cache is not None and keys.sweeps else []
     return Partitions(possible, cache, layout, notes)
 
@@ -117,6 +147,19 @@ def domains(member: Member, layout: Layout) -> tuple[int, ...]:
     """The last-level caches around a member's CPUs; -1 for one that is not known."""
     caches = {layout.by_id[cpu].llc for cpu in member.cpus}
     return tuple(sorted(-1 if cache is None else cache for cache in caches))
+
+
+def apart(lead: Member, others: Sequence[Member], layout: Layout, cache: Cache | None) -> tuple[str, ...]:
+    """Those that share no last-level cache with the lead, as far as that is known.
+
+    A virtual machine may show each core a last-level cache that it does not have; they are believed where the kernel
+    can share them out.
+    """
+    around = Counter(core.llc for core in layout.cores)
+    if max(around.values(), default=0) < 2 and not (cache and cache.ways):
+        return ()
+    home, places = set(domains(lead, layout)), {member.name: set(domains(member, layout)) for member in others}
+    return tuple(name for name, away in places.items() if not home & away and -1 not in home | away)
 
 
 def check_workloads(keys: CacheKeys, playing: Iterable[str], study_file: str) -> None:

@@ -139,13 +139,13 @@ def _split(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
 
 
 def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
-    # With all ways of the cache it is the scene `solo`, which every company has.
-    all_to = ground.size - (ground.region == ground.cache.full)
+    # With all ways that there are it is the scene `solo`, which every company has.
+    all_to = ground.size - (ground.region == ground.cache.usable)
     for ways in ground.ways(sweep.lead_ways or (), "lead_ways", ground.size, all_to):
         for side, lead in _placed(ways, sweep.position, ground, "lead_ways"):
             name = f"lead-{ways}{side}"
             others = ground.others(lead, name) if lead != ground.region else None
-            if others is None and lead != ground.cache.full and ground.keys.rest != "all":
+            if others is None and lead != ground.cache.usable and ground.keys.rest != "all":
                 ground.notes.add(
                     f"{ground.key}: {name} leaves too few ways for everybody else on the machine, who therefore has "
                     "all, the lead's too."

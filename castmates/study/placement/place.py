@@ -24,7 +24,7 @@ def place(asked: Asked, needs: Sequence[Need], layout: Layout, study_file: str) 
         if together is not None:
             seats |= zip(group, together, strict=True)
             continue
-        for need in group:
+        for need in sorted(group, key=lambda need: -sum(need.cores)):  # what is refused serves all of them
             alone = search(asked, [need], layout, reserve)
             if alone is None:
                 raise CastmatesError(f"{study_file}: {reason(asked, need, layout)}")

@@ -17,6 +17,8 @@ MANY_COPIES = 4  # members with equally many cores, from which on a sum counts t
 
 def reason(asked: Asked, need: Need, layout: Layout) -> str:
     """One sentence on a mix that has no place: the fewest rules without which it would have one are to blame."""
+    if need.divides and _fits(asked, replace(need, divides=False), layout):
+        return f"the mix {need.name}: {_fills(asked, need, layout)}"
     for count in range(1, len(asked.rules) + 1):
         for blamed in combinations(asked.rules, count):
             if _fits(asked.without(blamed), need, layout):
@@ -31,6 +33,20 @@ def too_many(asked: Asked, need: Need, layout: Layout) -> str:
 
 def _fits(asked: Asked, need: Need, layout: Layout) -> bool:
     return search(asked, [need], layout, 1 if asked.reserve is None else asked.reserve) is not None
+
+
+def _fills(asked: Asked, need: Need, layout: Layout) -> str:
+    """Why the members of a mix cannot share a cache that it divides, and how large a lead could."""
+    lead, *others = need.cores
+    sizes = range(lead - 1, 0, -1)
+    size = next((size for size in sizes if _fits(asked, replace(need, cores=(size, *others)), layout)), 0)
+    most = max(sum(core.llc == llc for core in layout.cores) for llc in {core.llc for core in layout.cores})
+    take = f"take {size}" if size else "take fewer"
+    return (
+        f"a lead of {_count(lead)} fills a last-level cache ({_count(most)}), and 'cache.sweeps' divides one between "
+        f"lead and antagonists ({_count(sum(others))}): {take}, or measure them apart and without ways, with "
+        "'placement.llc: separate'."
+    )
 
 
 def _blame(asked: Asked, blamed: Sequence[str], need: Need, layout: Layout) -> str:

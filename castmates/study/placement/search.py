@@ -21,6 +21,7 @@ class Need:
     lead: str
     cores: tuple[int, ...]  # CPUs of the lead, then of each antagonist
     place: str = ""  # how near to the lead the antagonists must sit; "": anywhere
+    divides: bool = False  # ways of a cache are divided among its members, which have to share one
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,33 @@ Seats = list[Seat]  # of one mix, the lead's first
 
 
 def search(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
-    """The best seats for mixes of one lead with so many cores kept free, or None where the rules cannot be met."""
+    """The best seats for mixes of one lead with so many cores kept free, or None where the rules cannot be met.
+
+    Where a mix divides a cache, seats around one cache are worth more than the free core.
+    """
+    best = _with_reserve(asked, [replace(need, divides=False) for need in group], layout, reserve)
+    if best is None or all(_around_one(mix, layout) for need, mix in zip(group, best, strict=True) if need.divides):
+        return best
+    return _with_reserve(asked, group, layout, reserve)
+
+
+def can_share(asked: Asked, cores: Sequence[int], layout: Layout) -> bool:
+    """Whether members of so many cores may be made to share a last-level cache, perhaps with a smaller lead."""
+    sizes = Counter(core.llc for core in layout.cores)
+    free = asked.llc is None and not asked.listed and None not in sizes
+    return free and max(cores[0], 1 + sum(cores[1:])) <= max(sizes.values(), default=0)
+
+
+def _around_one(mix: Seats, layout: Layout) -> bool:
+    return len({layout.by_id[cpu].llc for seat in mix for cpu in seat.cpus}) == 1
+
+
+def _rules(asked: Asked, need: Need) -> Asked:
+    """The rules for a mix; where it divides a cache, its members do not sit on siblings for the sake of that."""
+    return replace(asked, llc="shared", smt=asked.smt or "avoid") if need.divides else asked
+
+
+def _with_reserve(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> list[Seats] | None:
     best = _best(asked, group, layout, reserve)
     if best is None and reserve and not must_reserve(asked, layout):
         return _best(asked, group, layout, 0)
@@ -52,10 +79,12 @@ def _best(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> 
     best: tuple[Cost, list[Seats]] | None = None
     # A lead whose neighbours sit on siblings needs cores that have some.
     for_lead = replace(asked, smt="share") if any(need.place == SIBLINGS for need in group) else asked
+    rules = [_rules(asked, need) for need in group]
     for kept_free in _housekeeping(asked, layout, reserve):
         for lead in lead_places(for_lead, group[0].cores[0], layout, kept_free):
-            around = Around(asked, lead, layout, kept_free)
-            mixes = (_seats(asked, around.seats(need.cores[1:], need.place), layout) for need in group)
+            around = {each: Around(each, lead, layout, kept_free) for each in rules}
+            tries = zip(rules, group, strict=True)
+            mixes = (_seats(asked, around[own].seats(need.cores[1:], need.place), layout) for own, need in tries)
             seats = [mix for mix in takewhile(bool, mixes) if mix]
             if len(seats) < len(group):
                 continue

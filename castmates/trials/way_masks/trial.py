@@ -76,7 +76,7 @@ def _try(cache: Cache, kernels: Path) -> dict[str, Any]:
     tried = io_masks(cache) if cache.groups >= MEMBERS else None
     if tried is not None:
         setting = replace(setting, probe_bytes=tried.buffer(setting.cache_bytes // cache.ways))
-    allocator = choose_allocator(purpose=WHAT)
+    allocator = choose_allocator(purpose=WHAT, beyond_site=True)
     if isinstance(allocator, NoAllocator):
         raise CastmatesError(f"masks cannot be tried: {'; '.join(allocator.about().values())}")
     monitor = choose_monitor(purpose=WHAT)

@@ -71,6 +71,10 @@ def test_an_event_is_read_out_of_perfs_words_also_where_it_cannot_be_counted():
     assert attributes(RAPTOR_LAKE)[0].encoding == "type=4 config=0x1c6 config1=0x11"
 
 
+def test_what_takes_a_word_that_is_not_passed_on_is_no_event():
+    assert attributes(asked("10", "0x1", more="  config3  0x2\n")) == ()
+
+
 def test_a_hybrid_processor_has_an_event_of_each_kind_of_core():
     (event,) = resolve([("basic", ["cycles"])], lambda _: asked("0", "0x400000000") + asked("0", "0xa00000000"))
     assert [attr.unit for attr in event.attrs] == [4, 10]

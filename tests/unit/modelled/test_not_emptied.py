@@ -12,7 +12,7 @@ from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 
 class Narrowed(FakeResctrl):
-    """The default group, in which everybody begins and evictors stay, has four of twelve ways."""
+    """The default group, in which everybody begins and evictors stay, has four of twelve ways; members go beyond it."""
 
     def __init__(self, *words, **more):
         super().__init__(*words, **more)
@@ -23,7 +23,8 @@ class Narrowed(FakeResctrl):
 def test_windows_after_it_are_rejected(tmp_path, monkeypatch, limit, valid):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hardware, "FakeResctrl", Narrowed)
-    text = STUDY.replace("rounds: 2", "rounds: 1, spare_rounds: 0") + QUIET + SWEEPS + limit
+    sweeps = SWEEPS.replace("{sweeps", "{beyond_site: true, rest: all, sweeps")
+    text = STUDY.replace("rounds: 2", "rounds: 1, spare_rounds: 0") + QUIET + sweeps + limit
     plan = project_of(tmp_path, text).plan()
     measure_block(plan, plan.blocks[0].path, tmp_path / "out", tmp_path)
     record = json.loads((tmp_path / "out/block.json").read_text())

@@ -75,11 +75,11 @@ class Bench:
             tree or self.fake, self.tasks, self.entries, self.domains, self.options, self.said.append, self.release
         )
 
-    def allocator(self, tree=None):
-        return ResctrlAllocator(self.mounted(tree))
+    def allocator(self, tree=None, beyond_site=False):
+        return ResctrlAllocator(self.mounted(tree), beyond_site)
 
-    def prepared(self, tree=None):
-        allocator = self.allocator(tree)
+    def prepared(self, tree=None, beyond_site=False):
+        allocator = self.allocator(tree, beyond_site)
         allocator.prepare(self.held)
         return allocator
 

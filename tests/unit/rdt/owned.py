@@ -84,7 +84,7 @@ def files_of(fake: FakeResctrl, folder: str = "") -> Iterator[tuple[str, str]]:
 
 MACHINES = {
     "skylake-sp": Owned(SKYLAKE_SP, V6_1),
-    "ice-lake": Owned(ICE_LAKE),
+    "ice-lake": Owned(ICE_LAKE, flags=XEON_FLAGS.replace(" cdp_l3", "")),
     "sapphire-rapids": Owned(SAPPHIRE_RAPIDS, flags=f"{XEON_FLAGS} cat_l2 cdp_l2"),
     "granite-rapids-snc3": Owned(GRANITE_RAPIDS_SNC3, flags=f"{XEON_FLAGS} cat_l2 cdp_l2"),
     "rome": Owned(ROME),

@@ -20,6 +20,7 @@ from castmates.rdt.fake import (
     LAB,
     LAB_NO_THROTTLE,
     LAB_TWO_SOCKETS,
+    SAPPHIRE_RAPIDS,
     V6_1,
     V6_1_90,
     V6_12,
@@ -76,19 +77,75 @@ def masks(bench, path, line="L3"):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_everybody_begins_with_everything_in_a_group_of_his_own(kernel):
+def test_everybody_begins_with_what_he_was_found_with_in_a_group_of_his_own(kernel):
     bench = Bench(kernel=kernel)
     bench.fake.write("schemata", "L3:0=ff\nMB:0=50\n")  # somebody has set the default group
     allocator = bench.prepared()
     assert bench.groups() == list(allocator.groups.values()) == [resctrl_group_name(0), resctrl_group_name(1)]
     for name, path in allocator.groups.items():
-        assert masks(bench, path) == {0: 0xFFF}
-        assert masks(bench, path, "MB") == {0: 100}
+        assert masks(bench, path) == {0: 0xFF}
+        assert masks(bench, path, "MB") == {0: 50}
         assert sorted(map(int, bench.fake.read(f"{path}/tasks").split())) == sorted(
             bench.tasks.threads([bench.held[name].pid])[bench.held[name].pid]
         )
     assert masks(bench, "") == {0: 0xFF}
     assert allocator.misplaced() == []
+
+
+def shared_machine():
+    """A Sapphire Rapids divided as goresctrl does it: a guaranteed class with a task, and a narrowed default class."""
+    bench = Bench(SAPPHIRE_RAPIDS, cpus=((0,), (1,)))
+    bench.fake.make("goresctrl.Guaranteed")
+    bench.fake.write("goresctrl.Guaranteed/schemata", "L3:0=7f00;1=7f00\n")
+    bench.fake.write("goresctrl.Guaranteed/tasks", f"{bench.fake.processes.fork()}\n")
+    bench.fake.write("schemata", "L3:0=ff;1=ff\nMB:0=50;1=50\nL2:0=ff\n")
+    return bench, bench.fake.read("goresctrl.Guaranteed/schemata"), bench.fake.read("schemata")
+
+
+def test_what_an_administrator_narrowed_is_never_widened():
+    bench, theirs, found = shared_machine()
+    allocator = bench.prepared()
+    for name, path in allocator.groups.items():
+        assert [masks(bench, path, line)[0] for line in ("L3", "MB", "L2")] == [0xFF, 50, 0xFF], name
+    allocator.apply([Share(member=LEAD, ways=0xF), Share(member=OTHER, ways=0xF0), Share(member=REST, ways=0x3F0)])
+    assert masks(bench, "")[0] == 0xF0
+    assert masks(bench, "", "MB")[0] == 50
+    assert list(allocator.processor().shared.values()) == [[]]
+    for member, ways, throttle in ((LEAD, 0x7C00, None), (LEAD, 0x1F0, None), (OTHER, 0x3, 60), (REST, 0x7C00, None)):
+        with pytest.raises(CastmatesError, match="class") as caught:
+            allocator.apply([Share(member=member, ways=ways, bandwidth=throttle)])
+        assert str(caught.value).count(". ") == 0
+        assert masks(bench, allocator.groups[LEAD])[0] == 0xF  # nothing was written
+    allocator.restore()
+    assert bench.fake.read("goresctrl.Guaranteed/schemata") == theirs
+    assert bench.fake.read("schemata") == found
+
+
+def test_beyond_the_site_members_have_everything_nobody_else_does_and_who_shares_their_ways_is_named():
+    bench, _, found = shared_machine()
+    allocator = bench.prepared(beyond_site=True)
+    for path in allocator.groups.values():
+        assert (masks(bench, path)[0], masks(bench, path, "MB")[0]) == (0x7FFF, 100)
+    apart = [Share(member=LEAD, ways=0xF), Share(member=OTHER, ways=0xF0)]
+    over = [Share(member=LEAD, ways=0x7C00), Share(member=OTHER, ways=0x3F), Share(member=REST, ways=0x3FF)]
+    for shares in (apart, over):
+        allocator.apply(shares)
+    assert masks(bench, "")[0] == 0xFF
+    assert allocator.processor().shared == {tuple(apart): [], tuple(over): ["goresctrl.Guaranteed (1 task)"]}
+    allocator.restore()
+    assert bench.fake.read("schemata") == found
+
+
+def test_a_member_stays_in_the_class_of_its_group_or_of_its_cpus():
+    bench, _, _ = shared_machine()
+    for tid in bench.tasks.threads([bench.held[LEAD].pid])[bench.held[LEAD].pid]:
+        bench.fake.write("goresctrl.Guaranteed/tasks", f"{tid}\n")
+    bench.fake.make("batch")
+    bench.fake.write("batch/schemata", "L3:0=3f;1=3f\nMB:0=20;1=20\n")
+    bench.fake.write("batch/cpus_list", "1\n")
+    allocator = bench.prepared()
+    assert (masks(bench, allocator.groups[LEAD])[0], masks(bench, allocator.groups[LEAD], "MB")[0]) == (0x7F00, 100)
+    assert (masks(bench, allocator.groups[OTHER])[0], masks(bench, allocator.groups[OTHER], "MB")[0]) == (0x3F, 20)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -137,13 +194,13 @@ def test_the_rest_of_the_machine_is_bounded_on_the_members_caches_and_put_back()
     bench.fake.write("schemata", "L3:0=ff0;1=ff0\nMB:0=70\n")
     before = bench.fake.read("schemata")
     allocator = bench.prepared()
-    assert allocator.apply([Share(member=LEAD, ways=0xF), Share(member=REST, ways=0xF00)])
+    assert allocator.apply([Share(member=LEAD, ways=0xF0), Share(member=REST, ways=0xF0F)])
     assert masks(bench, "") == {0: 0xF00, 1: 0xFF0}
     assert masks(bench, "", "MB") == {0: 70, 1: 100}
     assert parse(allocator.read_back()[REST])["L3"] == {0: 0xF00, 1: 0xFF0}
-    allocator.apply([Share(member=LEAD, ways=0xF)])  # a scene that sets nothing for the rest
+    allocator.apply([Share(member=LEAD, ways=0xF0)])  # a scene that sets nothing for the rest
     assert bench.fake.read("schemata") == before
-    allocator.apply([Share(member=REST, ways=0x3)])
+    allocator.apply([Share(member=REST, ways=0x30)])
     allocator.restore()
     assert bench.fake.read("schemata") == before
     assert bench.groups() == []
@@ -266,7 +323,7 @@ def test_an_exclusive_group_of_others_is_named():
     bench.fake.write("COS1/schemata", "L3:0=f\n")
     bench.fake.write("COS1/mode", "exclusive\n")
     with pytest.raises(CastmatesError, match=r"Overlaps with exclusive group.*COS1 \(made by pqos.*keeps ways"):
-        bench.prepared()
+        bench.prepared(beyond_site=True)
 
 
 def test_more_members_than_classes():
@@ -506,15 +563,19 @@ SHARES = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(SHARES, min_size=1, max_size=6), st.sampled_from(KERNELS), RUNS)
-def test_any_sequence_of_partitions_is_in_force_scene_by_scene_and_undone(scenes, kernel, former):
+def test_any_sequence_of_partitions_is_in_force_within_what_was_found_and_undone(scenes, kernel, former):
     bench = Bench(LAB_TWO_SOCKETS, kernel, cpus=((0,), (2,)))
     bench.fake.write("schemata", f"L3:0={former:x}\n")
     before = bench.fake.read("schemata")
     allocator = bench.prepared()
-    now = {LEAD: 0xFFF, OTHER: 0xFFF, REST: former}
+    now = found = {LEAD: former, OTHER: 0xFFF, REST: former}  # the other member is on the second cache
     for shares in scenes:
-        wanted = {LEAD: 0xFFF, OTHER: 0xFFF, REST: former}
-        wanted |= {share.member: share.ways for share in shares if share.ways is not None}
+        asked = {share.member: share.ways for share in shares if share.ways is not None}
+        wanted = found | {name: ways & found[name] for name, ways in asked.items()}
+        if any(wanted[name] != ways for name, ways in asked.items() if name != REST) or not wanted[REST]:
+            with pytest.raises(CastmatesError, match="class"):
+                allocator.apply(shares)
+            continue
         lost = allocator.apply(shares)
         own = {LEAD: 0, OTHER: 1, REST: 0}
         for name, mask in wanted.items():

@@ -38,7 +38,9 @@ def test_xeon(tmp_path):
 def test_default_group_that_has_not_everything_tells_the_same(tmp_path):
     some = {"schemata": "    MB:0= 30;2= 30\n    L3:0=00f;2=7ff\n", "size": "    L3:0=6291456;2=17301504\n"}
     trees.record(tmp_path, trees.XEON | some)
-    assert read_cache(tmp_path) == XEON
+    narrowed = read_cache(tmp_path)
+    assert narrowed.beyond_site == XEON
+    assert (narrowed.allowed, narrowed.bandwidth.allowed) == (0xF, 30)
 
 
 def test_mounted_elsewhere(tmp_path):
@@ -73,6 +75,9 @@ def test_epyc_whose_default_group_is_throttled_still_knows_its_most(tmp_path):
     slow = trees.EPYC["schemata"].replace("=2048", "=  16")
     trees.record(tmp_path, trees.EPYC | {"schemata": slow})
     assert read_cache(tmp_path).bandwidth.most == 2048
+    for family, most in ((25, 2048), (26, 4096)):  # Zen 4 and Zen 5, whose CPUID has 0xB and 0xC in 0x80000020.1
+        (tmp_path / "proc/cpuinfo").write_text(f"vendor_id : AuthenticAMD\ncpu family : {family}\n")
+        assert read_cache(tmp_path).bandwidth.most == most
 
 
 def test_sub_numa_clusters_count_as_one_cache_and_divide_its_ways(tmp_path):
@@ -116,7 +121,10 @@ def test_code_and_data(tmp_path):
 def test_bandwidth_in_mebibytes_is_known_from_the_options(tmp_path, most):
     text = trees.XEON["schemata"].replace("=100", f"={most}")
     trees.record(tmp_path, trees.XEON | {"schemata": text}, options="rw,mba_MBps")
-    assert read_cache(tmp_path).bandwidth == Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96)
+    allowed = 800 if most == "800" else None
+    assert read_cache(tmp_path).bandwidth == Bandwidth(
+        unit="MiB/s", least=10, step=10, most=2**32 - 96, allowed=allowed
+    )
 
 
 def test_monitoring_only(tmp_path):

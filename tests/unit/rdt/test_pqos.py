@@ -46,8 +46,8 @@ def driver(tool, tmp_path):
     return made(tool, tmp_path)
 
 
-def made(tool, folder, members=MEMBERS):
-    one = PqosAllocator(PqosSession(tool, Journal(folder / "state"), say=print), Tasks(), print)
+def made(tool, folder, members=MEMBERS, beyond_site=False):
+    one = PqosAllocator(PqosSession(tool, Journal(folder / "state"), say=print), Tasks(), print, beyond_site)
     one.prepare(members)
     return one
 
@@ -75,6 +75,25 @@ def test_the_rest_is_bounded_on_the_members_caches_and_they_are_not(driver, tool
     assert masks_of(tool, 2) == masks_of(tool, 7) == {0: 0xF00, 1: 0xF00}
     assert masks_of(tool, 1) == masks_of(tool, 4) == {0: 0xFFF, 1: 0xFFF}
     assert driver.read_back()[REST].startswith("L3:0=f00;1=f00")
+
+
+@pytest.mark.parametrize("beyond_site", [False, True])
+def test_what_an_administrator_narrowed_is_not_widened(tool, tmp_path, beyond_site):
+    tool.masks |= {(socket, 0): 0xFF for socket in (0, 1)}
+    tool.throttles |= {(socket, 0): 50 for socket in (0, 1)}
+    former = tool.state
+    driver = made(tool, tmp_path, beyond_site=beyond_site)
+    assert driver.read_back()[STREAM] == (
+        "L3:0=fff;1=fff MB:0=100;1=100" if beyond_site else "L3:0=ff;1=ff MB:0=50;1=50"
+    )
+    driver.apply([Share(member=LEAD, ways=0xF), Share(member=REST, ways=0x3F0)])
+    assert (tool.masks[0, 0], tool.throttles[0, 0]) == (0xF0, 50)
+    assert driver.read_back()[LEAD].startswith("L3:0=f;")
+    for share in (Share(member=REST, ways=0xF00), *([] if beyond_site else [Share(member=LEAD, ways=0xF00)])):
+        with pytest.raises(CastmatesError, match="class"):
+            driver.apply([share])
+    driver.restore()
+    assert tool.state == former
 
 
 def test_taking_ways_back_is_told_and_giving_is_not(driver):

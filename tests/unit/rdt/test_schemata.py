@@ -63,6 +63,7 @@ def test_only_another_value_is_a_difference(schemata, digits, data):
         ("MB:0=50\nL3:0=f\n", {"MB": {0: 50}, "L3": {0: 0xF}}),
         ("L3DATA:0=00c\nL3CODE:0=030\n", {"L3DATA": {0: 0xC}, "L3CODE": {0: 0x30}}),
         ("MB:0=2048;16=2048\nL3:0=ffff;16=ffff\n", {"MB": {0: 2048, 16: 2048}, "L3": {0: 0xFFFF, 16: 0xFFFF}}),
+        ("GMB:0=2048\nSMBA:0=2048\n", {"GMB": {0: 2048}, "SMBA": {0: 2048}}),  # of the whole package, on AMD
         ("L3:uninitialized\nMB:0=100\n", {"MB": {0: 100}}),
         ("", {}),
     ],
