@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.files import cache_folder
 from castmates.grant import cgroup, perf, tracing
 from castmates.grant.steps import Grantee, Granting, record, take_back
 from castmates.linux import cgroups, tracefs
 from castmates.linux.owner import myself
+from castmates.linux.ownership import refuse_strangers
 from castmates.linux.perf_event import TRACEPOINT, Attr, Target, open_event
 from castmates.linux.tracing_rights import granted_perf, rights
 from castmates.machine.journal import Journal
@@ -281,25 +281,109 @@ def test_roots_cleaning_up_believes_no_journal_of_others(shared, tmp_path, monke
     assert precious.stat().st_uid == os.geteuid()
 
 
+# What a folder has us run: workflow, profile, modules, catalogue, programs in the cache.
+
+MARKS = "import os; open('ran', 'a').write(str(os.geteuid()))\n"
+PLANTS = {
+    "Snakefile": MARKS,
+    "profiles/default/config.yaml": f"__use_yte__: true\n__definitions__:\n  - {MARKS}",
+    "snakemake.py": MARKS,
+    "castmates/__init__.py": MARKS,
+    "workloads/kernels.yaml": "workloads: {chase: {command: [sh, -c, 'echo > ran'], progress: runs}}\n",
+    ".cache/environments/native/bin/chase": "#!/bin/sh\necho > ran\n",
+    "results/mine/plan.json": "{}",
+}
+MINE = "name: mine\nplatform: modelled\nleads: [chase]\nantagonists: [stream]\nbudget: {blocks: 3}\n"
+
+
+def plant(folder, names):
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(PLANTS[name])
+    return "planted"
+
+
+def castmates(folder, *words, **variables):
+    variables = {"CASTMATES_CACHE": str(folder / ".cache"), "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "castmates", *words],
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False, env=os.environ | variables,
+    )  # fmt: skip
+
+
 @needs_root
-def test_a_cache_that_others_have_planted_is_refused(shared, monkeypatch):
-    monkeypatch.delenv("CASTMATES_CACHE", raising=False)
-    monkeypatch.chdir(shared)
-    assert cache_folder() == Path(".cache")
-    assert as_nobody(lambda: os.mkdir(shared / ".cache") or "made") == "made"  # noqa: PTH102
-    with pytest.raises(CastmatesError, match="belongs to another user"):
-        cache_folder()
-    Path(".cache").rmdir()
-    assert as_nobody(lambda: os.symlink("/tmp", shared / ".cache") or "made") == "made"  # noqa: PTH211
-    with pytest.raises(CastmatesError, match="belongs to another user"):
-        cache_folder()
-    home = shared / "home"
+@pytest.mark.parametrize("name", PLANTS)
+def test_what_others_plant_in_a_shared_folder_is_not_run(shared, name):
+    """As somebody who sweeps in /tmp; and in a folder that was open when the thing was planted, and no longer is."""
+    (shared / "mine.yaml").write_text(MINE)
+    assert as_nobody(lambda: plant(shared, [name])) == "planted"
+    for mode, culprit in ((0o1777, "every user"), (0o755, "nobody")):
+        shared.chmod(mode)
+        for words in (["sweep", "mine.yaml"], ["build-inputs", "text"], ["workloads", "check", "chase"]):
+            if mode == 0o755 and name in ("snakemake.py", "castmates/__init__.py"):
+                continue  # nothing looks at them: see the next test
+            done = castmates(shared, *words)
+            assert done.returncode == 1
+            assert culprit in done.stderr
+            assert "with your rights" in done.stderr
+        assert not (shared / "ran").exists()
+
+
+def test_no_module_is_taken_from_the_folder_of_a_sweep(tmp_path):
+    plant(tmp_path, ["snakemake.py", "castmates/__init__.py"])
+    (tmp_path / "yaml.py").write_text(MARKS)
+    (tmp_path / "mine.yaml").write_text(MINE)
+    for words in (["sweep", "mine.yaml", "--cores", "1", "--dry-run"], ["build-inputs", "text"]):
+        done = castmates(tmp_path, *words)
+        assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@needs_root
+def test_a_catalogue_of_others_beside_a_study_is_not_run(shared, tmp_path):
+    """From a folder of one's own, with a study of one's own in a shared one; `plan` names what they replace."""
+    home = tmp_path / "home"
     home.mkdir()
-    os.chown(home, NOBODY.uid, NOBODY.gid)
-    (home / ".cache").mkdir()
-    os.chown(home / ".cache", NOBODY.uid, NOBODY.gid)
-    monkeypatch.chdir(home)
-    assert cache_folder() == Path(".cache"), "in a user's own folder root works with the user's cache"
+    (shared / "mine.yaml").write_text(MINE.replace("platform: modelled\n", ""))
+    assert as_nobody(lambda: plant(shared, ["workloads/kernels.yaml"])) == "planted"
+    done = castmates(home, "sweep", str(shared / "mine.yaml"))
+    assert (done.returncode, "nobody" in done.stderr) == (1, True)
+    done = castmates(shared, "plan", "mine.yaml")
+    assert (done.returncode, "workloads/kernels.yaml replaces chase" in done.stdout) == (0, True), done.stderr
+
+
+@needs_root
+def test_who_else_may_write_in_a_folder_decides(tmp_path, monkeypatch):
+    """Root in the clone of whoever called sudo, or of an owner whom this machine does not know, as in a container."""
+    place = tmp_path / "clone"
+    (place / "config").mkdir(parents=True)
+    monkeypatch.chdir(place)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    member = next(entry for entry in pwd.getpwall() if entry.pw_uid not in (0, NOBODY.uid))
+
+    def refusal(uid, mode=0o755, gid=0, inner=0):
+        os.chown(place, uid, gid)
+        place.chmod(mode)
+        os.chown("config", inner or uid, gid)
+        try:
+            refuse_strangers()
+        except CastmatesError as problem:
+            return str(problem)
+        return ""
+
+    assert refusal(0) == ""
+    assert "belongs to nobody" in refusal(NOBODY.uid)
+    assert "config belongs to nobody" in refusal(0, inner=NOBODY.uid)
+    assert refusal(54321) == ""
+    assert "every user" in refusal(0, 0o777)
+    assert member.pw_name in refusal(0, 0o775, member.pw_gid)
+    assert refusal(0, 0o775, 54321) == "", "a group without members"
+    (place / "profiles").symlink_to("/tmp")
+    assert "/tmp may be written by every user" in refusal(0)
+    (place / "profiles").unlink()
+    monkeypatch.setenv("SUDO_UID", str(NOBODY.uid))
+    assert refusal(NOBODY.uid) == ""
 
 
 # A study of a stranger's, and what looks at it.
