@@ -76,7 +76,8 @@ class _Files(SimpleHTTPRequestHandler):
         """Refuse whoever has come by another name, which a web page could make mean this machine, or from its page."""
         if not super().parse_request():
             return False
-        port = self.server.server_address[1]
+        assert isinstance(self.server, Server)
+        port = self.server.server_port
         is_link = (self.headers.get("Sec-Fetch-Mode"), self.headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
         is_ours = is_link or self.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
         if is_ours and self.headers.get("Host") in (f"{HERE}:{port}", f"localhost:{port}"):
