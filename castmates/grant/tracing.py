@@ -17,6 +17,7 @@ from castmates.linux.ownership import others_in
 from castmates.linux.tracing_rights import INTERRUPTS, SCHEDULER, SYSCALLS, TRACEPOINTS, granted_perf
 
 ADVICE = "in a container grant it on the host"
+_SHOWING = ("trace", "trace_pipe", "snapshot")  # what is recorded now, of whomever
 _SEARCH = 0o001  # to look a file up by its name, without listing the folder
 
 
@@ -47,6 +48,13 @@ def _enter(granting: Granting, point: Path) -> bool:
     if mode & _SEARCH:
         granting.leave(f"already: files in {point} can be looked up by name")
         return True
+    # Linux 5.17 took these from everybody; before it only the folder's mode keeps them closed.
+    if shown := [str(file) for name in _SHOWING if (file := point / name).exists() and file.stat().st_mode & 0o006]:
+        granting.refuse(
+            f"{point}: {Path(shown[0]).name} is open to every user, who would see what others record",
+            f"close it first: chmod o-rw {' '.join(shown)}",
+        )
+        return False
     words = "files of tracefs can be looked up by name, by who may read them"
     return granting.give(Step(words, "mode", point, f"{mode | _SEARCH:o}", f"chmod {mode:o} {point}"), ADVICE)
 
