@@ -74,7 +74,7 @@ def _copy(granting: Granting) -> None:
     if not has_capability(capable_copy.CAPABILITIES["cap_perfmon"]):
         granting.refuse("tracing: this kernel has no CAP_PERFMON", "it came with Linux 5.8; until then, trace as root")
         return
-    if others := others_in(grantee.gid, [grantee.name]):
+    if others := others_in(grantee.gid, frozenset({grantee.name})):
         group = grp.getgrgid(grantee.gid).gr_name
         granting.refuse(
             f"tracing: {', '.join(others)} would get it too, by the group {group}",

@@ -4,14 +4,15 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from castmates.errors import CastmatesError
 
 RUN = ("Snakefile", "workflow", "profiles", "workloads", "config", "studies", "envs")  # what a folder has us run
 MADE = ("results", "logs", ".snakemake", ".cache")  # what we make in it, and read again
-BESIDE_A_STUDY = ("workloads",)
+BESIDE_A_STUDY = "workloads"
 
 
 def read(path: Path) -> str:
@@ -26,7 +27,8 @@ def write(path: Path, owner: str) -> None:
     os.chown(path, uid, gid, follow_symlinks=False)
 
 
-def others_in(gid: int, names: Collection[str]) -> list[str]:
+@cache  # a list of all users may come from another machine
+def others_in(gid: int, names: frozenset[str]) -> list[str]:
     """Which other users have this group."""
     try:
         named = grp.getgrgid(gid).gr_mem
@@ -38,14 +40,14 @@ def others_in(gid: int, names: Collection[str]) -> list[str]:
 def refuse_strangers(study: Path | None = None) -> None:
     """Refuse to run anything where another user could have put it: in this folder, or beside a study elsewhere."""
     trusted = _trusted()
-    places = [(path, depth) for names, depth in ((RUN, 2), (MADE, 1)) for name in names for path in [Path(name)]]
-    _refuse(Path().absolute(), _why(Path().absolute(), trusted))
+    _refuse([Path().absolute()], trusted)
+    for name in RUN:
+        _refuse(_tree(Path(name), 2), trusted)
+    for name in MADE:
+        _refuse(_tree(Path(name), 1), trusted)
     if study is not None and study.is_file() and not study.parent.samefile(Path()):
-        trusted_there = trusted | {study.stat().st_uid}  # who names a study trusts whoever wrote it
-        for place in (path for name in BESIDE_A_STUDY for path in _tree(study.parent / name, 1)):
-            _refuse(place, _why(place, trusted_there))
-    for place in (path for top, depth in places for path in _tree(top, depth)):
-        _refuse(place, _why(place, trusted))
+        # Who names a study trusts whoever wrote it.
+        _refuse(_tree(study.parent / BESIDE_A_STUDY, 1), trusted | {study.stat().st_uid})
 
 
 def _trusted() -> set[int]:
@@ -75,7 +77,7 @@ def _why(path: Path, trusted: set[int]) -> str:
         return ""
     if status.st_mode & stat.S_IWOTH:
         return "may be written by every user"
-    if status.st_mode & stat.S_IWGRP and (others := others_in(status.st_gid, [*map(_name, trusted)])):
+    if status.st_mode & stat.S_IWGRP and (others := others_in(status.st_gid, frozenset(map(_name, trusted)))):
         return f"may be written by {', '.join(others[:3])}{' and others' * (len(others) > 3)}"
     return ""
 
@@ -96,9 +98,10 @@ def _name(uid: int) -> str:
         return f"uid {uid}"
 
 
-def _refuse(place: Path, why: str) -> None:
-    if why:
-        raise CastmatesError(
-            f"{place} {why}, and what stands there would be run with your rights; work in a folder that you "
-            "alone can write."
-        )
+def _refuse(places: Iterable[Path], trusted: set[int]) -> None:
+    for place in places:
+        if why := _why(place, trusted):
+            raise CastmatesError(
+                f"{place} {why}, and what stands there would be run with your rights; work in a folder that you alone "
+                "can write."
+            )

@@ -50,8 +50,8 @@ def workflow_words() -> list[str]:
     """Which workflow and which profile Snakemake takes: a folder's own, or else those that come with us."""
     snakefile = next((Path(name) for name in OWN_WORKFLOWS if Path(name).is_file()), shipped.snakefile())
     beside = (folder / "profiles" / "default" for folder in (Path(), snakefile.parent))
-    profile = next((each for each in beside if each.is_dir()), shipped.profile())
-    return ["--snakefile", str(snakefile), "--workflow-profile", str(profile)]
+    profile = next((str(each) for each in beside if each.is_dir()), "none")
+    return ["--snakefile", str(snakefile), "--workflow-profile", profile]
 
 
 def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None) -> int:
