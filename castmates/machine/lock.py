@@ -75,7 +75,7 @@ def repair_lock(what: str, say: Say = print_progress, path: Path | None = None) 
         except CastmatesError as problem:
             if os.geteuid() != 0 or (isinstance(problem, InUse) and problem.by_root):
                 raise
-            say(f"{problem} Root goes on without the lock.")
+            say(f"{str(problem).partition(';')[0]}; root goes on without the lock.")
         yield
 
 
