@@ -268,6 +268,17 @@ def test_no_module_runs_what_it_reads():
             assert not names & RUNS, f"{file}:{node.lineno} imports {names & RUNS}"
 
 
+def test_no_python_of_ours_takes_a_module_from_the_folder_it_runs_in():
+    """`-m` and `-c` put that folder before everything that is installed, where neither -P nor -I stands."""
+    for file in modules():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.List) and node.elts and re.search("python|executable", ast.unparse(node.elts[0])):
+                words = {getattr(each, "value", None) for each in node.elts}
+                assert not words & {"-m", "-c"} or words & {"-P", "-I"}, f"{file}:{node.lineno}"
+    for file in (ROOT / "config/workloads").glob("*.yaml"):
+        assert not re.search(r"(?<!-P )-m castmates", file.read_text(encoding="utf-8")), file
+
+
 def test_no_text_reaches_a_page_past_the_escaping():
     """Only what Castmates itself has drawn or written is markup."""
     for file in (ROOT / "castmates/report").rglob("*.j2"):
