@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from benchmarks.common import scratch
 from castmates.results.columns.trace import PERFETTO_FILE
-from castmates.timeline.export.serving import HERE, perfetto_ui, server
+from castmates.timeline.export.serving import Server, perfetto_ui
 from castmates.timeline.span import start
 from castmates.timeline.tables import read
 from tests.browser import chromium
@@ -51,9 +51,9 @@ def main() -> None:
     if given.end is not None:
         origin = start(read(given.folder))
         asked |= {"visStart": str(origin + int(1e9 * given.begin)), "visEnd": str(origin + int(1e9 * given.end))}
-    with server(given.folder, ui) as running, scratch() as home:
+    with Server(given.folder, ui) as running, scratch() as home:
         threading.Thread(target=running.serve_forever, daemon=True).start()
-        root = f"http://{HERE}:{running.server_port}"
+        root = running.root
         with Browser([str(program)], home, {"HOME": str(home)}) as browser:
             tab = Page(browser)
             width, height = given.size

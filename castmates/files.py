@@ -129,29 +129,12 @@ def _decoded(content: bytes) -> str:
 
 def cache_folder() -> Path:
     """Where what can be made again is kept: $CASTMATES_CACHE, or .cache in the project."""
-    if chosen := os.environ.get("CASTMATES_CACHE"):
-        return Path(chosen)
-    folder = Path(".cache")
-    _refuse_planted(folder)
-    return folder
+    return Path(os.environ.get("CASTMATES_CACHE") or ".cache")
 
 
 def memory_folder() -> str | None:
     """Where small files that live for a moment belong, if this machine has a place: no disk stalls who writes them."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
-def _refuse_planted(folder: Path) -> None:
-    """Refuse a cache that another user has put into a folder such as /tmp, which is not theirs: we run its programs."""
-    try:
-        whose, above = folder.lstat().st_uid, folder.absolute().parent.stat().st_uid
-    except OSError:  # there is none yet
-        return
-    if whose not in (0, os.geteuid(), above):
-        raise CastmatesError(
-            f"{folder.absolute()} belongs to another user (uid {whose}), and the programs in it would be run; work in "
-            "a folder of your own, or set CASTMATES_CACHE to one."
-        )
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:

@@ -78,6 +78,7 @@ class Project:
     elsewhere: Elsewhere | None = None  # instead of this machine
     machine: str = ""  # the class of nodes, in a project of one class
     made: MadeMixes = NOTHING_MADE  # of the mixes, those that are not written out
+    replaced: tuple[str, ...] = ()  # what the folder beside the study has in place of what ships with Castmates
 
     @property
     def results(self) -> StudyFolder:
@@ -95,7 +96,7 @@ class Project:
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
         changed = [f"{MIXES}{each}" for each in changed_words(self.study, plan.blocks)]
-        notes = (*made.notes, *changed, *plan.notes)
+        notes = (*self.replaced, *made.notes, *changed, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
 
@@ -263,7 +264,8 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     study = with_blocks(study, asked)
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
-    workloads = _gathered(_catalogues(study, path), study, str(path))
+    files, replaced = catalogue.stacked(map(_catalogue_files, _catalogues(study, path)))
+    workloads = catalogue.gather(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
     study, workloads = with_variants(study, workloads, str(path))
     catalogue.check_names(study, workloads, str(path))
     check_own(study, path)
@@ -272,7 +274,8 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     limit = line_of(text, str(path), ("recommend", "latency")) if study.recommend.latency else 0
     catalogue.check_latency(study, workloads, f"{path}, line {limit}")
     workloads = catalogue.as_played(study, workloads, str(path))
-    return Project(path, study, workloads, hashlib.sha256(text.encode()).hexdigest()[:12], made=mixes)
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return Project(path, study, workloads, fingerprint, made=mixes, replaced=replaced)
 
 
 def on_captured_machine(project: Project, file: Path) -> Project:
@@ -333,7 +336,9 @@ def read_catalogue(folder: Path) -> dict[str, Workload]:
     """All workloads of a catalogue, without a study."""
     if not folder.is_dir():
         raise CastmatesError(f"{folder}: there is no such folder of catalogue files here ({Path.cwd()}).")
-    return _gathered([folder], Study(name="catalogue"), str(folder))
+    return catalogue.gather(
+        _catalogue_files(folder), Study(name="catalogue"), str(folder), environments.known(ENVIRONMENTS), inputs.known()
+    )
 
 
 def _catalogues(study: Study, study_file: Path) -> list[Path]:
@@ -347,14 +352,6 @@ def _catalogues(study: Study, study_file: Path) -> list[Path]:
         return [folder]
     own, ours = study_file.parent / "workloads", shipped.catalogue()
     return [own, ours] if own.is_dir() and own.resolve() != ours.resolve() else [ours]
-
-
-def _gathered(folders: Sequence[Path], study: Study, study_file: str) -> dict[str, Workload]:
-    files: list[tuple[str, Catalogue]] = []
-    for folder in folders:
-        hidden = {name for _, before in files for name in before.workloads}
-        files += [(file, catalogue.without(read_in, hidden)) for file, read_in in _catalogue_files(folder)]
-    return catalogue.gather(files, study, study_file, environments.known(ENVIRONMENTS), inputs.known())
 
 
 def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:

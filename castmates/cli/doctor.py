@@ -29,6 +29,10 @@ def doctor(
     ] = False,
 ) -> None:
     """Show what can be measured on this machine, what you can change, and what takes another machine."""
+    if capture is not None or verify_cat or memory_peak or verify_counters:
+        from castmates.linux.ownership import refuse_strangers
+
+        refuse_strangers()  # these start what is in the cache
     if capture is not None:
         _capture(capture)
     elif verify_cat:

@@ -16,6 +16,17 @@ class Command(TyperCommand):
         return _without_types(super().get_params(ctx))
 
 
+class Runner(Command):
+    """A command that starts programs, and so refuses a place where other users could have put them."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (typer does not export the type)
+        """Look who could have written what is there, then run the command."""
+        from castmates.linux.ownership import refuse_strangers
+
+        refuse_strangers(ctx.params.get("study"))
+        return super().invoke(ctx)
+
+
 class Group(TyperGroup):
     """A group of commands whose flags are shown without a type."""
 

@@ -18,7 +18,7 @@ from castmates.cli.findings import findings
 from castmates.cli.flame import flame
 from castmates.cli.grant import grant
 from castmates.cli.graph import graph
-from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, example
+from castmates.cli.help import INTERNALS, REPAIR, RESULTS, START, Command, Group, Runner, example
 from castmates.cli.init import init
 from castmates.cli.letters import let_print_anything
 from castmates.cli.measure import measure
@@ -128,6 +128,8 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ("schemas", schemas, ("castmates schemas --check",)),
     ),
 }
+RUNNERS = {"sweep", "measure", "profile", "trace", "pilot", "confirm", "try", "place", "replay", "run"}
+RUNNERS |= {"build-environment", "build-inputs"}  # and some of `workloads` and `doctor`
 
 
 class _InOrder(Group):
@@ -155,7 +157,8 @@ for panel, listed in COMMANDS.items():
         if isinstance(command, typer.Typer):
             app.add_typer(command, rich_help_panel=panel)
         else:
-            app.command(name, cls=Command, epilog=example(*examples), rich_help_panel=panel)(command)
+            kind = Runner if name in RUNNERS else Command
+            app.command(name, cls=kind, epilog=example(*examples), rich_help_panel=panel)(command)
 
 
 def main() -> None:

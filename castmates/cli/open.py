@@ -1,6 +1,8 @@
 """The command `castmates open`: the report of a study, or one of its traces, in a browser."""
 
+import html
 import os
+import tempfile
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,11 +45,11 @@ def open_report(
     _open(page.resolve().as_uri())
 
 
-def _open(address: str) -> None:
+def _open(address: str, by: str = "") -> None:
     typer.echo(address)
     # Without a desktop a browser for the terminal may be found, which would take the terminal and show no figure.
     if any(os.environ.get(name) for name in DISPLAYS):
-        webbrowser.open(address)
+        webbrowser.open(by or address)
 
 
 def _traced(folder: "StudyFolder", mix: str) -> Path:
@@ -65,14 +67,18 @@ def _traced(folder: "StudyFolder", mix: str) -> Path:
 
 
 def _show_trace(folder: Path) -> None:
-    from castmates.timeline.export.serving import address, perfetto_ui, server
+    from castmates.timeline.export.serving import Server, address, perfetto_ui
     from castmates.timeline.tables import read
 
     ui = perfetto_ui()
     if ui is None:
         typer.echo(OFFLINE)
-    with server(folder, ui) as running:
-        _open(address(running, ui, read(folder, "tracks").about))
+    # The words of a command are shown to every user of the machine; a file of ours is not.
+    with Server(folder, ui) as running, tempfile.NamedTemporaryFile("w", suffix=".html") as way:
+        address_of_it = address(running, ui, read(folder, "tracks").about)
+        way.write(f'<meta http-equiv="refresh" content="0;url={html.escape(address_of_it)}">')
+        way.flush()
+        _open(address_of_it, Path(way.name).as_uri())
         typer.echo("Served on this machine only; Ctrl-C ends it.")
         try:
             running.serve_forever()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from castmates.cli.arguments import CATALOGUE, AsJson, complete_workloads
-from castmates.cli.help import Command, Group, example
+from castmates.cli.help import Command, Group, Runner, example
 from castmates.cli.screen import show
 from castmates.errors import CastmatesError
 
@@ -44,7 +44,7 @@ def list_workloads(everything: Everything = False, as_json: AsJson = False, cata
     _list(catalogue, everything, as_json)
 
 
-@workloads.command("check", cls=Command, epilog=example("castmates workloads check xz"))
+@workloads.command("check", cls=Runner, epilog=example("castmates workloads check xz"))
 def check_workloads(
     names: Names = None,
     everything: Annotated[bool, typer.Option("--all", help="All of the catalogue.")] = False,
@@ -72,7 +72,7 @@ def check_workloads(
         raise typer.Exit(1)
 
 
-@workloads.command("noise", cls=Command, epilog=example("castmates workloads noise stream chase"))
+@workloads.command("noise", cls=Runner, epilog=example("castmates workloads noise stream chase"))
 def show_noise(
     names: Annotated[
         list[str], typer.Argument(help="Which workloads.", metavar="NAME", autocompletion=complete_workloads)

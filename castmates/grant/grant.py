@@ -3,7 +3,7 @@
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup, perf, resctrl, tracing
 from castmates.grant.steps import LASTS, Granting, find_grantee, granted, lines_of, must_be_root, record, take_back
-from castmates.machine.lock import machine_lock
+from castmates.machine.lock import repair_lock
 from castmates.protocols import Say
 from castmates.runner.cleanup.restore import heal
 
@@ -18,7 +18,7 @@ def give(
     grantee = find_grantee(user)
     granting = Granting(grantee, record(), say)
     shell = shell or (None if cgroup.has_scopes(grantee) else cgroup.calling_shell(grantee))
-    with machine_lock("castmates grant", wait=False):
+    with repair_lock("castmates grant", say):
         _forget_what_a_restart_undid()
         say(f"cache partitions (resctrl), for {grantee.name}:")
         resctrl.give(granting, groups, default_group)
@@ -39,7 +39,7 @@ def give(
 def undo(say: Say) -> None:
     """Take back everything that was granted."""
     must_be_root("grant --undo")
-    with machine_lock("castmates grant --undo", wait=False):
+    with repair_lock("castmates grant --undo", say):
         # First, because members of a killed run that are frozen in the user's control group would thaw when it goes.
         for line in heal().sentences:
             say(line)

@@ -6,17 +6,18 @@ user gets a copy of perf that may, and that nobody else may run.
 """
 
 import grp
-import pwd
 from collections.abc import Collection
 from pathlib import Path
 
-from castmates.grant.steps import Grantee, Granting, Step
+from castmates.grant.steps import Granting, Step
 from castmates.linux import capable_copy, file_mode, tracefs
 from castmates.linux.host import has_capability
 from castmates.linux.kernel_files import below
+from castmates.linux.ownership import others_in
 from castmates.linux.tracing_rights import INTERRUPTS, SCHEDULER, SYSCALLS, TRACEPOINTS, granted_perf
 
 ADVICE = "in a container grant it on the host"
+_SHOWING = ("trace", "trace_pipe", "snapshot")  # what is recorded now, of whomever
 _SEARCH = 0o001  # to look a file up by its name, without listing the folder
 
 
@@ -47,6 +48,13 @@ def _enter(granting: Granting, point: Path) -> bool:
     if mode & _SEARCH:
         granting.leave(f"already: files in {point} can be looked up by name")
         return True
+    # Linux 5.17 took these from everybody; before it only the folder's mode keeps them closed.
+    if shown := [str(file) for name in _SHOWING if (file := point / name).exists() and file.stat().st_mode & 0o006]:
+        granting.refuse(
+            f"{point}: {Path(shown[0]).name} is open to every user, who would see what others record",
+            f"close it first: chmod o-rw {' '.join(shown)}",
+        )
+        return False
     words = "files of tracefs can be looked up by name, by who may read them"
     return granting.give(Step(words, "mode", point, f"{mode | _SEARCH:o}", f"chmod {mode:o} {point}"), ADVICE)
 
@@ -66,7 +74,7 @@ def _copy(granting: Granting) -> None:
     if not has_capability(capable_copy.CAPABILITIES["cap_perfmon"]):
         granting.refuse("tracing: this kernel has no CAP_PERFMON", "it came with Linux 5.8; until then, trace as root")
         return
-    if others := _others(grantee):
+    if others := others_in(grantee.gid, frozenset({grantee.name})):
         group = grp.getgrgid(grantee.gid).gr_name
         granting.refuse(
             f"tracing: {', '.join(others)} would get it too, by the group {group}",
@@ -82,13 +90,3 @@ def _copy(granting: Granting) -> None:
         return
     if granting.give(step, "the file system there must keep capabilities"):
         granting.leave("this copy stays until `sudo castmates grant --undo`, whatever is restarted")
-
-
-def _others(grantee: Grantee) -> list[str]:
-    """Who else is in the user's main group."""
-    try:
-        named = grp.getgrgid(grantee.gid).gr_mem
-    except KeyError:
-        named = []
-    same = [entry.pw_name for entry in pwd.getpwall() if entry.pw_gid == grantee.gid]
-    return sorted({*named, *same} - {grantee.name})

@@ -1,5 +1,6 @@
 """What /proc shows of the machine as a whole; `root` may be a recorded tree, where anything may be missing."""
 
+import os
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -116,13 +117,13 @@ def is_running(program: str, root: Path = HERE) -> bool:
     return any(read_text(file) == program for file in (root / "proc").glob("[0-9]*/comm"))
 
 
-def flock_holder(inode: int) -> int | None:
-    """Find the process that holds the flock on a file; None where it cannot be seen from here."""
-    for line in (read_text(Path("/proc/locks")) or "").splitlines():
-        words = line.split()
-        if len(words) >= 6 and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
-            return int(words[4])
-    return None
+def flock_holder(file: os.stat_result) -> int | None:
+    """Find the process that took the flock on a file; None where it cannot be seen from here."""
+    lines = [line.split() for line in (read_text(Path("/proc/locks")) or "").splitlines()]
+    found = {words[5]: int(words[4]) for words in lines if len(words) >= 6 and words[1] == "FLOCK"}
+    exact = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    alike = (pid for place, pid in found.items() if place.endswith(f":{file.st_ino}"))  # btrfs shows another device
+    return found.get(exact) or next(alike, None)
 
 
 def has_capability(number: int, root: Path = HERE) -> bool:

@@ -108,6 +108,22 @@ def name_of(pid: int) -> str | None:
     return read_text(Path(f"/proc/{pid}/comm"))
 
 
+def user_of(pid: int) -> int | None:
+    """Return the real user of a process; None where it has ended, or is hidden."""
+    words = status_of(pid).get("Uid", "").split()
+    return int(words[0]) if words else None
+
+
+def has_open(pid: int, file: os.stat_result) -> bool:
+    """Check whether a process has a file open; of processes of others only root sees that."""
+    with contextlib.suppress(OSError):
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if os.path.samestat(each.stat(), file):
+                    return True
+    return False
+
+
 def shows_resctrl_groups() -> bool:
     """Check whether the kernel shows in which groups a thread is: from 5.6 on, with CONFIG_PROC_CPU_RESCTRL."""
     return Path("/proc/self/cpu_resctrl_groups").exists()

@@ -24,7 +24,7 @@ from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import pqos_state, resctrl_state
 
 MACHINE_WIDE = Path("/var/lib/castmates")
-NAME = "journal"
+NAME, LOCK = "journal", "journal.lock"
 GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 
 
@@ -212,10 +212,20 @@ class Journal:
         try:
             if not _is_trusted(fd):
                 raise CastmatesError(f"{self.path} can be written by others; find out who made it, then remove it.")
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            yield fd
+            with self._alone():
+                yield fd
         finally:
             os.close(fd)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Lock a file that others may not open: whoever may read the journal could lock that, and hold root up."""
+        lock = os.open(self.path.with_name(LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def _read(self, file: int) -> dict[int, Entry]:
         return _entries(os.pread(file, os.fstat(file).st_size, 0))

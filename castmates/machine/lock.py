@@ -9,14 +9,19 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
+from castmates.english import printable
 from castmates.errors import CastmatesError
+from castmates.linux.host import flock_holder
+from castmates.linux.owner import is_in_container
+from castmates.linux.processes import has_open, name_of, user_of
 from castmates.protocols import Say
 
 NAME = "castmates.lock"
+OF_ALL = 0o666
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _held: set[int] = set()
@@ -45,6 +50,33 @@ def lock_path() -> Path:
     except OSError:
         everybody_writes = 0
     return (preferred if everybody_writes else Path("/tmp")) / NAME
+
+
+class InUse(CastmatesError):
+    """Another process holds the machine."""
+
+    def __init__(self, fd: int, path: Path) -> None:
+        holder, file = flock_holder(os.fstat(fd)), os.fstat(fd)
+        # A process that has ended, and left the lock to a child of another name, is nobody whom root would wait for.
+        self.by_root = is_in_container() if holder is None else user_of(holder) == 0 and has_open(holder, file)
+        super().__init__(f"This machine is in use by {_holder(fd)} (lock {path}); try again when that has ended.")
+
+
+@contextmanager
+def repair_lock(what: str, say: Say = print_progress, path: Path | None = None) -> Iterator[None]:
+    """Hold the machine to put it right; root is held up by nobody but root.
+
+    Everybody may hold the lock, for ever. What is put right tells living runs from dead ones without it, and the
+    journal has a lock of its own; the lock only keeps a repair from disturbing what is measured.
+    """
+    with ExitStack() as exits:
+        try:
+            exits.enter_context(machine_lock(what, wait=False, path=path))
+        except CastmatesError as problem:
+            if os.geteuid() != 0 or (isinstance(problem, InUse) and problem.by_root):
+                raise
+            say(f"{str(problem).partition(';')[0]}; root goes on without the lock.")
+        yield
 
 
 @contextmanager
@@ -76,13 +108,10 @@ def _acquire(path: Path, wait: bool, say: Say) -> int:
         _held.add(fd)
         try:
             if not _try_lock(fd, path):
-                holder = _read_holder(fd)
                 if not wait:
-                    raise CastmatesError(
-                        f"This machine is in use by {holder} (lock {path}); try again when that has ended."
-                    )
+                    raise InUse(fd, path)
                 if not is_reported:
-                    say(f"Waiting for the machine: in use by {holder} (lock {path}).")
+                    say(f"Waiting for the machine: in use by {_holder(fd)} (lock {path}).")
                     is_reported = True
                 fcntl.flock(fd, fcntl.LOCK_EX)
             if _is_still(fd, path):
@@ -114,12 +143,12 @@ def open_lock(path: Path) -> int:
         except OSError as error:
             raise _unusable(path, error) from error
         try:
-            fd = os.open(path, OPEN | os.O_CREAT | os.O_EXCL, 0o666)
+            fd = os.open(path, OPEN | os.O_CREAT | os.O_EXCL, OF_ALL)
         except FileExistsError:
             continue
         except OSError as error:
             raise _unusable(path, error) from error
-        os.fchmod(fd, 0o666)  # the umask has taken bits away
+        os.fchmod(fd, OF_ALL)  # the umask has taken bits away
         return fd
     raise _unusable(path, denied or FileNotFoundError(errno.ENOENT, "it vanishes as often as it is made"))
 
@@ -128,16 +157,21 @@ def _checked(fd: int, path: Path) -> int:
     """Refuse what someone may have laid there so that we overwrite it."""
     status = os.fstat(fd)
     if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
+        if os.geteuid() == 0 and status.st_mode & OF_ALL != OF_ALL:
+            os.fchmod(fd, OF_ALL)  # somebody has closed it to others
         return fd
     os.close(fd)
     raise CastmatesError(f"{path} is not a plain file with one name; remove it, since it must be the lock.")
 
 
 def _unusable(path: Path, error: OSError) -> CastmatesError:
-    return CastmatesError(
-        f"The machine's lock {path} cannot be used ({error.strerror}); "
-        f"its owner or root must remove it or run: chmod 0666 {path}"
-    )
+    with suppress(OSError):
+        if (mode := (status := path.lstat()).st_mode) & OF_ALL != OF_ALL and stat.S_ISREG(mode):
+            return CastmatesError(
+                f"The machine's lock {path} belongs to {_user(status.st_uid)}, who has closed it to others (mode "
+                f"{stat.S_IMODE(mode):o}); that user must run `chmod 0666 {path}`, or root `castmates restore`."
+            )
+    return CastmatesError(f"The machine's lock {path} cannot be used ({error.strerror}); root must remove it.")
 
 
 def _try_lock(fd: int, path: Path) -> bool:
@@ -159,18 +193,35 @@ def _is_still(fd: int, path: Path) -> bool:
 
 
 def _write_holder(fd: int, what: str) -> None:
-    try:
-        user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        user = str(os.getuid())
     since = datetime.now().astimezone().isoformat(timespec="seconds")
-    holder = json.dumps({"pid": os.getpid(), "user": user, "what": what, "since": since})
+    holder = json.dumps({"pid": os.getpid(), "user": _user(os.getuid()), "what": what, "since": since})
     os.ftruncate(fd, 0)
     os.pwrite(fd, holder.encode() + b"\n", 0)
 
 
-def _read_holder(fd: int) -> str:
-    """Return who holds the lock; anybody may write the file, so its content is not trusted."""
+def _user(uid: int | None) -> str:
+    if uid is None:
+        return "a user who is not shown"
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
+
+
+def _holder(fd: int) -> str:
+    """Name who holds the lock as the kernel does; what for is what the file says, which anybody may write."""
+    pid, said = flock_holder(os.fstat(fd)), _said(fd)
+    if pid is None:
+        claim = (
+            f"{said['user']} for {said['what']} (process {said['pid']}) since {said['since']}" if said else "nothing"
+        )
+        return f"a process that cannot be seen from here (by its own words {claim})"
+    if said.get("pid") != str(pid):
+        return f"{_user(user_of(pid))} (process {pid}, {printable(name_of(pid) or 'which has ended')})"
+    return f"{_user(user_of(pid))} for {said['what']} (process {pid}) since {said['since']}"
+
+
+def _said(fd: int) -> dict[str, str]:
     for _ in range(5):
         try:
             holder = json.loads(os.pread(fd, 4096, 0))
@@ -178,6 +229,5 @@ def _read_holder(fd: int) -> str:
         except (ValueError, KeyError, TypeError):
             time.sleep(0.01)  # the holder has not written yet
             continue
-        clean = {key: "".join(filter(str.isprintable, word))[:200] for key, word in words.items()}
-        return f"{clean['user']} for {clean['what']} (process {clean['pid']}) since {clean['since']}"
-    return "a process that left no name"
+        return {key: "".join(filter(str.isprintable, word))[:200] for key, word in words.items()}
+    return {}

@@ -47,7 +47,7 @@ class Pqos:
             )
         self.interface = interface
         self._program = path
-        self._lock = lock or Path("/run/lock" if os.access("/run/lock", os.W_OK) else "/tmp") / LOCK
+        self._lock = lock or Path("/run" if os.access("/run", os.W_OK) else "/tmp") / LOCK
 
     def call(self, *words: str, timeout_s: float = TIMEOUT_S) -> str:
         """Run it once and return what it prints; everything that goes wrong is one sentence."""

@@ -28,7 +28,7 @@ def hold_sweep_lock(results: StudyFolder) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(descriptor, 64, 0).decode().strip() or "unknown"
+        holder = flock_holder(os.fstat(descriptor)) or "unknown"
         os.close(descriptor)
         raise CastmatesError(
             f"another sweep (process {holder}) is writing to {results}; wait for it, or end it."
@@ -52,5 +52,5 @@ def running_sweep(results: StudyFolder) -> Running | None:
         state = results.lock_file.stat()
     except OSError:
         return None
-    process = flock_holder(state.st_ino)
+    process = flock_holder(state)
     return None if process is None else Running(process, datetime.fromtimestamp(state.st_mtime).astimezone())

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from castmates import plugins, project
+from castmates.linux.ownership import refuse_strangers
 from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
 from castmates.results import for_jobs, node_notes, profiles, traces
@@ -53,6 +54,7 @@ class PlannedSweep:
     def of(cls, study_file: Path, blocks: object, cache: Path, figures_of: FiguresOf) -> "PlannedSweep":
         """Read the project and plan; which figures a study has is decided by `figures_of`."""
         plugins.refuse_broken()
+        refuse_strangers(study_file)  # for whoever starts Snakemake by hand
         loaded = project.load(study_file, blocks)
         return cls(loaded, loaded.plan(), cache, figures_of)
 

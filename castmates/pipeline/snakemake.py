@@ -37,8 +37,9 @@ def sweep(
     chosen = [f"study={study_file}", *([] if blocks is None else [f"blocks={blocks}"])]
     words = [*workflow_words(), "--cores", cores, *options, "--config", *chosen]
     say(shlex.join(["snakemake", *words]))
-    environment = os.environ | ({} if shows_result else {SHOWN_ELSEWHERE: "1"})
-    if code := run([sys.executable, "-m", "snakemake", *words], say, environment):
+    # No Python of a sweep takes a module from the folder in which it runs.
+    environment = os.environ | {"PYTHONSAFEPATH": "1"} | ({} if shows_result else {SHOWN_ELSEWHERE: "1"})
+    if code := run([sys.executable, "-P", "-m", "snakemake", *words], say, environment):
         raise CastmatesError(
             f"the sweep of {study_file} ended with status {code}; Snakemake's messages above show why, and the same "
             "command goes on where it stopped."
@@ -46,10 +47,11 @@ def sweep(
 
 
 def workflow_words() -> list[str]:
-    """Which workflow Snakemake runs: a folder's own, which it finds by itself, or else the one that comes with us."""
-    if any(Path(name).is_file() for name in OWN_WORKFLOWS):
-        return []
-    return ["--snakefile", str(shipped.snakefile())]  # beside which it finds the profile
+    """Which workflow and which profile Snakemake takes: a folder's own, or else those that come with us."""
+    snakefile = next((Path(name) for name in OWN_WORKFLOWS if Path(name).is_file()), shipped.snakefile())
+    beside = (folder / "profiles" / "default" for folder in (Path(), snakefile.parent))
+    profile = next((str(each) for each in beside if each.is_dir()), "none")
+    return ["--snakefile", str(snakefile), "--workflow-profile", profile]
 
 
 def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None) -> int:

@@ -3,14 +3,17 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from castmates.english import listed
 from castmates.errors import CastmatesError
 from castmates.study.mix_sets import MixSets
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
+from castmates.study.remarks import MIXES
 from castmates.study.wanted import wanted
 
 Workloads = Mapping[str, Workload]
+Files = list[tuple[str, Catalogue]]
 # Keys that hold for one command alone.
 OF_THE_PROGRAM = ("options", "package", "phases", "requests", "tags", "frozen_between_steps", "attach", "step_function")
 TORCH = "castmates.workloads.torchjobs"
@@ -59,8 +62,21 @@ def gather(
     return finished
 
 
-def without(catalogue: Catalogue, names: Collection[str]) -> Catalogue:
-    """The catalogue of a file less these workloads, which another file defines in their place."""
+def stacked(folders: Iterable[Files]) -> tuple[Files, tuple[str, ...]]:
+    """The files of several folders, where the first that defines a workload wins, and a remark on what it replaces."""
+    files: Files = []
+    remarks: list[str] = []
+    for later in folders:
+        there = {name for _, catalogue in later for name in catalogue.workloads}
+        for file, before in files:
+            if names := sorted(there & set(before.workloads)):
+                remarks.append(f"{MIXES}{file} replaces {listed(names)} of the catalogue that ships with Castmates.")
+        hidden = {name for _, before in files for name in before.workloads}
+        files += [(file, _without(catalogue, hidden)) for file, catalogue in later]
+    return files, tuple(remarks)
+
+
+def _without(catalogue: Catalogue, names: Collection[str]) -> Catalogue:
     kept = {name: workload for name, workload in catalogue.workloads.items() if name not in names}
     return catalogue.model_copy(update={"workloads": kept})
 

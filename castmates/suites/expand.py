@@ -45,7 +45,7 @@ def _benchmarks(keys: SuiteKeys) -> list[Installed]:
 
 def _workload(suite: str, keys: SuiteKeys, benchmark: Installed) -> Workload:
     where = ["--root", str(benchmark.root), "--at", str(benchmark.at)]
-    command = ["{python}", "-m", "castmates.suites.run", suite, *where, *benchmark.more]
+    command = ["{python}", "-P", "-m", "castmates.suites.run", suite, *where, *benchmark.more]
     check = "every" if isinstance(keys, Npb) else keys.check
     return Workload(
         title=benchmark.title,

@@ -173,4 +173,4 @@ def _fetched_compiler(envs_dir: Path, cache: Path) -> list[str]:
 
 def wheel_compiler(envs_dir: Path, cache: Path) -> list[str]:
     """Fetch the compiler of our own lock unless it is there; give its command."""
-    return [str(build(COMPILER, envs_dir, cache) / "bin" / "python"), "-m", "ziglang", "cc"]
+    return [str(build(COMPILER, envs_dir, cache) / "bin" / "python"), "-P", "-m", "ziglang", "cc"]

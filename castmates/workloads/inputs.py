@@ -1,8 +1,8 @@
 """The data sets that workloads read: made here by programs of ours, once per content, from a fixed seed.
 
-A generator is a module that is run as `python -m MODULE --into FOLDER ARGUMENTS...`. It writes the same bytes on every
-machine where the format allows that, downloads nothing, and names the files beside it that it reads, if any, in the
-variable `DATA_FILES`.
+A generator is a module that is run as `python -P -m MODULE --into FOLDER ARGUMENTS...`. It writes the same bytes on
+every machine where the format allows that, downloads nothing, and names the files beside it that it reads, if any, in
+the variable `DATA_FILES`.
 """
 
 import hashlib
@@ -102,7 +102,8 @@ def build(name: str, envs_dir: Path, cache: Path) -> Path:
         shutil.rmtree(partial, ignore_errors=True)  # what a killed builder left
         make_folder(partial)
         begun = time.monotonic()
-        _run(name, [python, "-m", recipe.module, "--into", str(partial), *recipe.arguments], variables, partial, held)
+        command = [python, "-P", "-m", recipe.module, "--into", str(partial), *recipe.arguments]
+        _run(name, command, variables, partial, held)
         seconds = round(time.monotonic() - begun, 1)
         facts = {"name": name, "key": key(name, envs_dir), "seconds": seconds} | _contents(name, partial)
         ready_file(partial).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
@@ -143,7 +144,7 @@ def _run(name: str, command: list[str], variables: dict[str, str], partial: Path
     if process.returncode != 0:
         words = next((line for line in reversed(building.last_lines(log, 20)) if line.strip()), "it wrote nothing")
         raise CastmatesError(
-            f"the data set '{name}' could not be made: {command[2]} ended with status {process.returncode} and last "
+            f"the data set '{name}' could not be made: {command[3]} ended with status {process.returncode} and last "
             f'wrote "{words.strip()[:300]}" (all of it: {log}).'
         )
 

@@ -88,7 +88,9 @@ def _sources(lock: Path, packages: dict[str, str], inside: str, place: Path) -> 
 def _installed(inside: str) -> dict[str, str]:
     """Ask the new interpreter for all its packages with their versions."""
     code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
-    done = subprocess.run([inside, "-c", code], env=_uv_environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [inside, "-I", "-c", code], env=_uv_environment(), capture_output=True, text=True, check=False
+    )
     installed: dict[str, str] = json.loads(done.stdout or "{}")
     return installed
 
@@ -112,7 +114,7 @@ def _pythons_here() -> list[str]:
 
 def _version(python: str) -> str:
     """Ask an interpreter for its version by running it; "" if it does not run."""
-    command = [python, "-c", "import platform; print(platform.python_version())"]
+    command = [python, "-I", "-c", "import platform; print(platform.python_version())"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

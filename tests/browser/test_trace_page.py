@@ -7,7 +7,7 @@ import pytest
 from castmates.results.columns.trace import PERFETTO_FILE
 from castmates.timeline.export.index import write_all
 from castmates.timeline.export.page import write_page
-from castmates.timeline.export.serving import HERE, perfetto_ui, server
+from castmates.timeline.export.serving import Server, perfetto_ui
 from tests.browser.devtools import Page
 from tests.unit.timeline_maker import made
 from tests.waiting import wait_for
@@ -31,10 +31,10 @@ def opener(browser):
 def test_one_click_hands_a_trace_on_a_disk_to_the_ui(browser, opener, tmp_path):
     timeline = made(300)
     write_all(timeline, tmp_path)
-    with server(tmp_path, perfetto_ui()) as running:
+    with Server(tmp_path, perfetto_ui()) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         try:
-            page = write_page(tmp_path / PERFETTO_FILE, timeline.about, ui=f"http://{HERE}:{running.server_port}")
+            page = write_page(tmp_path / PERFETTO_FILE, timeline.about, ui=running.root)
             opener.open(page)
             assert opener.complaints() == []
             x, y = opener.ask(BUTTON)

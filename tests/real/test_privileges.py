@@ -1,5 +1,6 @@
 """What users of one machine can do to each other by way of Castmates: nothing (docs/privileges.md), tried for real."""
 
+import fcntl
 import json
 import os
 import pwd
@@ -8,22 +9,30 @@ import stat
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.files import cache_folder
-from castmates.grant import cgroup, perf, tracing
-from castmates.grant.steps import Grantee, Granting, record, take_back
+from castmates.grant import cgroup, grant, perf, tracing
+from castmates.grant.steps import Grantee, Granting, Step, record, take_back
 from castmates.linux import cgroups, tracefs
 from castmates.linux.owner import myself
+from castmates.linux.ownership import refuse_strangers
 from castmates.linux.perf_event import TRACEPOINT, Attr, Target, open_event
 from castmates.linux.tracing_rights import granted_perf, rights
 from castmates.machine.journal import Journal
-from castmates.runner.cleanup.restore import heal
+from castmates.rdt.resctrl.tree import KernelTree
+from castmates.results.folder import StudyFolder
+from castmates.runner.cleanup.restore import heal, restore_everything
+from castmates.timeline.tables import write
 from tests.needs import lacks
+from tests.unit import timeline_maker
+from tests.waiting import wait_for
 
 NOBODY = Grantee("nobody", 65534, 65534)
 ROOT = Path(__file__).resolve().parents[2]
@@ -282,24 +291,231 @@ def test_roots_cleaning_up_believes_no_journal_of_others(shared, tmp_path, monke
 
 
 @needs_root
-def test_a_cache_that_others_have_planted_is_refused(shared, monkeypatch):
-    monkeypatch.delenv("CASTMATES_CACHE", raising=False)
-    monkeypatch.chdir(shared)
-    assert cache_folder() == Path(".cache")
-    assert as_nobody(lambda: os.mkdir(shared / ".cache") or "made") == "made"  # noqa: PTH102
-    with pytest.raises(CastmatesError, match="belongs to another user"):
-        cache_folder()
-    Path(".cache").rmdir()
-    assert as_nobody(lambda: os.symlink("/tmp", shared / ".cache") or "made") == "made"  # noqa: PTH211
-    with pytest.raises(CastmatesError, match="belongs to another user"):
-        cache_folder()
-    home = shared / "home"
+def test_files_of_an_old_tracefs_that_everybody_may_read_are_not_opened_by_a_grant(state, tmp_path):
+    """Until Linux 5.17 they had these modes, and only the folder's own kept users out."""
+    point = tmp_path / "sys/kernel/tracing"
+    point.mkdir(parents=True, mode=0o700)
+    (tmp_path / "proc/self").mkdir(parents=True)
+    line = "25 1 0:6 / /sys/kernel/tracing rw,nosuid shared:1 - tracefs tracefs rw\n"
+    (tmp_path / "proc/self/mountinfo").write_text(line)
+    for name, mode in (("trace", 0o644), ("trace_pipe", 0o444)):
+        (point / name).touch()
+        (point / name).chmod(mode)
+    giver = Granting(NOBODY, record(), lambda _: None)
+    tracing.give(giver, everything=False, root=tmp_path)
+    assert "chmod o-rw" in giver.refused[0]
+    assert stat.S_IMODE(point.stat().st_mode) == 0o700
+    (point / "trace").chmod(0o640)
+    (point / "trace_pipe").chmod(0o440)
+    tracing.give(giver, everything=False, root=tmp_path)
+    assert stat.S_IMODE(point.stat().st_mode) == 0o701
+    take_back()
+
+
+# Locks: whoever may open a file may lock it, for ever.
+
+
+@contextmanager
+def locked_by_nobody(path, how=os.O_RDONLY):
+    """What somebody else may open is locked, and stays so."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(NOBODY.gid)
+        os.setuid(NOBODY.uid)
+        with suppress(OSError):
+            fcntl.flock(os.open(path, how), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(writing, b".")
+        signal.pause()
+        os._exit(0)
+    os.read(reading, 1)
+    try:
+        yield child
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)
+
+
+@needs_root
+def test_root_restores_and_takes_grants_back_whoever_holds_the_machine(open_state, monkeypatch, capsys):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o1777)
+        path = Path(folder) / "castmates.lock"
+        monkeypatch.setattr("castmates.machine.lock.lock_path", lambda: path)
+        path.touch()
+        path.chmod(0o666)
+        knob = Path(folder) / "knob"
+        knob.touch()
+        for repair in (lambda: grant.undo(print), restore_everything):
+            Granting(NOBODY, record(), print).give(Step("a knob", "mode", knob, "604", ""))
+            assert stat.S_IMODE(knob.stat().st_mode) == 0o604
+            with locked_by_nobody(path, os.O_RDWR) as holder, locked_by_nobody(record().path):
+                repair()
+            assert f"in use by nobody (process {holder}, " in "".join(capsys.readouterr())
+        assert stat.S_IMODE(knob.stat().st_mode) == 0o604, "restore leaves what is granted"
+        grant.undo(print)
+        assert stat.S_IMODE(knob.stat().st_mode) != 0o604
+
+
+@needs_root
+def test_root_changes_groups_of_resctrl_whoever_locks_it(shared, monkeypatch):
+    monkeypatch.setattr("castmates.rdt.resctrl.tree.LOCK_S", 0.1)
+    with locked_by_nobody(shared), KernelTree(shared).locked():
+        pass
+    with KernelTree(shared).locked(), pytest.raises(CastmatesError, match="locked for"), KernelTree(shared).locked():
+        pass
+
+
+# A trace that is shown in a browser.
+
+
+@needs_root
+def test_a_trace_in_a_browser_is_for_its_user_alone(tmp_path):
+    """Every user reaches the port, and sees with which words programs are started."""
+    write(timeline_maker.made(100), StudyFolder(tmp_path / "results/one").trace("lead+stream"))
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words.new && mv {tmp_path}/words.new {tmp_path}/words\n')
+    browser.chmod(0o755)
+    serving = subprocess.Popen(
+        [sys.executable, "-P", "-m", "castmates", "open", "results/one", "--trace", "lead+stream"],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"BROWSER": f"{browser} %s", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    try:
+        address = next(line.strip() for line in serving.stdout if line.startswith("http"))
+        root = address.partition("#")[0].rpartition("/")[0]
+        token, port = root.rpartition("/")[2], urlsplit(address).port
+        wait_for((tmp_path / "words").exists, "the browser")
+        way = Path(urlsplit((tmp_path / "words").read_text().strip()).path)
+        assert token in way.read_text()
+
+        def spy():
+            seen = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if os.access(file, os.R_OK)]
+            tried = [status_of(f"http://127.0.0.1:{port}/{path}") for path in ("trace.pftrace", "", "open.html", "x/y")]
+            return [tried, any(token.encode() in words for words in seen), refused(way.read_text)]
+
+        assert status_of(f"{root}/trace.pftrace") == 200
+        assert as_user(SOMEBODY, spy) == [[404] * 4, False, True]
+    finally:
+        serving.terminate()
+        serving.wait()
+        serving.stdout.close()
+
+
+def status_of(address):
+    try:
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as problem:
+        return problem.code
+
+
+# What a folder has us run: workflow, profile, modules, catalogue, programs in the cache.
+
+MARKS = "import os; open('ran', 'a').write(str(os.geteuid()))\n"
+PLANTS = {
+    "Snakefile": MARKS,
+    "profiles/default/config.yaml": f"__use_yte__: true\n__definitions__:\n  - {MARKS}",
+    "snakemake.py": MARKS,
+    "castmates/__init__.py": MARKS,
+    "workloads/kernels.yaml": "workloads: {chase: {command: [sh, -c, 'echo > ran'], progress: runs}}\n",
+    ".cache/environments/native/bin/chase": "#!/bin/sh\necho > ran\n",
+    "results/mine/plan.json": "{}",
+}
+MINE = "name: mine\nplatform: modelled\nleads: [chase]\nantagonists: [stream]\nbudget: {blocks: 3}\n"
+
+
+def plant(folder, names):
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(PLANTS[name])
+    return "planted"
+
+
+def castmates(folder, *words, **variables):
+    variables = {"CASTMATES_CACHE": str(folder / ".cache"), "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "castmates", *words],
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False, env=os.environ | variables,
+    )  # fmt: skip
+
+
+@needs_root
+@pytest.mark.parametrize("name", PLANTS)
+def test_what_others_plant_in_a_shared_folder_is_not_run(shared, name):
+    """As somebody who sweeps in /tmp; and in a folder that was open when the thing was planted, and no longer is."""
+    (shared / "mine.yaml").write_text(MINE)
+    assert as_nobody(lambda: plant(shared, [name])) == "planted"
+    for mode, culprit in ((0o1777, "every user"), (0o755, "nobody")):
+        shared.chmod(mode)
+        for words in (["sweep", "mine.yaml"], ["build-inputs", "text"], ["workloads", "check", "chase"]):
+            if mode == 0o755 and name in ("snakemake.py", "castmates/__init__.py"):
+                continue  # nothing looks at them: see the next test
+            done = castmates(shared, *words)
+            assert done.returncode == 1
+            assert culprit in done.stderr
+            assert "with your rights" in done.stderr
+        assert not (shared / "ran").exists()
+
+
+def test_no_module_is_taken_from_the_folder_of_a_sweep(tmp_path):
+    plant(tmp_path, ["snakemake.py", "castmates/__init__.py"])
+    (tmp_path / "yaml.py").write_text(MARKS)
+    (tmp_path / "mine.yaml").write_text(MINE)
+    for words in (["sweep", "mine.yaml", "--cores", "1", "--dry-run"], ["build-inputs", "text"]):
+        done = castmates(tmp_path, *words)
+        assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@needs_root
+def test_a_catalogue_of_others_beside_a_study_is_not_run(shared, tmp_path):
+    """From a folder of one's own, with a study of one's own in a shared one; `plan` names what they replace."""
+    home = tmp_path / "home"
     home.mkdir()
-    os.chown(home, NOBODY.uid, NOBODY.gid)
-    (home / ".cache").mkdir()
-    os.chown(home / ".cache", NOBODY.uid, NOBODY.gid)
-    monkeypatch.chdir(home)
-    assert cache_folder() == Path(".cache"), "in a user's own folder root works with the user's cache"
+    (shared / "mine.yaml").write_text(MINE.replace("platform: modelled\n", ""))
+    assert as_nobody(lambda: plant(shared, ["workloads/kernels.yaml"])) == "planted"
+    done = castmates(home, "sweep", str(shared / "mine.yaml"))
+    assert (done.returncode, "nobody" in done.stderr) == (1, True)
+    done = castmates(shared, "plan", "mine.yaml")
+    assert (done.returncode, "workloads/kernels.yaml replaces chase" in done.stdout) == (0, True), done.stderr
+
+
+@needs_root
+def test_who_else_may_write_in_a_folder_decides(tmp_path, monkeypatch):
+    """Root in the clone of whoever called sudo, or of an owner whom this machine does not know, as in a container."""
+    place = tmp_path / "clone"
+    (place / "config").mkdir(parents=True)
+    monkeypatch.chdir(place)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    member = next(entry for entry in pwd.getpwall() if entry.pw_uid not in (0, NOBODY.uid))
+
+    def refusal(uid, mode=0o755, gid=0, inner=0):
+        os.chown(place, uid, gid)
+        place.chmod(mode)
+        os.chown("config", inner or uid, gid)
+        try:
+            refuse_strangers()
+        except CastmatesError as problem:
+            return str(problem)
+        return ""
+
+    assert refusal(0) == ""
+    assert "belongs to nobody" in refusal(NOBODY.uid)
+    assert "config belongs to nobody" in refusal(0, inner=NOBODY.uid)
+    assert refusal(54321) == ""
+    assert "every user" in refusal(0, 0o777)
+    assert member.pw_name in refusal(0, 0o775, member.pw_gid)
+    assert refusal(0, 0o775, 54321) == "", "a group without members"
+    (place / "profiles").symlink_to("/tmp")
+    assert "/tmp may be written by every user" in refusal(0)
+    (place / "profiles").unlink()
+    monkeypatch.setenv("SUDO_UID", str(NOBODY.uid))
+    assert refusal(NOBODY.uid) == ""
 
 
 # A study of a stranger's, and what looks at it.

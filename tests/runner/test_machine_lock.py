@@ -1,5 +1,7 @@
 import json
 import os
+import pwd
+import re
 import shutil
 import signal
 import stat
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.machine.lock import lock_path, machine_lock
+from castmates.machine.lock import lock_path, machine_lock, repair_lock
 
 HOLDER = """
 import os, sys, subprocess, time
@@ -171,16 +173,19 @@ def test_a_link_in_its_place_is_refused_and_its_target_kept(path, tmp_path):
     assert precious.read_text() == "keep me"
 
 
-def test_what_a_stranger_wrote_is_shown_harmlessly(start, path):
+def test_what_a_stranger_wrote_is_shown_harmlessly_and_who_holds_it_comes_from_the_kernel(start, path):
     holder = start("study")
     assert line(holder) == "held"
-    evil = {"pid": 1, "user": "\x1b[31mroot", "what": "w" * 1000, "since": "now"}
-    for content in (json.dumps(evil), "[]", "\xff", "7"):
+    mine = pwd.getpwuid(os.getuid()).pw_name
+    evil = {"pid": 1, "user": "\x1b[31mking", "what": "w" * 1000, "since": "now"}
+    for content in (json.dumps(evil), json.dumps(evil | {"pid": holder.pid}), "[]", "\xff", "7"):
         path.write_text(content)
         with pytest.raises(CastmatesError) as caught:
             machine_lock("mine", wait=False, path=path).__enter__()
         assert "\x1b" not in str(caught.value)
         assert len(str(caught.value)) < 600
+        assert "king" not in str(caught.value)
+        assert re.search(rf"in use by {mine} .*process {holder.pid}\b", str(caught.value))
 
 
 def as_nobody(action):
@@ -222,9 +227,90 @@ def test_users_share_the_lock_whoever_made_the_file():
         assert path.stat().st_uid == 65534
         with machine_lock("ours", wait=False, path=path):
             assert as_nobody(refused)
-        path.chmod(0o600)
-        os.chown(path, 0, 0)
-        assert not as_nobody(take)
+    finally:
+        shutil.rmtree(folder)
+
+
+HOLD = """
+import fcntl, json, os, signal, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o666)
+if os.getuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+fcntl.flock(fd, fcntl.LOCK_EX)
+forged = {"pid": int(sys.argv[2]), "user": "root", "what": "kernel update, do not disturb", "since": "2026-01-01"}
+os.pwrite(fd, json.dumps(forged).encode(), 0)
+if "orphan" in sys.argv and os.fork():
+    os._exit(0)  # the kernel goes on naming a process that has ended
+print(os.getpid(), flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def held(path):
+    """The lock, held by another user who says that it is root, and does not let go."""
+    started = []
+
+    def hold(*words):
+        started.append(subprocess.Popen([sys.executable, "-c", HOLD, path, *words], stdout=subprocess.PIPE, text=True))
+        return int(line(started[-1]))
+
+    yield hold
+    for process in started:
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("orphan", [[], ["orphan"]], ids=["living", "orphan"])
+def test_root_repairs_whoever_holds_the_lock_unless_that_is_root(start, held, path, orphan):
+    pid, said = held("1", *orphan), []
+    try:
+        with repair_lock("castmates restore", said.append, path):
+            pass
+        assert "root for kernel update" not in said[0]
+        assert orphan or f"in use by nobody (process {pid}, " in said[0]
+        with pytest.raises(CastmatesError, match="in use by"):
+            machine_lock("a measurement of root's", wait=False, path=path).__enter__()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    holder = start("root's own study")
+    assert line(holder) == "held"
+    with pytest.raises(CastmatesError, match="in use by root for root's own study"):
+        repair_lock("castmates restore", said.append, path).__enter__()
+
+
+@pytest.mark.needs("root")
+def test_a_lock_that_its_owner_has_closed_is_a_sentence_and_root_opens_it_again():
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o1777)
+    path = folder / "machine.lock"
+
+    def refused():
+        with pytest.raises(CastmatesError) as caught:
+            machine_lock("theirs", wait=False, path=path).__enter__()
+        words = f"belongs to nobody, who has closed it to others (mode 600); that user must run `chmod 0666 {path}`"
+        return words in str(caught.value) and "castmates restore" in str(caught.value)
+
+    def other(action):
+        child = os.fork()
+        if child == 0:
+            os.setgroups([]), os.setgid(54321), os.setuid(54321)
+            os._exit(0 if action() else 1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    try:
+        assert as_nobody(lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)) is None)
+        assert other(refused)
+        with repair_lock("castmates restore", print, path):
+            pass
+        assert stat.S_IMODE(path.stat().st_mode) == 0o666
+        path.unlink()
+        path.symlink_to("/etc/passwd")
+        with repair_lock("castmates restore", print, path):
+            pass
     finally:
         shutil.rmtree(folder)
 

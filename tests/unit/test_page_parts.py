@@ -8,8 +8,8 @@ import pytest
 
 from castmates.report.figures import index
 from castmates.report.figures.index import FIGURES
+from castmates.report.page.common_parts import inline_svg
 from castmates.report.page.contents import contents, figure_parts
-from castmates.report.page.page import inline_svg
 
 FOLDER = Path(index.__file__).parent
 
@@ -39,5 +39,5 @@ def test_the_contents_name_the_parts_in_the_pages_order():
 
 def test_an_inlined_figure_names_no_address(tmp_path):
     file = tmp_path / "figure.svg"
-    file.write_text('<?xml?><svg xmlns="http://a.b/c" xmlns:xlink="http://d.e" width="1"><g id="x"/></svg>')
-    assert inline_svg(file) == '<svg aria-hidden="true" focusable="false" width="1"><g id="x"/></svg>'
+    file.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1"><g id="x"/></svg>')
+    assert inline_svg(file) == '<svg aria-hidden="true" focusable="false" width="1"><g id="x" /></svg>'

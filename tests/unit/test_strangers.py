@@ -16,7 +16,8 @@ from castmates.english import TURNING, printable
 from castmates.errors import CastmatesError
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.report.figures.index import FIGURES
-from castmates.report.page.page import inline_svg, page
+from castmates.report.page.common_parts import inline_svg
+from castmates.report.page.page import page
 from castmates.report.paper.folder import Folder
 from castmates.report.paper.paper import write_paper
 from castmates.report.results import read_results
@@ -30,7 +31,7 @@ from castmates.study.model import Study
 from castmates.study.reading import read
 from castmates.terminal.console import SafeConsole
 from castmates.workloads import packages, programs
-from tests.unit import results_maker, study_folder
+from tests.unit import drawings, results_maker, study_folder
 from tests.unit.test_page import parsed
 from tests.unit.windows_maker import company, mix, plan, written
 
@@ -194,21 +195,26 @@ def test_a_record_without_its_tables_counts_for_nothing(tmp_path):
     assert [block.path for block in measured_blocks(StudyFolder(folder))] == ["c/1"]
 
 
-def test_texts_of_results_reach_the_page_escaped(tmp_path):
-    folder = results_maker.make(tmp_path / "theirs", leads=["a"], antagonists=["b"], machine=machine_of(EVIL))
+def results_full_of(evil, place):
+    """Results with this text wherever a text of a stranger's may stand."""
+    folder = results_maker.make(place, leads=["a"], antagonists=["b"], machine=machine_of(evil))
     for table, column in (("windows", "reasons"), ("blocks", "reason")):
         file = folder / f"tables/{table}.parquet"
         rows = pd.read_parquet(file)
-        rows[column] = f"CPU time of others: {EVIL} took 40 %"
-        rows["valid" if table == "windows" else column] = False if table == "windows" else EVIL
+        rows[column] = f"CPU time of others: {evil} took 40 %"
+        rows["valid" if table == "windows" else column] = False if table == "windows" else evil
         rows.to_parquet(file)
     content = json.loads((folder / "plan.json").read_text())
-    content["titles"] = dict.fromkeys(content["titles"], EVIL)
+    content["titles"] = dict.fromkeys(content["titles"], evil)
     (folder / "plan.json").write_text(json.dumps(content))
     for record in folder.glob("blocks/*/*/block.json"):
         text = json.loads(record.read_text())
-        record.write_text(json.dumps(text | {"status": "failed", "reason": EVIL, "host": EVIL}))
-    html = page(read_results(folder), dict.fromkeys(FIGURES, "<svg></svg>"))
+        record.write_text(json.dumps(text | {"status": "failed", "reason": evil, "host": evil}))
+    return folder
+
+
+def test_texts_of_results_reach_the_page_escaped(tmp_path):
+    html = page(read_results(results_full_of(EVIL, tmp_path / "theirs")), dict.fromkeys(FIGURES, "<svg></svg>"))
     assert len(parsed(html).all("script")) == 1
     assert "alert(1)" in html
     assert EVIL not in html
@@ -218,30 +224,19 @@ def machine_of(text):
     return {key: text if isinstance(value, str) else value for key, value in results_maker.MACHINE.items()}
 
 
-@pytest.mark.parametrize(
-    "inside",
-    [
-        EVIL,
-        '<g onload="alert(1)"/>',
-        '<a xlink:href="javascript:alert(1)"/>',
-        "<foreignObject/>",
-        '<image href="http://a.b/c.png"/>',
-        "<style>@import 'a.css'</style>",
-        '<g style="fill: url(http://a.b)"/>',
-        '<set attributeName="href"/>',
-    ],
-)
-def test_a_drawing_with_a_script_is_not_put_on_the_page(tmp_path, inside):
+@pytest.mark.parametrize("inside", [*drawings.ACTIVE, *drawings.LOADING, *drawings.STRANGE])
+def test_a_drawing_with_anything_but_a_drawing_is_not_put_on_the_page(tmp_path, inside):
     file = tmp_path / "figure.svg"
-    file.write_text(f"<svg>{inside}</svg>")
-    with pytest.raises(CastmatesError, match="holds a script or loads something"):
+    file.write_text(f"<svg {drawings.NAMESPACES}>{inside}</svg>")
+    with pytest.raises(CastmatesError, match=r"this drawing (holds|is no SVG)"):
         inline_svg(file)
 
 
 def test_a_drawing_of_ours_is(tmp_path):
     file = tmp_path / "figure.svg"
-    file.write_text('<svg><g clip-path="url(#p1)"><text>only = 3, href="x"</text><use xlink:href="#m2"/></g></svg>')
-    assert "only = 3" in inline_svg(file)
+    inside = '<g clip-path="url(#p1)"><text>only = 3, href="x"</text><use xlink:href="#m2"/></g>'
+    file.write_text(f"<svg {drawings.NAMESPACES}>{inside}</svg>")
+    assert 'only = 3, href="x"</text><use href="#m2" />' in inline_svg(file)
 
 
 # The code: what would run what it reads.
@@ -271,6 +266,17 @@ def test_no_module_runs_what_it_reads():
             else:
                 continue
             assert not names & RUNS, f"{file}:{node.lineno} imports {names & RUNS}"
+
+
+def test_no_python_of_ours_takes_a_module_from_the_folder_it_runs_in():
+    """`-m` and `-c` put that folder before everything that is installed, where neither -P nor -I stands."""
+    for file in modules():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.List) and node.elts and re.search("python|executable", ast.unparse(node.elts[0])):
+                words = {getattr(each, "value", None) for each in node.elts}
+                assert not words & {"-m", "-c"} or words & {"-P", "-I"}, f"{file}:{node.lineno}"
+    for file in (ROOT / "config/workloads").glob("*.yaml"):
+        assert not re.search(r"(?<!-P )-m castmates", file.read_text(encoding="utf-8")), file
 
 
 def test_no_text_reaches_a_page_past_the_escaping():

@@ -27,7 +27,7 @@ def options(name: str, workloads: dict) -> dict:
 
 WORKLOADS = yaml.safe_load(CATALOGUE.read_text())["workloads"]
 EXPANDED = {name: options(name, WORKLOADS) for name in WORKLOADS}
-JOBS = [name for name, one in EXPANDED.items() if one["command"] == "python -m castmates.workloads.tfmodels"]
+JOBS = [name for name, one in EXPANDED.items() if one["command"] == "python -P -m castmates.workloads.tfmodels"]
 
 
 @pytest.fixture

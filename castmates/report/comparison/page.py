@@ -11,9 +11,9 @@ from castmates.report.comparison import overview, several_words, words
 from castmates.report.comparison.compared import Compared, Several
 from castmates.report.comparison.detail_words import sections
 from castmates.report.comparison.rows import rows
-from castmates.report.page.common_parts import common_parts, first_words
+from castmates.report.page.common_parts import common_parts, first_words, inline_svg
 from castmates.report.page.long_tables import folded
-from castmates.report.page.page import environment, inline_svg
+from castmates.report.page.page import environment
 from castmates.study.spec import UNMANAGED
 
 ON_PAGE = 40  # rows of each kind

@@ -13,9 +13,9 @@ from castmates.report.figures.page_svg import page_svg
 from castmates.report.grouping import figure
 from castmates.report.grouping.shown import Shown
 from castmates.report.grouping.words import fresh_words, limit_words, loss_words, schemata, sentences, task
-from castmates.report.page.common_parts import common_parts, first_words
+from castmates.report.page.common_parts import common_parts, first_words, inline_svg
 from castmates.report.page.long_tables import folded
-from castmates.report.page.page import environment, inline_svg
+from castmates.report.page.page import environment
 from castmates.report.results import records
 from castmates.report.text.words import number
 from castmates.results.tables import write_table

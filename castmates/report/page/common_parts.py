@@ -1,20 +1,101 @@
-"""What every page holds: styles, scripts, and where its numbers come from."""
+"""What every page holds: styles, scripts, what a browser may run of it, drawings, and where its numbers come from."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from castmates.report.page.page import TEMPLATES
+from castmates.errors import CastmatesError
+from castmates.timeline.export.page import policy
+
+TEMPLATES = files("castmates.report.page") / "templates"
+SVG = "{http://www.w3.org/2000/svg}"
+VALUE = "value"  # the class of a mark that says its value under the pointer
+HREF = {"href", "{http://www.w3.org/1999/xlink}href"}
+# What matplotlib draws with. A page has its one style, which says what matplotlib's says.
+ELEMENTS = {"svg", "g", "defs", "use", "path", "text", "tspan", "title", "clipPath", "rect", "image", "pattern"}
+LEFT_OUT = {f"{SVG}metadata", f"{SVG}style"}
+ATTRIBUTES = {"id", "class", "d", "x", "y", "width", "height", "viewBox", "version", "transform", "style", "clip-path"}
+ATTRIBUTES |= {"fill", "patternUnits", "preserveAspectRatio"}
+STYLES = {"fill", "stroke", "opacity", "font", "text-anchor", "image-rendering", "mix-blend-mode", "white-space"}
+STYLES |= {f"fill-{what}" for what in ("opacity", "rule")} | {f"font-{what}" for what in ("size", "style", "weight")}
+STYLES |= {f"stroke-{what}" for what in ("width", "opacity", "linecap", "linejoin", "miterlimit", "dasharray")}
+STYLES |= {"stroke-dashoffset"}
+PLAIN = re.compile(r"[^\\:;{}<>@\"']*")
+PICTURE = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
 
 
-def common_parts() -> dict[str, Markup]:
-    """Styles and scripts of every page."""
+def common_parts(running_head: str = "") -> dict[str, Markup]:
+    """Styles and scripts of every page, and the policy by which a browser runs these and nothing else."""
     names = ("report.css", "figures.css", "report.js", "figures.js")
     parts = {name: Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names}
-    return {
-        "css": parts["report.css"] + parts["figures.css"],
-        "script": parts["report.js"] + parts["figures.js"],
-    }
+    css, script = parts["report.css"] + parts["figures.css"], parts["report.js"] + parts["figures.js"]
+    if running_head:
+        css += Markup('\n@page {{ @top-right {{ content: "{}"; font: 7pt sans-serif; }} }}').format(running_head)
+    return {"css": css, "script": script, "policy": Markup(policy(css, script))}
 
 
 def first_words(origin: str) -> str:
     """What a caption begins with: "" where all is measured."""
     return f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
+
+
+def inline_svg(file: Path) -> str:
+    """A drawn figure as an element of a page, whose text alternative is the page's.
+
+    It is read as XML and written again: a browser reads HTML that is no XML in ways that a filter of letters misses.
+    """
+    try:
+        root = ElementTree.fromstring(file.read_bytes())
+    except FileNotFoundError:
+        raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
+    except ElementTree.ParseError as problem:
+        raise _refused(file, f"is no SVG ({problem})") from None
+    size = _size(root)
+    _check(root, file)
+    root.attrib = {"aria-hidden": "true", "focusable": "false", **size, **root.attrib}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _check(element: ElementTree.Element, file: Path) -> None:
+    """Refuse what matplotlib does not draw with; HTML knows the elements of SVG without their namespaces."""
+    for inside in [each for each in element if each.tag in LEFT_OUT]:
+        element.remove(inside)
+    element.tag = str(element.tag).removeprefix(SVG)
+    strange = [] if element.tag in ELEMENTS else [f"<{element.tag}>"]
+    strange += [f"{key}={value[:40]!r}" for key, value in element.attrib.items() if not _is_harmless(key, value)]
+    if strange:
+        raise _refused(file, f"holds {strange[0]}, so it is not one of Castmates")
+    element.attrib = {"href" if key in HREF else key: value for key, value in element.attrib.items()}
+    for inside in element:
+        _check(inside, file)
+
+
+def _refused(file: Path, why: str) -> CastmatesError:
+    return CastmatesError(f"{file}: this drawing {why}; remove it, so that it is drawn again.")
+
+
+def _is_harmless(key: str, value: str) -> bool:
+    if key in HREF:
+        return value.startswith("#") or bool(PICTURE.fullmatch(value))
+    if key == "style":
+        rules = [rule.partition(":") for rule in value.split(";") if rule.strip()]
+        return all(name.strip() in STYLES and _is_plain(words) for name, _, words in rules)
+    if key == "class":
+        return value == VALUE
+    return key in ATTRIBUTES and _is_plain(value)
+
+
+def _is_plain(value: str) -> bool:
+    """Whether it is numbers and words, and loads nothing: an address is one inside the page."""
+    return bool(PLAIN.fullmatch(value)) and "url(" not in value.lower().replace("url(#", "")
+
+
+def _size(root: ElementTree.Element) -> dict[str, str]:
+    """The drawing's size as a style: it holds also while the drawing is out of sight and not laid out."""
+    width, height = (re.fullmatch(r"([\d.]+)(pt|px)?", root.get(side, "")) for side in ("width", "height"))
+    if not width or not height:
+        return {}
+    return {"style": f"width: {width[1]}{width[2] or 'px'}; aspect-ratio: {width[1]} / {height[1]}"}

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -17,13 +16,13 @@ import castmates
 from castmates import plugins
 from castmates.analysis.effects.rejections import BIAS_LEVEL, SLICE_POINTS, WINDOW_POINTS
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
-from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale
 from castmates.report.answer.scale import scale_of
 from castmates.report.figures.index import all_figures, figure_names
 from castmates.report.figures.texts import Texts, texts_for, texts_of
+from castmates.report.page.common_parts import common_parts, inline_svg
 from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
 from castmates.report.page.trace_parts import how_to_trace, trace_parts
@@ -59,7 +58,6 @@ from castmates.study.remarks import on_mixes, on_partitions
 
 CURVES = 4  # on the first screen
 LISTED = 500  # launches; a browser takes long to show thousands of rows
-TEMPLATES = files("castmates.report.page") / "templates"
 
 
 def write_page(results: Results, figures: Path, output: Path, found: Answer | None = None) -> None:
@@ -79,14 +77,6 @@ def shown(results: Results) -> list[str]:
         bool(results.service_workloads),
         bool(results.plan.traces) or bool(traces_there(results.folder)),
     )
-
-
-# What matplotlib never writes into a drawing: programs, other documents, and what is loaded from elsewhere.
-ACTIVE = re.compile(
-    r"<(?:script|foreignObject|iframe|animate\w*|set|handler)\b|javascript:|@import|url\((?!#)"
-    r"|<[^>]*\s(?:on\w+\s*=|(?:xlink:)?href\s*=\s*[\"'](?!#|data:image/png))",
-    re.IGNORECASE,
-)
 
 
 def page(
@@ -132,46 +122,20 @@ def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
 
 
-def inline_svg(file: Path) -> str:
-    """The svg element of a drawn figure; its text alternative is the page's."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
-    if ACTIVE.search(text):
-        raise CastmatesError(
-            f"{file}: this drawing holds a script or loads something, so it is not one of Castmates; remove it."
-        )
-    # matplotlib's metadata names vocabularies by http addresses; nothing loads them, and nothing needs them here.
-    element = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    # HTML knows svg elements without their namespaces, which are addresses too.
-    head, _, rest = element.partition(">")
-    head = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", head)
-    return head.replace("<svg", f'<svg aria-hidden="true" focusable="false"{_size(head)}', 1) + ">" + rest
-
-
-def _size(head: str) -> str:
-    """The drawing's size as a style: it holds also while the drawing is out of sight and not laid out."""
-    width, height = (re.search(rf'\s{side}="([\d.]+)(pt|px)?"', head) for side in ("width", "height"))
-    if not width or not height:
-        return ""
-    return f' style="width: {width[1]}{width[2] or "px"}; aspect-ratio: {width[1]} / {height[1]}"'
-
-
 def _context(
     results: Results, drawings: Mapping[str, str], texts: Mapping[str, Texts], found: Answer
 ) -> dict[str, Any]:
     names = [name for name, own in texts.items() if not own.lacking]
-    files = ("report.css", "figures.css", "report.js", "figures.js")
-    sources = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in files}
     given_back = attribution.sentences(results)
     parts = _parts(list(texts), names, explained=bool(given_back))
     found_here = findings.context(results)
+    running_head = " · ".join(
+        [origin(results) or " and ".join(results.platforms) or "no numbers", *(pill.word for pill in stamps(results))]
+    )
     return {
+        **common_parts(running_head),
         "results": results,
         "lang": "en-GB",
-        "css": Markup(sources["report.css"] + sources["figures.css"]),
-        "script": Markup(sources["report.js"] + sources["figures.js"]),
         "platform_state": "measured" if results.platforms == ["measured"] else "other",
         "platform_name": " and ".join(results.platforms) or "no numbers",
         "platform_stamp": origin(results) or " and ".join(results.platforms) or "no numbers",
@@ -182,12 +146,6 @@ def _context(
         "margin_pct": 100 * results.margin if results.margin is not None else None,
         "stamped": stamped(results),
         "first": first_words(results),
-        "running_head": " · ".join(
-            [
-                origin(results) or " and ".join(results.platforms) or "no numbers",
-                *(pill.word for pill in stamps(results)),
-            ]
-        ),
         "stamps": stamps(results),
         "health": health.summary(results),
         "rejections": health.rejections(results.windows),

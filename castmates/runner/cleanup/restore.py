@@ -6,7 +6,7 @@ from pathlib import Path
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.machine.journal import journals
-from castmates.machine.lock import machine_lock
+from castmates.machine.lock import repair_lock
 from castmates.protocols import Say
 from castmates.rdt.resctrl.leftovers import remove_leftovers
 from castmates.runner.cleanup.leftovers import Kind, clean_up, stale_folders, stale_groups
@@ -27,13 +27,13 @@ class Restored:
 
 
 def restore_everything() -> Restored:
-    """Put everything right; while a launch is measured, an error names it."""
-    with machine_lock("castmates restore", wait=False):
+    """Put everything right; while a launch is measured, an error names it, and root's repair waits for root alone."""
+    with repair_lock("castmates restore"):
         return heal()
 
 
 def heal() -> Restored:
-    """Put right what was left; the caller holds the machine's lock."""
+    """Put right what was left by processes that have ended."""
     restored = Restored()
     # First, because the mount that a journal names is not undone while there is any group in it.
     restored.done, restored.left = remove_leftovers()

@@ -203,7 +203,7 @@ def test_masks_of_the_default_group_come_back_whatever_the_user_left(root):
 def test_what_killed_runs_left_goes_before_what_was_given(monkeypatch):
     order = []
     monkeypatch.setattr(grant, "must_be_root", lambda _: None)
-    monkeypatch.setattr(grant, "machine_lock", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(grant, "repair_lock", lambda *_, **__: nullcontext())
     monkeypatch.setattr(grant, "heal", lambda: order.append("heal") or Restored(["a member"]))
     monkeypatch.setattr(grant, "take_back", lambda: order.append("take back") or [])
     grant.undo(order.append)

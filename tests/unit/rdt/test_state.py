@@ -207,8 +207,8 @@ def test_kernel_tree_names_who_holds_the_lock(tmp_path):
     from castmates.rdt.resctrl.tree import in_words
 
     with KernelTree(tmp_path).locked():
-        assert in_words(flock_holder(tmp_path.stat().st_ino)).startswith(f"process {myself().pid} (")
-    assert "cannot be identified" in in_words(flock_holder(tmp_path.stat().st_ino))
+        assert in_words(flock_holder(tmp_path.stat())).startswith(f"process {myself().pid} (")
+    assert "cannot be identified" in in_words(flock_holder(tmp_path.stat()))
 
 
 def test_kernel_tree_waits_for_others_and_gives_up(tmp_path, monkeypatch):
