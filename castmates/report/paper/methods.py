@@ -109,7 +109,7 @@ def _seed(results: Results) -> int | None:
     if results.study is None:
         return None
     seed, blocks = results.study.seed, results.measured_records
-    derived = [record.seed == block_seed(seed, record.company, record.number) for record in blocks]
+    derived = [record.seed == block_seed(seed, record.scenes, record.number) for record in blocks]
     return seed if derived and all(derived) else None
 
 
