@@ -23,7 +23,7 @@ from castmates.analysis.partitions.recommendation import (
     YES,
     recommendations,
 )
-from castmates.report.text.recommendation import sentence
+from castmates.report.text.recommendation import Paid, sentence
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import frame
 from castmates.study.scenes import scenes_of
@@ -45,9 +45,12 @@ def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, blocks=5, mix="a+b
 
 
 UNMANAGED = row("unmanaged", None, 20.0, 21.0, 99.0)
+WITHOUT = {"without_pct": 20.0, "without_low": 19.0, "without_high": 21.0,
+           "faster": 1.23, "faster_low": 1.21, "faster_high": 1.25}  # fmt: skip
 
 
 def advised(*rows, limit=3.0):
+    """The search alone: what `worthwhile` knows of the loss without a partition is not looked at."""
     (found,) = recommendations(frame([UNMANAGED, *rows], PARETO), limit).assign(cache_ways=12).to_dict("records")
     return found
 
@@ -91,32 +94,38 @@ def test_where_nothing_keeps_the_limit_the_nearest_is_told():
 
 def test_what_fresh_blocks_refute_is_not_said_to_keep_the_limit():
     fresh = row("split-4", 4, 5.0, 6.0, stage=CONFIRMED)
-    assert "ways (4 MiB), split-4, seemed to keep the loss within 3 %" in sentence(advised(*splits(9, 2.9), fresh), "")
-    assert "ways (4 MiB), split-4, keep the loss within 3 %" in sentence(advised(*splits(9, 2.9)), "")
+    assert "ways (split-4, 4 MiB) seemed to keep the loss within 3 %" in sentence(advised(*splits(9, 2.9), fresh), "")
+    assert "ways (split-4, 4 MiB) keep the loss within 3 %" in sentence(advised(*splits(9, 2.9)), "")
 
 
 def test_the_last_word_is_that_of_fresh_blocks():
     fresh = row("split-4", 4, 2.2, 2.6, stage=CONFIRMED, blocks=6)
-    said = sentence(advised(*splits(9, 2.9), fresh), "")
+    found = advised(*splits(9, 2.9), fresh) | WITHOUT
+    said = sentence(found, "", [Paid("b", (17.2, 16.2, 18.2), (10.9, 10.2, 11.5))])
     assert said == (
-        "a beside b: 4 of 12 ways (4 MiB), split-4, keep the loss within 3 %. Confirmed: 2.2 % [1.8, 2.6] lost in 6 "
-        "fresh launches, while b keeps 90.0 % [89.0, 91.0] of its rate alone (STP 1.80 [1.70, 1.90]). It was chosen "
-        "for 1.9 % [0.9, 2.9] lost in the search (5 launches, 2 masks looked at; at 97.5 % no more than 2.9 %)."
+        "a beside b: 4 of 12 ways (split-4, 4 MiB) keep the loss within 3 %: 1.9 % [0.9, 2.9] lost instead of 20.0 % "
+        "[19.0, 21.0], 1.23 \N{MULTIPLICATION SIGN} as fast [1.21, 1.25]; b then loses 17.2 % [16.2, 18.2] instead of "
+        "10.9 % [10.2, 11.5]. This was chosen from 5 launches and 2 masks; at 97.5 % no more than 2.9 % is lost. "
+        "Confirmed: 2.2 % [1.8, 2.6] lost in 6 fresh launches, while b keeps 90.0 % [89.0, 91.0] of its rate alone "
+        "(STP 1.80 [1.70, 1.90])."
     )
     unclear = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, 3.5, stage=CONFIRMED)), "")
-    assert "split-4, seemed to keep the loss within 3 %. Not confirmed, the interval holds the limit: 2.5 %" in unclear
+    assert "(split-4, 4 MiB) seemed to keep the loss within 3 %" in unclear
+    assert "Not confirmed, the interval holds the limit: 2.5 %" in unclear
     few = sentence(advised(*splits(9, 2.9), row("split-4", 4, 2.5, math.nan, stage=CONFIRMED, blocks=2)), "cmd")
-    assert "split-4, keep the loss within 3 %: 1.9 %" in few
+    assert "(split-4, 4 MiB) keep the loss within 3 %: 1.9 %" in few
     assert few.endswith("Not confirmed: 2 fresh launches of fresh count, three are needed; run `cmd`.")
 
 
 def test_a_gain_is_not_called_a_loss():
     gains = advised(row("split-2", 2, -0.3, 0.4), row("split-4", 4, -0.3, 0.4, stage=CONFIRMED))
-    said = sentence(gains, "")
-    assert "0.3 % [\N{MINUS SIGN}0.4, 1.0] gained in the search" in said
-    assert "lost" not in said
-    assert "no more than 0.4 %" in said
-    assert "a gain of at least 1.0 %" in sentence(advised(row("split-2", 2, -2.0, -1.0)), "")
+    said = sentence(
+        gains, "", [Paid("b", (-2.0, -3.0, -1.0), (5.0, 4.0, 6.0)), Paid("c", (5.0, 4.0, 6.0), (-2.0, -3.0, -1.0))]
+    )
+    assert "0.3 % [\N{MINUS SIGN}0.4, 1.0] gained instead of" in said
+    assert "b then gains 2.0 % [1.0, 3.0] instead of losing 5.0 % [4.0, 6.0]" in said
+    assert "c then loses 5.0 % [4.0, 6.0] instead of gaining 2.0 % [1.0, 3.0]" in said
+    assert "no more than 0.4 % is lost" in said
     fresh = row("split-2", 2, -0.3, 0.4, stage=CONFIRMED)
     assert "Confirmed: 0.3 % [\N{MINUS SIGN}0.4, 1.0] gained in 5 fresh launches" in sentence(
         advised(row("split-2", 2, 1.0, 2.0), fresh), ""
@@ -124,14 +133,17 @@ def test_a_gain_is_not_called_a_loss():
 
 
 def test_what_others_keep_where_it_is_unknown():
-    none = row("split-2", 2, 1.0, 2.0, kept=math.nan) | {"stp": math.nan, "stp_low": math.nan, "stp_high": math.nan}
-    said = sentence(advised(none), "")
-    assert "what b keeps and the STP are unknown: no launch measured every member both alone" in said
-    assert "–" not in said
-    few = row("split-2", 2, 1.0, 2.0) | dict.fromkeys(["kept_low", "kept_high", "stp_low", "stp_high"], math.nan)
-    said = sentence(advised(few), "")
-    assert "b keeps 90.0 % of its rate alone (STP 1.80), without intervals" in said
-    assert "–" not in said
+    nan = (math.nan,) * 3
+    said = sentence(
+        advised(*splits(2.5)), "", [Paid("b", nan, (5.0, 4.0, 6.0)), Paid("c", (5.0, math.nan, math.nan), nan)]
+    )
+    assert "what b then loses is not known; c then loses 5.0 %. " in said
+    blank = dict.fromkeys(["kept_low", "kept_high", "stp_low", "stp_high"], math.nan)
+    fresh = row("split-2", 2, 1.0, 2.0, stage=CONFIRMED)
+    none = fresh | blank | {"kept_pct": math.nan, "stp": math.nan}
+    assert "what b keeps and the STP are unknown: no launch measured every member both alone" in sentence(advised(*splits(2.5), none), "")
+    few = sentence(advised(*splits(2.5), fresh | blank), "")
+    assert "b keeps 90.0 % of its rate alone (STP 1.80), without intervals" in few
 
 
 def test_more_launches_are_promised_nothing_where_a_larger_mask_fails():

@@ -75,10 +75,10 @@ def is_advised(row: Row) -> bool:
 
 def sentences(advice: pd.DataFrame, effects: pd.DataFrame, command: str) -> list[str]:
     """A sentence for each mix."""
-    return [sentence(row, paid(row, effects), command) for row in records(advice)]
+    return [sentence(row, command, paid(row, effects)) for row in records(advice)]
 
 
-def sentence(row: Row, price: Sequence[Paid], command: str) -> str:
+def sentence(row: Row, command: str, price: Sequence[Paid] = ()) -> str:
     """What is recommended for one mix, what it gives, what the others pay, and whether the processor holds it."""
     return f"{_advice(row, price, command)}{_doubt(row)}"
 
