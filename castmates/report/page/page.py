@@ -208,6 +208,7 @@ def _context(
         "contents": contents(parts, lacking=len(names) < len(texts), found=bool(found_here["found"])),
         "attribution": attribution.rows(results),
         "told_apart": attribution.same_for_all(results),
+        "apart_in_ways": len(attribution.separations(results)) > 1,
         "given_back": given_back,
         "costs": costs.rows(results),
         "services": services.rows(results),

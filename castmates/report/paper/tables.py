@@ -74,10 +74,15 @@ def _attribution(results: Results) -> str:
         ]
         for total, row in rows
     ]
-    isolated = dict.fromkeys(f"{attribution.who(total)}: {attribution.isolation(total)}" for total, _ in rows)
+    how = attribution.separations(results)
+    isolated = [reason if len(how) == 1 else f"{pairs}: {reason}" for reason, pairs in how]
+    fewer = {attribution.who(total): attribution.fewer_rounds(results, total) for total, _ in rows}
+    counts = [f"{pair}, {count}" for pair, count in fewer.items() if count]
+    rounds = f" Made of fewer rounds than the loss: {'; '.join(counts)}." if counts else ""
     caption = (
         "What the losses are due to, in percentage points of the solo rate; parts of the same whole add up to it. "
-        f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}. {source(results)}"
+        f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}{'. ' * bool(isolated)}"
+        f"{source(results)}{rounds}"
     )
     heads = ["Mix", "Part", "Points", *HEADS[4:]]
     return latex.tables("tab:castmates-attribution", caption, heads, "llrrrl", cells)
