@@ -22,10 +22,12 @@ from castmates.analysis.partitions.recommendation import (
     UNCLEAR,
     YES,
     recommendations,
+    worthwhile,
 )
-from castmates.report.text.recommendation import Paid, sentence
-from castmates.results.columns.partitions import PARETO
-from castmates.results.columns.study import frame
+from castmates.english import number
+from castmates.report.text.recommendation import Paid, is_advised, paid, sentence
+from castmates.results.columns.partitions import KNEES, PARETO
+from castmates.results.columns.study import EFFECTS, frame
 from castmates.study.scenes import scenes_of
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.printed_intervals import assert_told
@@ -333,3 +335,66 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
         assert (0.935 <= searched <= 0.965) if name == "kept" else (0.89 <= searched <= 0.94), name
         assert_told("recommendations", f"{name}_low", searched)
         assert_told("recommendations", f"confirmed_{name}_low", fresh)
+
+
+LOSSES = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["slower", "unclear", "equivalent"]))
+MASKS = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["faster", "faster", "unclear", "slower"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(LOSSES, st.lists(MASKS, min_size=1, max_size=11), st.lists(st.floats(-5, 50), min_size=1, max_size=2),
+       st.sampled_from([None, 3.0, 10.0, 20.0]))  # fmt: skip
+def test_no_mask_is_advised_without_a_loss_and_its_price_is_the_tables(bare, masks, prices, limit):
+    """Random tables: what is advised gives back a proven loss, and its words have each number of the effects."""
+    who = {"mix": "a+b", "platform": "modelled", "machine": "", "lead": "a", "antagonists": "b"}
+
+    def effect(partition, baseline, loss, half, verdict, role="lead", member="a@0"):
+        low, high = loss - half, loss + half
+        slow = {f"slowdown{end}": 1 / (1 - value / 100) for end, value in (("", loss), ("_low", low), ("_high", high))}
+        return who | slow | {"partition": partition, "baseline": baseline, "role": role, "member": member,
+                             "degradation_pct": loss, "degradation_low": low, "degradation_high": high,
+                             "verdict": verdict}  # fmt: skip
+
+    names = [f"split-{ways}" for ways in range(1, len(masks) + 1)]
+    rows = [effect("unmanaged", "solo", *bare)]
+    for name, (loss, half, verdict) in zip(names, masks, strict=True):
+        rows += [effect(name, "solo", loss, half, "slower"), effect(name, "unmanaged", loss - bare[0], half, verdict)]
+    rows += [
+        effect(name, "alone", price + place, 1.0, "slower", "antagonist", f"b{number}@{number}")
+        for place, name in enumerate(("unmanaged", *names))
+        for number, price in enumerate(prices, start=1)
+    ]
+    effects = pd.DataFrame(rows).reindex(columns=list(EFFECTS))
+    search = [row("unmanaged", None, bare[0], bare[0] + bare[1])]
+    search += [
+        row(name, ways, loss, loss + half)
+        for ways, (name, (loss, half, _)) in enumerate(zip(names, masks, strict=True), 1)
+    ]
+    ways = int(np.argmin([loss for loss, _, _ in masks])) + 1
+    counts = {
+        "kept_pct": 95.0,
+        "knee": ways,
+        "fewest_ways": 1,
+        "most_ways": len(masks),
+        "points": len(masks),
+        "blocks": 5,
+    }
+    knees = frame([who | counts | {"study": "s", "curve": "split", "member": "a@0", "verdict": "known"}], KNEES)
+    found = recommendations(frame(search, PARETO), limit, knees if limit is None else None)
+    (advice,) = worthwhile(found, effects).assign(cache_ways=12).to_dict("records")
+    most = limit or 5.0
+    said = sentence(advice, "run", paid(advice, effects))
+    if not is_advised(advice):
+        assert "run" not in said, "there is nothing to confirm"
+        return
+    assert (bare[2], masks[int(advice["lead_ways"]) - 1][2]) == ("slower", "faster")
+    assert bare[0] - bare[1] > most
+    assert limit is None or advice["loss_high"] <= limit + 1e-9
+    assert limit is not None or advice["lead_ways"] == ways
+    for one in effects[
+        (effects["role"] == "antagonist") & effects["partition"].isin([advice["partition"], "unmanaged"])
+    ].itertuples():
+        size = f"{number(abs(one.degradation_pct))} %"
+        assert size in said, (one.member, one.partition)
+    assert len(paid(advice, effects)) == len(prices)
+    assert {name for name in names if f"({name}," in said} == {advice["partition"]}

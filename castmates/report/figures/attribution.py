@@ -27,7 +27,7 @@ HEAD, FOOT = 0.22, 0.42  # inches above and below the bars
 MOST_TOLD = 8  # pairs in the alternative text
 HOLLOW = {  # verdicts of bars that claim nothing
     "too few blocks": "too few launches to tell",
-    "unclear": "not clear (Holm-adjusted)",
+    "unclear": "not proven after Holm's adjustment",
     "equivalent": "within the margin",
 }
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)

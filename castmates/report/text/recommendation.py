@@ -11,7 +11,7 @@ from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, UNCERTAIN
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number, plain
+from castmates.report.text.words import counted, interval, number, plain, times
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
 
@@ -145,11 +145,6 @@ def fresh_words(row: Row) -> str:
         verdicts.YES: "confirmed by fresh launches",
         verdicts.EXCEEDED: "but fresh launches lost more than the limit",
     }.get(row["confirmation"], "not confirmed by fresh launches yet")
-
-
-def times(faster: float) -> str:
-    """1.75 × as fast: what a gain is called."""
-    return f"{number(faster, 2)} \N{MULTIPLICATION SIGN} as fast"
 
 
 def price_words(one: Paid) -> str:
