@@ -143,7 +143,8 @@ def test_what_others_keep_where_it_is_unknown():
     blank = dict.fromkeys(["kept_low", "kept_high", "stp_low", "stp_high"], math.nan)
     fresh = row("split-2", 2, 1.0, 2.0, stage=CONFIRMED)
     none = fresh | blank | {"kept_pct": math.nan, "stp": math.nan}
-    assert "what b keeps and the STP are unknown: no launch measured every member both alone" in sentence(advised(*splits(2.5), none), "")
+    said = sentence(advised(*splits(2.5), none), "")
+    assert "what b keeps and the STP are unknown: no launch measured every member both alone" in said
     few = sentence(advised(*splits(2.5), fresh | blank), "")
     assert "b keeps 90.0 % of its rate alone (STP 1.80), without intervals" in few
 
