@@ -135,7 +135,7 @@ def bargain(row: Row, price: Sequence[Paid]) -> str:
     aim = _kept(row) if row["aim"] == verdicts.KNEE else f"the loss within {_percent(row['limit_pct'])}"
     without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
     faster = f"{times(row['faster'])} {interval(row['faster_low'], row['faster_high'], 2)}"
-    others = "".join(f"; {price_words(one)}" for one in price)
+    others = "".join(f"; {price_words(one)}" for one in price) or f"; {_others(row, '')}"
     return f"{ways(row)} {keep} {aim}: {_lost(row, '')} instead of {without}, {faster}{others}"
 
 
