@@ -24,7 +24,7 @@ def findings(
     """Show what is worth knowing of a measured study: by which numbers, why it matters, and what tries it."""
     from castmates.report.findings import findings_of
     from castmates.report.results import read_results
-    from castmates.report.text.findings import in_words, others
+    from castmates.report.text.findings import by_rule, in_words, others
     from castmates.results.find import find
 
     folder, file = find(study)
@@ -35,8 +35,8 @@ def findings(
         return
     where = console()
     shown = [in_words(results, each) for each in found if each.found or (everything and each.suspected)]
-    for each in shown:
-        _show(each)
+    for group in by_rule(shown):
+        _show(group)
     if not shown:
         where.print("Nothing is found.", markup=False)
     rest = [each for each in found if not each.found and not (everything and each.suspected)]
@@ -47,17 +47,23 @@ def findings(
         where.print(f"{others(rest)}; --all lists them.", markup=False, soft_wrap=True, highlight=False)
 
 
-def _show(each: "InWords") -> None:
-    where = console()
-    stamp = "" if each.platform in ("measured", "") else f"{each.platform}: "
-    where.print(f"{stamp}{each.title}  ({each.id})", style="bold", markup=False, soft_wrap=True, highlight=False)
-    lines = [each.sentence, f"It is {each.sure}.", f"Why it matters: {each.because}", f"What to do: {each.advice}"]
-    lines += [f"Shown by {line.replace('`', '')}." for line in each.evidence]
-    lines += [f"To see it: {each.look}"] if each.look else []
-    lines += [f"Where: {each.place.replace('`', '')}."] if each.place else []
-    lines += [f"To try it: {each.command}", f"That shows: {each.shows}"] if each.command else []
+def _show(group: "Sequence[InWords]") -> None:
+    """The findings of one rule: each with its numbers and commands, and once why they matter and what to do."""
+    where, first = console(), group[0]
+    stamp = "" if first.platform in ("measured", "") else f"{first.platform}: "
+    head = f"{stamp}{first.title}" + (f"  ({first.id})" if len(group) == 1 else "")
+    where.print(head, style="bold", markup=False, soft_wrap=True, highlight=False)
+    lines = []
+    for each in group:
+        lines += [each.sentence + (f"  ({each.id})" if len(group) > 1 else ""), f"It is {each.sure}."]
+        lines += [f"Shown by {line.replace('`', '')}." for line in each.evidence]
+        lines += [f"To see it: {each.look}"] if each.look else []
+        lines += [f"Where: {each.place.replace('`', '')}."] if each.place else []
+        lines += [f"To try it: {each.command}"] if each.command else []
+    lines += [f"Why it matters: {first.because}", f"What to do: {first.advice}"]
+    lines += dict.fromkeys(f"A trial shows: {each.shows}" for each in group if each.command)
     for line in filter(None, lines):
-        where.print(f"  {line}", markup=False, soft_wrap=True, highlight=False)
+        where.print(f"  {line.replace('`', '')}", markup=False, soft_wrap=True, highlight=False)
     where.print("", markup=False)
 
 

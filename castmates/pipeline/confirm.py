@@ -10,7 +10,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.confirmation import Searched, other_design, refusal
 from castmates.analysis.partitions.held import as_held, held_by, states
 from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import MET, NO_SWEEP, NOT_MET, TOO_FEW
+from castmates.analysis.partitions.recommendation import ADVISED, NO_SWEEP, NOT_MET, NOT_NEEDED, OPEN, TOO_FEW
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.project import Project
@@ -108,7 +108,7 @@ def wanted(study: Study, plan: Plan, advice: pd.DataFrame, mix: str) -> list[tup
     if mix and mix not in (names := {each.name for each in plan.mixes if each.antagonists}):
         raise CastmatesError(f"the study '{study.name}' has no mix '{mix}'; there are: {', '.join(sorted(names))}.")
     asked = advice[(advice["mix"] == mix) | (mix == "")]
-    met = asked[asked["verdict"] == MET]
+    met = asked[asked["verdict"].isin(ADVISED)]
     if met.empty:
         which = f"the mix '{mix}' of the study '{study.name}'" if mix else f"the study '{study.name}'"
         raise CastmatesError(
@@ -119,8 +119,11 @@ def wanted(study: Study, plan: Plan, advice: pd.DataFrame, mix: str) -> list[tup
 
 def _why_not(advice: pd.DataFrame) -> str:
     """What stands in the way of a recommendation, of most mixes first."""
+    limit = f"{advice['limit_pct'].iloc[0]:g} %"
     words = {
-        NOT_MET: f"no lead mask is shown to keep the limit of {advice['limit_pct'].iloc[0]:g} %, and `castmates "
+        NOT_NEEDED: f"without a partition, the loss is at most {limit}",
+        OPEN: f"the loss without a partition is not proven to be larger than {limit}",
+        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates "
         "recommend` shows what comes nearest",
         TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more blocks",
         NO_SWEEP: "no partition that gives the lead its own ways was measured, so add a sweep such as `split: all`",

@@ -10,14 +10,14 @@ from castmates.analysis.effects.pooling import joined, pooled, without_left_out
 from castmates.analysis.explanations.loads import loads
 from castmates.analysis.partitions.curve_table import curves_table
 from castmates.analysis.partitions.pareto import pareto_table
-from castmates.analysis.partitions.recommendation import recommendations
+from castmates.analysis.partitions.recommendation import recommendations, worthwhile
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
 from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimate_effects import what_was_held
 from castmates.project import Project
 from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.partitions import PARETO, PARTITION_TABLES, RECOMMENDATIONS
+from castmates.results.columns.partitions import KNEES, PARETO, PARTITION_TABLES, RECOMMENDATIONS
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
@@ -56,41 +56,42 @@ def _of_part(
     curves = sensitivity_table(held, effects)
     searched = pareto_table(held, windows, effects)
     pareto = pd.concat([searched, confirmed_rows(plan, folder)], ignore_index=True).astype(dict(PARETO))
+    found = {
+        "pareto": pareto,
+        "knees": knees(curves, popcount(plan.cache.usable) if plan.cache else None),
+        "effects": effects,
+    }
     return {
         "sensitivity": curves,
-        "knees": knees(curves, popcount(plan.cache.usable) if plan.cache else None),
+        "knees": found["knees"],
         "pareto": pareto,
-        "recommendations": of_limit(plan, pareto, limit_pct),
+        "recommendations": of_limit(plan, found, limit_pct),
         "curves": curves_table(held, effects),
     }
 
 
-def of_limit(plan: Plan, pareto: pd.DataFrame, limit_pct: float | None) -> pd.DataFrame:
-    """What is recommended for a limit; nothing without one, and nothing where no partition was asked for."""
-    if limit_pct is None or not any(mix.partitions for mix in plan.mixes):
+def of_limit(plan: Plan, found: Mapping[str, pd.DataFrame], limit_pct: float | None) -> pd.DataFrame:
+    """What is advised for a limit or, without one, at the knees; nothing where no partition was asked for.
+
+    `found` has the tables pareto, knees and effects.
+    """
+    if not any(mix.partitions for mix in plan.mixes):
         return frame([], RECOMMENDATIONS)
-    advice = recommendations(pareto, limit_pct)
+    known = recommendations(found["pareto"], limit_pct, found["knees"] if limit_pct is None else None)
+    advice = worthwhile(known, found["effects"])
     ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in advice["mix"]]
     return advice.assign(cache_ways=pd.array(ways, dtype="Int64"))
 
 
 def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFrame:
-    """What is recommended for a limit, or else for the study's own."""
+    """What is advised for a limit, for the study's own or, without any, at the knees."""
+    tables = Tables(project.results, project.study_file)
+    needed = {"pareto": PARETO, "knees": KNEES, "effects": EFFECTS}
     limit = project.study.recommend.lead_loss if limit_pct is None else limit_pct
-    if limit is None:
-        raise CastmatesError(
-            f"{project.study_file}: there is no limit to recommend for; write `recommend: {{lead_loss: 3}}` into the "
-            "study, or give --lead-loss 3."
-        )
-    advice = of_limit(plan, pareto_of(project), limit)
+    advice = of_limit(plan, {name: tables.needed(name, columns) for name, columns in needed.items()}, limit)
     if advice.empty:
         raise CastmatesError(
             f"{project.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "
             "`split: all`, and run the sweep (docs/partitions.md)."
         )
     return advice
-
-
-def pareto_of(project: Project) -> pd.DataFrame:
-    """What the sweep of a study found of every partition."""
-    return Tables(project.results, project.study_file).needed("pareto", PARETO)

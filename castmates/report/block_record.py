@@ -85,6 +85,12 @@ class BlockRecord:
         return str(_mapping(self._spec, "company").get("id") or "")
 
     @property
+    def scenes(self) -> list[str]:
+        """The names of its company's scenes."""
+        scenes = _mapping(self._spec, "company").get("scenes")
+        return [str(scene["name"]) for scene in scenes] if isinstance(scenes, list | tuple) else []
+
+    @property
     def protocol(self) -> int | None:
         """The version of the way of measuring."""
         return _number(_mapping(self._spec, "company").get("protocol"), int)

@@ -8,6 +8,7 @@ from castmates.study.reading import did_you_mean
 
 NUMERIC = ("float64", "int64", "Int64", "bool")
 WORDS = ("study", "lead", "beside", "mix", "antagonists", "threshold")
+ADVICE = "recommendations"  # the table whose rows have `bargain`: what a mask gives, and what the others pay
 
 
 def problem(rule: Rule, columns_of: Mapping[str, Columns]) -> tuple[str, str] | None:
@@ -22,7 +23,8 @@ def problem(rule: Rule, columns_of: Mapping[str, Columns]) -> tuple[str, str] | 
             return f"when.{number}.{wrong[0]}", wrong[1]
     first = columns_of.get(rule.when[0].table)
     numbers = ["number", *(f"number{place}" for place in range(2, len(rule.when) + 1))]
-    known = None if first is None else [*WORDS, *numbers, *first]
+    more = ["bargain"] if rule.when[0].table == ADVICE else []
+    known = None if first is None else [*WORDS, *numbers, *more, *first]
     command = rule.trial.command if rule.trial else None
     for key, text in (("sentence", rule.sentence), ("try.command", command or ""), ("look", rule.look or "")):
         for word in PLACE.findall(text):

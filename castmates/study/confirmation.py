@@ -87,7 +87,9 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "cache": study.cache.model_copy(update=_cache_keys(study, cache_of(plan, mix.name), mix.partitions[0])),
             "recommend": RecommendKeys(),
             "controls": None,
-            "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),
+            "seed": int(
+                hashlib.sha256(f"{study.seed}/{study.name}/{mix.name}/{partition}".encode()).hexdigest()[:7], 16
+            ),
             **at_defaults(study, "attribution", "place", "predict", "variants", "profile", "findings", "trace"),
         }
     )

@@ -298,7 +298,7 @@ def _new_blocks(request: _Request, growth: _Growth) -> list[Block]:
             study=study.name,
             company=company,
             number=number,
-            seed=block_seed(study.seed, company.id, number),
+            seed=block_seed(study.seed, (scene.name for scene in company.scenes), number),
             design=_design(request, company, number),
         )
         for number in free[:count]

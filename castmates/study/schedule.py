@@ -206,9 +206,13 @@ def round_order(block: Block, number: int) -> list[Scene]:
     return order
 
 
-def block_seed(study_seed: int, company: str, number: int) -> int:
-    """A seed that is the block's own and stays the same when the study grows."""
-    return random.Random(f"{study_seed}/{company}/{number}").getrandbits(32)
+def block_seed(study_seed: int, scenes: Iterable[str], number: int) -> int:
+    """A seed that is the block's own and stays the same when the study grows.
+
+    It derives from names alone: a workload's definition and the source of a program are no part of it, so that a study
+    draws the same orders, and a modelled one the same numbers, with every version.
+    """
+    return random.Random(f"{study_seed}/{' '.join(sorted(scenes))}/{number}").getrandbits(32)
 
 
 def block_priority(seed: int, number: int) -> int:

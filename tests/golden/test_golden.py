@@ -1,11 +1,19 @@
 """Tables, what figures draw, and page of the frozen study are as they were: numbers to 1e-9, texts to the letter."""
 
+import contextlib
 import csv
+import io
 import json
+from pathlib import Path
 
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from tests.golden.report import PAGE, TABLES, alike, content, differences, kept, kept_table, left_out, make
+from castmates.cli.main import app
+from castmates.english import number
+from castmates.report.text.words import interval
+from tests.golden.report import PAGE, STUDY, TABLES, alike, content, differences, kept, kept_table, left_out, make
 from tests.unit.plain_words import lost_sentences, strange_words
 
 ADVICE = """
@@ -13,8 +21,13 @@ Where this is wanted, `python -m tests.golden` writes the golden files anew: loo
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("golden") / "golden")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("project")
+
+
+@pytest.fixture(scope="module")
+def made(home):
+    return make(home / "results" / "golden")
 
 
 def columns(text):
@@ -42,6 +55,61 @@ def test_the_page_is_plain(made):
     """As it is made now, whatever the golden file has."""
     text = json.dumps(made[1], ensure_ascii=False)
     assert not [*lost_sentences(text), *strange_words(text)]
+
+
+@pytest.fixture(scope="module")
+def said(made, home):
+    """What the page and three commands say of each pair, and the tables that they say it of."""
+    tables, page = made
+    (home / "golden.yaml").write_text(STUDY.read_text())
+    (home / "config").mkdir()
+    for part in ("config/workloads", "envs"):
+        (home / part).symlink_to(Path(__file__).parents[2] / part)
+    texts = {"page": [text for name in ("recommendation", "to-try") for text in page["sections"].get(name, [])]}
+    with contextlib.chdir(home):
+        for command in ("show", "recommend", "findings"):
+            done = CliRunner(env={"COLUMNS": "10000"}).invoke(app, [command, "golden.yaml"])
+            assert done.exit_code == 0, done.output
+            texts[command] = done.output.splitlines()
+    texts["show"] = [" ".join(part.split()) for part in "\n".join(texts["show"]).split("\n\n")]
+    return texts, {name: pd.read_csv(io.StringIO(tables[name])) for name in ("effects", "recommendations")}
+
+
+def printed(row):
+    return f"{number(row.degradation_pct)} % {interval(row.degradation_low, row.degradation_high)}"
+
+
+def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):
+    """Judged by the table of effects alone: it has what each member loses, with a partition and without."""
+    texts, tables = said
+    effects, limit = tables["effects"], 10.0
+    advised = 0
+    for advice in tables["recommendations"].fillna({"partition": ""}).itertuples():
+        own = effects[effects["mix"] == advice.mix]
+        loss = own[(own["role"] == "lead") & (own["baseline"] == "solo")].set_index("partition")
+        gain = own[(own["role"] == "lead") & (own["baseline"] == "unmanaged")].set_index("partition")
+        price = own[own["role"] == "antagonist"]
+        needed = loss.at["unmanaged", "verdict"] == "slower" and loss.at["unmanaged", "degradation_low"] > limit
+        assert (advice.verdict in ("met", "not met")) == needed, advice.mix
+        of_pair = [f"{advice.lead} beside {advice.antagonists}:", f"{advice.mix})"]
+        lines = {
+            place: [line for line in all_ if any(words in line for words in of_pair)] for place, all_ in texts.items()
+        }
+        assert not any("\N{MINUS SIGN}" in line and "faster" in line for every in lines.values() for line in every)
+        if advice.verdict != "met":
+            assert not lines["findings"], "nothing is advised that keeps no limit, or is not needed"
+            continue
+        advised += 1
+        assert gain.at[advice.partition, "verdict"] == "faster"
+        assert loss.at[advice.partition, "degradation_high"] <= limit
+        pays = [printed(row) for row in price[price["partition"].isin([advice.partition, "unmanaged"])].itertuples()]
+        times = f"{number(1 / gain.at[advice.partition, 'slowdown'], 2)} \N{MULTIPLICATION SIGN} as fast"
+        for place, every in lines.items():
+            whole = " ".join(every)
+            assert {name for name in loss.index if f"{name}," in whole} == {advice.partition}, (place, whole)
+            for part in (printed(loss.loc[advice.partition]), printed(loss.loc["unmanaged"]), times, *pays):
+                assert part in whole, (place, part)
+    assert advised
 
 
 def test_the_golden_page_is_worth_comparing():

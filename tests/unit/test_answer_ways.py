@@ -22,13 +22,14 @@ def swept():
     return partitioned([*groups, *(under(groups[0], alone(ways)) for ways in (4, 6))])
 
 
-def judged(results, partition, ways, platform="measured", **knee):
+def judged(results, partition, ways, platform="measured", aim="limit", **knee):
     """The results with a recommendation of this partition, and a knee."""
     curves = [{**MIX, "study": "sweep", "member": "dlrm@0", "curve": kind, "partition": f"{kind}-{count}",
                "lead_ways": count} for kind, counts in {"split": (2, 4, 8), "lead": (4, 6)}.items()
               for count in counts]  # fmt: skip
-    advice = {**MIX, "limit_pct": 20.0, "verdict": "met", "partition": partition, "lead_ways": ways,
-              "confirmation": "confirmed", "platform": platform}  # fmt: skip
+    numbers = {name: 20.0 for name, kind in RECOMMENDATIONS.items() if kind == "float64"}
+    advice = {**MIX, **numbers, "verdict": "met", "partition": partition, "lead_ways": ways, "cache_ways": 12,
+              "aim": aim, "confirmation": "confirmed", "platform": platform}  # fmt: skip
     knees = [{**MIX, "curve": kind, "kept_pct": 95.0, "knee": 8, "knee_low": 4, "knee_high": None} | knee
              for kind in ("split", "lead")]  # fmt: skip
     tables = {"sensitivity_curves": (curves, SENSITIVITY), "recommendations": ([advice], RECOMMENDATIONS),
@@ -47,7 +48,11 @@ def test_the_curve_and_its_marked_point_are_of_the_recommended_kind(swept, parti
     drawn = curve_drawing(curve)
     chosen = [point.partition for point, mark in zip(curve.points, drawn.marks, strict=True) if mark.chosen]
     assert chosen == [partition]
-    assert f"4 ways ({partition}) keep it under 20 %" in curve.sentence
+    assert f"4 of 12 ways ({partition}, 0 MiB) keep the loss within 20 %: 20.0 %" in curve.sentence.replace(
+        "1.91e-05", "0"
+    )
+    assert "; stream then loses" in curve.sentence
+    assert curve.knee is None, "one mask, and no other"
 
 
 def test_advice_of_another_platform_is_none(swept):
@@ -55,11 +60,11 @@ def test_advice_of_another_platform_is_none(swept):
     assert (curve.kind, curve.enough, curve.limit == curve.limit) == ("split", 0, False)
 
 
-def test_the_knee_is_drawn_with_its_interval_and_named_where_nothing_is_recommended(swept):
-    found = answer(judged(swept, "lead-4", 4, platform="modelled"))
+def test_the_knee_is_drawn_with_its_interval_where_it_is_advised(swept):
+    found = answer(judged(swept, "split-8", 8, aim="knee"))
     (curve,) = found.curves
-    assert "8 of the 12 cache ways keep 95 % of its speed" in curve.sentence
     assert found.headline.endswith("; 8 of the 12 cache ways keep 95 % of its speed.")
+    assert math.isnan(curve.limit)
     drawn = curve_drawing(curve)
     places = {point.ways: mark.x for point, mark in zip(curve.points, drawn.marks, strict=True)}
     knee, low, high = drawn.knee

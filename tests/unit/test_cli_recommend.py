@@ -1,6 +1,7 @@
 """`castmates recommend` and `confirm`: limits that are none, and studies that cannot be asked yet, are one sentence."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -61,11 +62,11 @@ def test_a_limit_that_is_none_is_refused_with_what_is_expected(project):
     ):
         said = f"--lead-loss is '{limit}', expected a loss in per cent, above 0 and below 100, such as 3 or 2.5%."
         assert refused(command, "--lead-loss", limit) == said
-    for limit in ("90", "90 %"):
+    for limit in ("20", "20 %"):
         done = ask("recommend", "--lead-loss", limit)
         assert done.exit_code == 0, done.exception
-        assert "keep the loss within 90 %" in done.output
-        assert "run `castmates confirm config/studies/mine.yaml --lead-loss 90" in done.output
+        assert "keep the loss within 20 %" in done.output
+        assert "run `castmates confirm config/studies/mine.yaml --lead-loss 20" in done.output
 
 
 @pytest.mark.parametrize("command", ["recommend", "confirm"])
@@ -82,12 +83,15 @@ def test_a_study_without_a_sweep_is_told_how_to_get_one(project, command):
     analysed(maker.made([maker.mix(maker.LEAD, maker.STREAM)], blocks=3))
     said = refused(command, "--lead-loss", "3")
     assert said.startswith("config/studies/mine.yaml: no partition was measured, so none can be recommended; add")
-    assert refused(command).startswith("config/studies/mine.yaml: there is no limit to recommend for; write")
+    assert refused(command) == said
 
 
 def test_scripts_get_the_rows_of_the_table(project):
     analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), blocks=3))
-    data = json.loads(ask("recommend", "--lead-loss", "90", "--json").output)
+    data = json.loads(ask("recommend", "--lead-loss", "20", "--json").output)
     (row,) = data["recommended"]
-    assert (row["verdict"], row["limit_pct"]) == ("met", 90)
-    assert row["lead_ways"] in (2, 4)
+    assert (row["verdict"], row["limit_pct"], row["lead_ways"]) == ("met", 20, 4)
+    (price,) = row["paid"]
+    assert (price["who"], price["loss"][0]) == ("stream", pytest.approx(100 * (1 - math.exp(-0.25))))
+    (row,) = json.loads(ask("recommend", "--lead-loss", "90", "--json").output)["recommended"]
+    assert (row["verdict"], row["partition"], row["paid"]) == ("not needed", "", [])

@@ -178,7 +178,8 @@ def test_where_time_alone_was_counted_the_figure_says_that_it_is_the_rate_once_m
 
     found = results(tmp_path, *made_up(spoil=spoil))
     assert counters.lacking(found) == (
-        "Only processor time could be counted, which is the rate once more. Not counted: instructions, LLC-load-misses "
+        "No event could be counted but processor time, which says no more than the rate does. Not counted: "
+        "instructions, LLC-load-misses "
         "(not supported: no counter)."
     )
     assert counters.alternative(found) == counters.lacking(found)

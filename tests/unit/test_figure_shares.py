@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.analysis.partitions.pareto import CONFIRMED, pareto_table
-from castmates.analysis.partitions.recommendation import recommendations
+from castmates.analysis.partitions.recommendation import recommendations, worthwhile
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
 from castmates.errors import CastmatesError
 from castmates.report.figures import pareto as pareto_figure
@@ -32,7 +32,7 @@ def results(*groups, noise=0.004, limit=25.0, **given):
     plan = Plan.model_validate(found.plan)
     curves = sensitivity_table(plan, found.effects)
     pareto = pareto_table(plan, found.windows, found.effects)
-    advice = recommendations(pareto, limit).assign(cache_ways=12)
+    advice = worthwhile(recommendations(pareto, limit), found.effects).assign(cache_ways=12)
     return replace(found, sensitivity_curves=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
 
 
@@ -129,7 +129,9 @@ def test_sentences_name_ways_loss_others_and_the_next_step():
     (said,) = recommendation.context(one)["sentences"]
     assert "of 12 ways" in said
     assert "keep the loss within 25 %" in said
-    assert "stream keeps" in said
+    (row,) = one.recommendations.to_dict("records")
+    assert f"instead of {row['without_pct']:.1f} %" in said
+    assert "; stream then loses " in said
     assert "Not confirmed yet: run `castmates confirm STUDY.yaml`" in said
     (none,) = recommendation.context(results(atoms(), limit=1.0))["sentences"]
     assert "no lead mask is shown to keep the loss within 1 %" in none

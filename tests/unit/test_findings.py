@@ -36,6 +36,8 @@ COLUMNS = contract()
 ALONE = {"kind": "solo", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
 BESIDE = ALONE | {"kind": "corun", "mix": "job+stream"}
 EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "solo", "metric": "rate", "verdict": "slower"}
+ADVICE = {"mix": "job+stream", "lead": "job", "antagonists": "stream", "platform": "measured", "verdict": "met",
+          "partition": "split-4", "faster": 1.3, "faster_low": 1.2, "faster_high": 1.4}  # fmt: skip
 LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "verdict": "slower", "platform": "measured"}
 
 
@@ -152,10 +154,9 @@ SHIPPED = {
     ),
     "partition-gives-back": (
         PROVEN,
-        {"effects": [EFFECT | {"baseline": "unmanaged", "partition": "split-4", "verdict": "faster",
-                               "degradation_pct": -9.0, "degradation_low": -12.0, "degradation_high": -6.0}]},
-        {"effects": [EFFECT | {"baseline": "unmanaged", "partition": "split-4", "degradation_pct": 9.0,
-                               "degradation_low": 6.0, "degradation_high": 12.0}]},
+        {"recommendations": [ADVICE]},
+        {"recommendations": [ADVICE | {"verdict": "not needed", "partition": ""},
+                             ADVICE | {"confirmation": "exceeded"}]},
     ),
     "mitigation-pays": (
         PROVEN,

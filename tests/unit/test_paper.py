@@ -219,7 +219,8 @@ def test_the_seed_is_told_only_where_the_blocks_derive_from_it(tmp_path):
     assert "seed" not in said(read_results(folder, study))
     for file in folder.glob("blocks/*/*/block.json"):
         record = json.loads(file.read_text())
-        record["spec"]["seed"] = block_seed(11, record["spec"]["company"]["id"], record["spec"]["number"])
+        scenes = [scene["name"] for scene in record["spec"]["company"]["scenes"]]
+        record["spec"]["seed"] = block_seed(11, scenes, record["spec"]["number"])
         file.write_text(json.dumps(record))
     assert "derive from the seed 11" in said(read_results(folder, study))
 

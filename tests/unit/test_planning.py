@@ -85,6 +85,8 @@ def test_another_content_is_measured_anew(changed):
     old = plan(study(["x"], ["a"]))
     new = plan(study(["x"], ["a"]), measured=old.blocks, **changed)
     assert block_names(new).isdisjoint(block_names(old))
+    assert [block.seed for block in new.blocks] == [block.seed for block in old.blocks], "names alone decide the draw"
+    assert len({block.seed for block in new.blocks}) == len(new.blocks)
 
 
 def test_where_something_is_built_is_not_part_of_what_is_measured():

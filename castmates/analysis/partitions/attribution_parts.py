@@ -69,7 +69,8 @@ def _differences(rounds: pd.DataFrame, links: Sequence[str]) -> pd.DataFrame:
 def _points(differences: pd.DataFrame) -> pd.DataFrame:
     """By part the points of the solo rate between its two ends, 100 (exp -before - exp -after), with intervals.
 
-    Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method).
+    Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method). A
+    part that begins at solo has one end alone, so that its interval is that of the log, as it is for the loss itself.
     """
     means = differences.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
     centre = means.groupby(_PART, observed=True).mean()
@@ -77,7 +78,12 @@ def _points(differences: pd.DataFrame) -> pd.DataFrame:
     slopes = 100 * np.exp(-differences[_PART].join(centre, on=_PART)[["before", "after"]])
     linear = slopes["after"] * differences["after"] - slopes["before"] * differences["before"]
     own = estimate(differences.assign(difference=linear), by=_PART)
-    ends = {name: points + own[f"log_{name}"] - own["log"] for name in ("low", "high", "within_low", "within_high")}
+    exact = estimate(differences, by=_PART)
+    from_solo = [PARTS[part][0] == SOLO for part in own.index.get_level_values("part")]
+    ends = {
+        name: np.where(from_solo, lost(exact[f"log_{name}"]), points + own[f"log_{name}"] - own["log"])
+        for name in ("low", "high", "within_low", "within_high")
+    }
     return pd.DataFrame({"points": points} | {f"points_{name}": end for name, end in ends.items()})
 
 

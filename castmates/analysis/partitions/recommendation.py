@@ -1,4 +1,7 @@
-"""What is known of every partition of a mix -> the smallest lead mask under which the lead loses no more than a limit.
+"""What is known of every partition of a mix -> the one lead mask that is advised for it, or why none is.
+
+With a limit, it is the smallest lead mask under which the lead loses no more than the limit; without one, the knee. It
+is advised only where the loss without a partition is shown to be larger, and the mask to give some of it back.
 
 Many masks are looked at, and the one that looks best looks so partly by luck. So each kind of partition is walked from
 its largest lead mask down, as long as the upper bound of the loss keeps the limit, and never past the first that does
@@ -15,36 +18,75 @@ from scipy import special
 
 from castmates.analysis.partitions.families import family_of
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
+from castmates.analysis.partitions.sensitivity import KEPT
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
 from castmates.results.columns.partitions import RECOMMENDATIONS
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
 
 MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
+KNEE, NOT_NEEDED, OPEN = "knee", "not needed", "loss not proven"
+ADVISED = (MET, KNEE)  # with a mask to confirm
+LIMIT = "limit"  # the other aim is KNEE
 YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "unclear", "not confirmed yet"
 WRONG = (1 - CONFIDENCE) / 2  # the chance that a mask is recommended which loses more than the limit
 
 _MIX = ["study", "mix", "lead", "antagonists", "platform", "machine"]
+_PLACE = ["mix", "platform", "machine"]
+_OF_PAIR = [*_MIX, "limit_pct", "verdict", "cache_ways", "aim", "without_pct", "without_low", "without_high"]
 _VALUES = [f"{name}{end}" for name in ("loss", "kept") for end in ("_pct", "_low", "_high")]
 _VALUES += ["stp", "stp_low", "stp_high"]
 
 
-def recommendations(pareto: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
-    """A row per mix and platform of a Pareto table; the ways of its cache are filled in by those who know it."""
+def recommendations(pareto: pd.DataFrame, limit_pct: float | None, knees: pd.DataFrame | None = None) -> pd.DataFrame:
+    """A row per mix and platform of a Pareto table; the ways of its cache are filled in by those who know it.
+
+    Without a limit, the masks are those at the knees.
+    """
+    aim, limit_pct = (LIMIT, limit_pct) if limit_pct is not None else (KNEE, 100 - KEPT)
     searched = pareto[pareto["stage"] == SEARCH]
     if searched.empty:
         return frame([], RECOMMENDATIONS)
     mixes = searched[_MIX].drop_duplicates()
     candidates = bounded(searched[searched["lead_ways"].notna() & (searched["partition"] != UNMANAGED)])
-    chosen = _with_confirmation(_choice(candidates, limit_pct), pareto[pareto["stage"] == CONFIRMED], limit_pct)
+    found = _choice(candidates, limit_pct) if knees is None else _at_knees(candidates, knees)
+    chosen = _with_confirmation(found, pareto[pareto["stage"] == CONFIRMED], limit_pct)
     table = mixes.merge(chosen, on=_MIX, how="left")
     table["verdict"] = table["verdict"].fillna(NO_SWEEP)
     texts = {name: "" for name, kind in RECOMMENDATIONS.items() if kind == "str"}
     counts = {name: 0 for name, kind in RECOMMENDATIONS.items() if kind == "int64"}
-    table = table.assign(limit_pct=limit_pct).reindex(columns=list(RECOMMENDATIONS))
+    table = table.assign(limit_pct=limit_pct, aim=aim).reindex(columns=list(RECOMMENDATIONS))
     # A column of texts without any is one of numbers, which takes no text.
     whole = table.astype(dict.fromkeys(texts, "object")).fillna(texts | counts)
     return whole.astype(dict(RECOMMENDATIONS))
+
+
+def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
+    """The advice as far as there is a loss to give back, with that loss, and how much faster the mask makes the lead.
+
+    No mask is named where the loss without a partition keeps the limit, or is not proven to be beyond it.
+    """
+    leads = effects[effects["role"] == "lead"]
+    bare = leads[(leads["baseline"] == "solo") & (leads["partition"] == UNMANAGED)].drop_duplicates(_PLACE)
+    gains = leads[leads["baseline"] == UNMANAGED].drop_duplicates([*_PLACE, "partition"])
+    loss = advice[_PLACE].merge(bare, on=_PLACE, how="left").set_index(advice.index)
+    gain = advice[[*_PLACE, "partition"]].merge(gains, on=[*_PLACE, "partition"], how="left").set_index(advice.index)
+    table = advice.assign(
+        without_pct=loss["degradation_pct"],
+        without_low=loss["degradation_low"],
+        without_high=loss["degradation_high"],
+        faster=1 / gain["slowdown"],
+        faster_low=1 / gain["slowdown_high"],
+        faster_high=1 / gain["slowdown_low"],
+    )
+    beyond = (loss["verdict"] == "slower") & (table["without_low"] > table["limit_pct"])
+    kept = table["without_high"] <= table["limit_pct"]
+    pays = beyond & (gain["verdict"] == "faster")
+    words = np.select([kept, table["verdict"].isin(ADVISED) & ~pays], [NOT_NEEDED, OPEN], default=table["verdict"])
+    silent = np.isin(words, [NOT_NEEDED, OPEN])
+    of_mask = {name: kind for name, kind in RECOMMENDATIONS.items() if name not in _OF_PAIR}
+    empty = {name: table[name].mask(silent, {"str": "", "int64": 0}.get(kind)) for name, kind in of_mask.items()}
+    return table.assign(**empty, verdict=words).astype(dict(RECOMMENDATIONS))
 
 
 def bounded(candidates: pd.DataFrame) -> pd.DataFrame:
@@ -80,6 +122,18 @@ def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
     return pd.concat([met, nearest, few], ignore_index=True).drop_duplicates(_MIX)
 
 
+def _at_knees(candidates: pd.DataFrame, knees: pd.DataFrame) -> pd.DataFrame:
+    """The mask at the knee of each mix, the fewest ways of several kinds; where no kind has one what loses least."""
+    known = candidates[candidates["bound_pct"].notna()]
+    named = knees[[*_MIX, "curve", "knee"]].rename(columns={"curve": "kind"})
+    known = known.merge(named, on=[*_MIX, "kind"], how="left")
+    at = known[(known["lead_ways"] == known["knee"]).fillna(value=False)]
+    met = _first(at, ["lead_ways", "stp"], [True, False]).assign(verdict=KNEE)
+    nearest = _first(known, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
+    few = _first(candidates, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=TOO_FEW)
+    return pd.concat([met, nearest, few], ignore_index=True).drop_duplicates(_MIX)
+
+
 def _first(rows: pd.DataFrame, by: Sequence[str], ascending: Sequence[bool]) -> pd.DataFrame:
     return rows.sort_values(list(by), ascending=list(ascending), kind="stable").drop_duplicates(_MIX)
 
@@ -95,7 +149,13 @@ def _with_confirmation(chosen: pd.DataFrame, confirmed: pd.DataFrame, limit_pct:
     table = chosen.merge(most[[*key, *columns]], on=key, how="left")
     low, high = table["confirmed_loss_low"], table["confirmed_loss_high"]
     words = np.select(
-        [table["verdict"] != MET, table["confirmed_in"].isna(), high.isna(), high <= limit_pct, low > limit_pct],
+        [
+            ~table["verdict"].isin(ADVISED),
+            table["confirmed_in"].isna(),
+            high.isna(),
+            high <= limit_pct,
+            low > limit_pct,
+        ],
         ["", NOT_YET, TOO_FEW, YES, EXCEEDED],
         default=UNCLEAR,
     )

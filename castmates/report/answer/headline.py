@@ -122,17 +122,17 @@ def _nothing_left(lost: ThrownAway) -> str:
 
 
 def _given_back(worst: Pairs, under: Under) -> str:
-    """How many ways keep these losses within the study's limit, or else what is known of the largest loss."""
+    """How many ways are advised for these losses, or else what the largest share leaves of the only one."""
     named = worst if len(worst) <= NAMED else worst[:1]
-    known = [curve for pair in named if (curve := under.get(pair.place)) and curve.keeps]
-    if len(known) == len(named) and len({curve.program for curve in known}) == 1:
-        most = max(known, key=lambda curve: curve.enough)
-        return f"; {most.keeps} {'it' if len(named) == 1 else 'each'} under {most.limit:g} %"
-    if len(known) == len(named):
+    tried = [under[pair.place] for pair in named if pair.place in under]
+    known = [curve for curve in tried if curve.enough]
+    if known and len(known) == len(named) and len({(curve.program, curve.enough) for curve in known}) == 1:
+        return f"; {known[0].keeps('it' if len(named) == 1 else 'each')}"
+    if known and len(known) == len([curve for curve in tried if curve.needed]):
         each = listed([f"{curve.enough} for {curve.program} beside {curve.neighbours}" for curve in known])
-        return f"; cache ways that keep the loss under {known[0].limit:g} %: {each}"
-    one = under.get(named[0].place) if len(named) == 1 else None
-    return f"; {one.knee_words or one.with_most}" if one else ""
+        seem = "" if all(curve.confirmed for curve in known) else "seem to "
+        return f"; cache ways that {seem}keep {'the loss ' if known[0].limit > 0 else ''}{known[0].aim}: {each}"
+    return f"; {tried[0].with_most}" if len(named) == 1 and tried and tried[0].needed else ""
 
 
 def _suspected(pairs: Pairs, unproven: str) -> str:

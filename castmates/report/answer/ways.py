@@ -11,6 +11,7 @@ from castmates.analysis.partitions import recommendation as verdicts
 from castmates.report.answer.pairs import Pair
 from castmates.report.answer.percent import percent
 from castmates.report.results import Results, records
+from castmates.report.text import recommendation as words
 from castmates.report.text.words import counted, plain
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
@@ -45,9 +46,10 @@ class Curve:
     shared_high: float
     all_ways: int  # of the cache; 0 where that is not known
     limit: float  # the loss that the study accepts, per cent; NaN where it names none
-    enough: int  # ways that keep it; 0 where none is shown to
-    chosen: str  # the partition that gives so many; "" where none is shown to
-    confirmation: str  # by fresh launches
+    enough: int  # ways that are advised; 0 where none are
+    chosen: str  # the partition that gives so many; "" where none is advised
+    confirmed: bool  # by fresh launches
+    needed: bool  # a partition: not where the loss without one keeps the limit
     knee: tuple[int, int | None, int | None] | None  # ways from which on most of the speed is kept, and their interval
     knee_kept: float  # per cent of the speed that counts as kept
     place: Place
@@ -59,23 +61,26 @@ class Curve:
         most = self.points[-1]  # one with fewer that looks better may do so by luck
         return f"with {self._share(most.ways)}, {percent(most.loss)}"
 
-    @property
-    def keeps(self) -> str:
-        """7 of the 12 cache ways keep; "" where none are shown to, or fresh launches lost more."""
-        if not self.enough or self.confirmation == verdicts.EXCEEDED:
-            return ""
+    def keeps(self, what: str) -> str:
+        """7 of the 12 cache ways keep it under 10 %; 10 of the 12 cache ways keep 95 % of its speed."""
         one = self.enough == 1
-        seem = "" if self.confirmation == verdicts.YES else "seems to " if one else "seem to "
-        return f"{self._share(self.enough)} {seem}keep{'s' if one and not seem else ''}"
+        seem = "" if self.confirmed else "seems to " if one else "seem to "
+        kept = f"{what} {self.aim}" if math.isnan(self.knee_kept) else self.aim
+        return f"{self._share(self.enough)} {seem}keep{'s' if one and not seem else ''} {kept}"
+
+    @property
+    def aim(self) -> str:
+        """Under 10 %, or 95 % of its speed."""
+        return f"under {self.limit:g} %" if math.isnan(self.knee_kept) else f"{self.knee_kept:g} % of its speed"
 
     @property
     def knee_words(self) -> str:
-        """10 of the 12 cache ways keep 95 % of its speed; "" where that is not known."""
+        """10 of the 12 cache ways keep 95 % of its speed; "" where no knee is advised."""
         if self.knee is None:
             return ""
         ways, low, high = self.knee
         between = f" (between {low} and {high})" if low and high and low < high else ""
-        return f"{self._share(ways)} keep{'s' if ways == 1 else ''} {self.knee_kept:g} % of its speed{between}"
+        return f"{self._share(ways)} keep{'s' if ways == 1 else ''} {self.aim}{between}"
 
     def _share(self, ways: int) -> str:
         """7 of the 12 cache ways."""
@@ -107,7 +112,7 @@ def _curve(
     kinds: Mapping[str, str],
 ) -> Curve:
     advice = _of_place(results.recommendations, place)
-    chosen = str(advice["partition"]) if advice and advice["verdict"] == verdicts.MET else ""
+    chosen = str(advice["partition"]) if advice and words.is_advised(advice) else ""
     kind = kinds.get(chosen, "")
     if not chosen or kind not in by_kind:
         kind = max(by_kind, key=lambda name: len(by_kind[name]))
@@ -123,23 +128,25 @@ def _curve(
             key=lambda point: point.ways,
         )
     )  # fmt: skip
-    limit = float(advice["limit_pct"]) if advice else math.nan
-    enough = int(advice["lead_ways"]) if advice and chosen else 0
-    knee = _of_place(results.knees, place, curve=kind, antagonists=first["antagonists"])
+    at_knee = advice is not None and advice["aim"] == verdicts.KNEE
+    knee = _of_place(results.knees, place, curve=kind, antagonists=first["antagonists"]) if at_knee and chosen else None
     cache = cache_of(results.plan, first["lead"])
-    all_ways = cache.ways if cache else 0
-    program, beside = plain(first["lead"]), plain(first["antagonists"]).replace("+", " + ")
-    shared = (pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)
     curve = Curve(
-        first["lead"], first["mix"], program, beside, kind, points, *shared, all_ways, limit, enough,
+        first["lead"], first["mix"], plain(first["lead"]), plain(first["antagonists"]).replace("+", " + "), kind,
+        points,
+        *((pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)),
+        all_ways=cache.ways if cache else 0,
+        limit=float(advice["limit_pct"]) if advice and not at_knee else math.nan,
+        enough=int(advice["lead_ways"]) if advice and chosen else 0,
         chosen=chosen,
-        confirmation=str(advice["confirmation"]) if advice and chosen else "",
+        confirmed=advice is not None and advice["confirmation"] == verdicts.YES,
+        needed=advice is None or advice["verdict"] != verdicts.NOT_NEEDED,
         knee=_knee(knee) if knee else None,
         knee_kept=float(knee["kept_pct"]) if knee else math.nan,
         place=place,
         sentence="",
     )  # fmt: skip
-    return replace(curve, sentence=_sentence(curve, advice, several=len(by_kind) > 1))
+    return replace(curve, sentence=_sentence(curve, advice, results.effects))
 
 
 def _knee(row: Row) -> tuple[int, int | None, int | None] | None:
@@ -149,30 +156,19 @@ def _knee(row: Row) -> tuple[int, int | None, int | None] | None:
     return int(row["knee"]), low, high
 
 
-def _sentence(curve: Curve, advice: Row | None, several: bool) -> str:
-    """ranking loses 46 % of its speed beside stream; with 11 of the 12 cache ways, 8 %; 4 ways keep it under 3 %."""
+def _sentence(curve: Curve, advice: Row | None, effects: pd.DataFrame) -> str:
+    """What is advised, in the words of the recommendation; or what is lost, and why nothing is advised."""
+    who = f"{curve.program} beside {curve.neighbours}"
+    if advice and advice["verdict"] in verdicts.ADVISED:
+        return f"{who}: {words.bargain(advice, words.paid(advice, effects))} ({words.fresh_words(advice)})."
+    if advice and advice["verdict"] == verdicts.NOT_NEEDED:
+        return f"{who}: no partition is needed: {words.needless(advice)}."
+    if advice and advice["verdict"] == verdicts.OPEN:
+        return f"{who}: {words.open_words(advice)}."
     lost = "" if math.isnan(curve.shared) else f" loses {percent(curve.shared)} of its speed"
-    parts = [f"{curve.program}{lost} beside {curve.neighbours}", curve.with_most, *_enough(curve, advice, several)]
-    if curve.knee_words:
-        parts.append(curve.knee_words)
-    return "; ".join(parts) + "."
-
-
-def _enough(curve: Curve, advice: Row | None, several: bool) -> list[str]:
-    """How many ways keep the limit of the study; of which partition, where there are several kinds."""
-    if advice is None:
-        return []
-    limit = f"{advice['limit_pct']:g} %"
-    if advice["verdict"] == verdicts.MET:
-        confirmed = "" if advice["confirmation"] == verdicts.YES else " (not confirmed by fresh launches yet)"
-        if advice["confirmation"] == verdicts.EXCEEDED:
-            confirmed = " in the search, but fresh launches lost more"
-        keep = "keeps" if curve.enough == 1 else "keep"
-        named = f" ({curve.chosen})" if several else ""
-        return [f"{counted(curve.enough, 'way')}{named} {keep} it under {limit}{confirmed}"]
-    if advice["verdict"] == verdicts.NOT_MET:
-        return [f"no share is shown to keep it under {limit}"]
-    return []
+    none = advice is not None and advice["verdict"] == verdicts.NOT_MET
+    limit = f"; no share is shown to keep it under {advice['limit_pct']:g} %" if advice and none else ""
+    return f"{curve.program}{lost} beside {curve.neighbours}; {curve.with_most}{limit}."
 
 
 def _of_place(rows: pd.DataFrame, place: Place, **more: str) -> Row | None:

@@ -1,16 +1,15 @@
-"""The figure `attribution`: a waterfall for each pair of what its program loses, in log terms read in per cent."""
+"""The figure `attribution`: a waterfall for each pair of what its program loses, in points of its rate alone."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from castmates.analysis.partitions.attribution_parts import BUSY, TOTAL
+from castmates.analysis.partitions.attribution_parts import BUSY, SHARING, TOTAL
 from castmates.report.figures.neighbours import looks, user_first
 from castmates.report.figures.panels import SmallPrint, axes_at, finish, fitting, inches_of, small_print
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
@@ -28,12 +27,12 @@ HEAD, FOOT = 0.22, 0.42  # inches above and below the bars
 MOST_TOLD = 8  # pairs in the alternative text
 HOLLOW = {  # verdicts of bars that claim nothing
     "too few blocks": "too few launches to tell",
-    "unclear": "not clear (Holm-adjusted)",
+    "unclear": "not proven after Holm's adjustment",
     "equivalent": "within the margin",
 }
 STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 MOST_TICKS, TICK = 7, 0.3  # at most; inches between two
-TOTAL_COLOUR = "#7f7f7f"
+TOTAL_COLOUR, BUSY_COLOUR = "#7f7f7f", "#c4c4c4"
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,20 @@ def in_short(results: Results) -> str:
     known = _known(results)
     if not known or any(total["partition"] for total, _ in known):
         return ""
-    busy = [round(row["points"], 1) for _, own in known for row in own if row["part"] == BUSY and row["blocks"]]
-    if not busy:
-        return ""
+    parts = {
+        part: [row for _, own in known for row in own if row["part"] == part and row["blocks"]]
+        for part in (BUSY, SHARING)
+    }
+    busy = [round(row["points"], 1) for row in parts[BUSY] if row["verdict"] == "slower"]
+    if not busy or len(busy) < len(parts[BUSY]):
+        return "What each loss consists of: an idle loop in the neighbour's place, and what its work adds"
     low, high = number(min(busy)), number(max(busy))
     between = f"{low} points" if low == high else f"{low} to {high} points"
-    return f"What each loss consists of: an idle loop in the neighbour's place costs {between}, its work the rest"
+    start = f"What each loss consists of: an idle loop in the neighbour's place costs {between}"
+    proven = sum(row["verdict"] == "slower" for row in parts[SHARING])
+    if proven == len(parts[SHARING]):
+        return f"{start}, its work the rest"
+    return f"{start}; what its work adds is proven for {proven or 'none'} of {counted(len(parts[SHARING]), 'pair')}"
 
 
 def _known(results: Results) -> list[tuple[Row, list[Row]]]:
@@ -100,7 +107,7 @@ def _figure(known: list[tuple[Row, list[Row]]], results: Results) -> Figure:
     axes = axes_at(figure, WHO + PART, height - head - tall, PAGE - WHO - PART - NUMBERS, tall)
     _ticks(axes, *_reach(panels))
     _paint(axes, panels, tall)
-    axes.set_xlabel("loss, % of the rate alone (log scale)", labelpad=2)
+    axes.set_xlabel("loss, % of the rate alone", labelpad=2)
     figure.text(
         1 - 0.05 / PAGE, 1 - (head - 0.04) / height, "points of the rate alone", fontsize=SMALL, color=GREY, ha="right",
         va="bottom",
@@ -123,11 +130,15 @@ def _panels(drawn: list[tuple[Row, list[Row]]], results: Results) -> list[Panel]
     several = len(results.platforms) > 1
     how = {attribution.isolation(total) for total, _ in drawn}
     panels = []
+    told: set[tuple[object, ...]] = set()
     for total, own in drawn:
         bars, begin = [], 0.0
         for row in attribution.leaves(own):
-            bars.append((begin, row))
-            begin += row["log"]
+            fact = (row["lead"], row["platform"], row["part"], row["points"], *attribution.ends(row))
+            if row["part"] != BUSY or fact not in told:
+                bars.append((begin, row))
+            told.add(fact)
+            begin += row["points"]
         who = attribution.who(total) + (f" ({total['platform']})" if several else "")
         about = f"{total['partition']} ({attribution.ways(total)})" if total["partition"] and len(how) > 1 else ""
         colour = colours[total["antagonists"]][0]
@@ -136,20 +147,19 @@ def _panels(drawn: list[tuple[Row, list[Row]]], results: Results) -> list[Panel]
 
 
 def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
-    """The smallest and the largest log that is drawn, with what leaves whiskers whole."""
+    """The smallest and the largest loss that is drawn, with what leaves whiskers whole."""
     ends = [0.0]
     for panel in panels:
         for begin, row in panel.bars:
-            ends += [begin, begin + row["log"], *(begin + end for end in _whisker(row) if not math.isnan(end))]
+            ends += [begin, begin + row["points"], *(end for end in _whisker(begin, row) if not math.isnan(end))]
     room = 0.03 * (max(ends) - min(ends)) or 0.01
     return min(ends) - room, max(ends) + room
 
 
-def _whisker(row: Row) -> tuple[float, float]:
-    """The interval between launches; within launch where there is none."""
-    if math.isnan(row["log_low"]):
-        return row["within_low"], row["within_high"]
-    return row["log_low"], row["log_high"]
+def _whisker(begin: float, row: Row) -> tuple[float, float]:
+    """Where the interval lies that stands beside the bar."""
+    low, high = attribution.ends(row)
+    return begin + low, begin + high
 
 
 def _paint(axes: Axes, panels: Sequence[Panel], inches: float) -> None:
@@ -192,18 +202,18 @@ def _who(axes: Axes, panel: Panel, place: float) -> None:
 
 
 def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked: bool) -> None:
-    colour = TOTAL_COLOUR if row["part"] == TOTAL else panel.colour
-    end = begin + row["log"]
+    colour = {TOTAL: TOTAL_COLOUR, BUSY: BUSY_COLOUR}.get(row["part"], panel.colour)
+    end = begin + row["points"]
     (bar,) = axes.barh(
-        middle, row["log"], left=begin, height=LINE * 0.62, color="white" if row["verdict"] in HOLLOW else colour,
+        middle, row["points"], left=begin, height=LINE * 0.62, color="white" if row["verdict"] in HOLLOW else colour,
         edgecolor=colour, linewidth=0.8, zorder=2,
     )  # fmt: skip
     if linked:
         axes.plot([end, end], [middle, middle + LINE], color=GREY, linewidth=0.5, zorder=1)
-    low, high = _whisker(row)
+    low, high = _whisker(begin, row)
     if not math.isnan(low):
-        style = (0, (2, 1.2)) if math.isnan(row["log_low"]) else "-"
-        axes.plot([begin + low, begin + high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
+        style = (0, (2, 1.2)) if math.isnan(row["points_low"]) else "-"
+        axes.plot([low, high], [middle, middle], color=INK, linewidth=0.9, linestyle=style, zorder=3)
     ends = attribution.ends(row)
     words = number(row["points"]) + ("" if math.isnan(ends[0]) else f" {interval(*ends)}")
     verdict = HOLLOW.get(row["verdict"], WORDS.get(row["verdict"], row["verdict"]))
@@ -215,26 +225,26 @@ def _bar(axes: Axes, panel: Panel, begin: float, row: Row, middle: float, linked
 
 
 def _ticks(axes: Axes, low: float, high: float) -> None:
-    """Per cent at their places on the log scale."""
+    """Round numbers of per cent."""
     axes.set_xlim(low, high)
-    ends = [100 * -math.expm1(-low), 100 * -math.expm1(-high)]
     inch = (high - low) / inches_of(axes)[0]
     for step in STEPS:
-        values = [step * place for place in range(math.ceil(ends[0] / step), math.floor(ends[1] / step) + 1)]
-        places = [-math.log1p(-value / 100) for value in values]
-        apart = min((right - left for left, right in pairwise(places)), default=math.inf)
-        if len(values) <= MOST_TICKS and apart >= TICK * inch:
+        values = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        if len(values) <= MOST_TICKS and step >= TICK * inch:
             break
-    axes.set_xticks(places, [number(value, 0 if step >= 1 else 1) for value in values])
+    axes.set_xticks(values, [number(value, 0 if step >= 1 else 1) for value in values])
 
 
 def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel], results: Results) -> SmallPrint:
     rows: list[Row] = [row for total, own in known for row in (total, *own)]
-    how = {attribution.isolation(total) for total, _ in known}
+    how = [reason for reason, _ in attribution.separations(results)]
     parts = ["the bars of a pair add up from above to its total"]
-    parts += ["lines: 95 % between launches"] if any(not math.isnan(row["log_low"]) for row in rows) else []
+    drawn = sum(row["part"] == BUSY for panel in panels for _, row in panel.bars)
+    if drawn < sum(row["part"] == BUSY for row in rows):
+        parts.append("busy neighbour: once for each program, the same for all of its neighbours")
+    parts += ["lines: 95 % between launches"] if any(not math.isnan(row["points_low"]) for row in rows) else []
     parts += (
-        ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["log_low"]) for row in rows) else []
+        ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["points_low"]) for row in rows) else []
     )
     there = [word for verdict, word in HOLLOW.items() if any(row["verdict"] == verdict for row in rows)]
     parts += [f"hollow: {', or '.join(there)}"] if there else []

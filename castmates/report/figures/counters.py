@@ -59,7 +59,7 @@ def lacking(results: Results) -> str:
     if shown.empty:
         sentence = f"No event could be compared between beside and alone in the study {results.name}."
     elif set(shown["metric"]) <= set(SECONDS):
-        sentence = "Only processor time could be counted, which is the rate once more."
+        sentence = "No event could be counted but processor time, which says no more than the rate does."
     else:
         return ""
     return f"{sentence} Not counted: {lacking_words(missing)}" if len(missing) else sentence

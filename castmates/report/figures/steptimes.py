@@ -133,11 +133,14 @@ def _panels(results: Results) -> list[Panel]:
     for member, platform in leads:
         table = of_steps(results)[(of_steps(results)["member"] == member) & (of_steps(results)["platform"] == platform)]
         curves, rows = [], _conditions(results, member, platform)
+        drawn = table[table["scene"].isin([row["scene"] for row in rows]) & (table["refused"] == "")]
+        # A quantile that one scene alone has steps enough for compares nothing.
+        alone = [name for name, count in drawn["quantile"].value_counts().items() if count == 1 < len(rows)]
         for row, label in zip(rows, _labels(rows).values(), strict=True):
             lines = shapes[(shapes["member"] == member) & (shapes["platform"] == platform)]
             lines = lines[lines["scene"] == row["scene"]]
             values = lines[[str(share) for share in SHARES]].to_numpy(dtype=float)
-            marks = records(table[table["scene"] == row["scene"]])
+            marks = records(table[(table["scene"] == row["scene"]) & ~table["quantile"].isin(alone)])
             curves.append(Curve(label, str(row["scene"]), lines, values, pooled(values), marks))
         several = len({platform for _, platform in leads}) > 1
         step = str(row["unit"]) if row["units"] == 1 else f"{row['units']:,.0f} {row['unit']}s"

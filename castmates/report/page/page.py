@@ -166,6 +166,7 @@ def _context(
         "contents": contents(parts, lacking=len(names) < len(texts), found=bool(found_here["found"])),
         "attribution": attribution.rows(results),
         "told_apart": attribution.same_for_all(results),
+        "apart_in_ways": len(attribution.separations(results)) > 1,
         "given_back": given_back,
         "costs": costs.rows(results),
         "services": services.rows(results),
@@ -252,9 +253,11 @@ def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
     few = row["verdict"] == "too few blocks"
     low, high = words.within(row) if few else (row["degradation_low"], row["degradation_high"])
+    shown, ends = words.effect_words(row, low, high)
     return {
         **row,
-        "interval": "–" if row["verdict"] == "no data" else words.interval(low, high) + few * health.WITHIN,
+        "shown": shown,
+        "interval": "–" if row["verdict"] == "no data" else ends + few * health.WITHIN,
         "half": (high - low) / 2,
         "rejection_pct": 100 * row["rejection_rate"],
         "baseline_rejection_pct": 100 * row["baseline_rejection_rate"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from castmates.analysis.effects.verdicts import CONTROL_LEVEL, effect_level
 from castmates.analysis.partitions.curve_table import INTERPOLATED
-from castmates.analysis.partitions.recommendation import MET, WRONG
+from castmates.analysis.partitions.recommendation import ADVISED, LIMIT, WRONG
 from castmates.report.paper import latex
 from castmates.report.results import Results
 from castmates.report.text import latency, words
@@ -109,7 +109,7 @@ def _seed(results: Results) -> int | None:
     if results.study is None:
         return None
     seed, blocks = results.study.seed, results.measured_records
-    derived = [record.seed == block_seed(seed, record.company, record.number) for record in blocks]
+    derived = [record.seed == block_seed(seed, record.scenes, record.number) for record in blocks]
     return seed if derived and all(derived) else None
 
 
@@ -239,14 +239,14 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
             f"{results.knees['kept_pct'].iloc[0]:g} % of its solo rate; its 95 % interval inverts one-sided t tests in "
             "a fixed order."
         )
-    if len(results.recommendations):
+    if (results.recommendations["aim"] == LIMIT).any():
         yield (
             "A lead mask is recommended where the one-sided upper bound of the lead's loss, at "
             f"{percent_of(1 - WRONG)} or, where there are several kinds of partition, more, is at most "
             f"{results.recommendations['limit_pct'].iloc[0]:g} %, each kind of partition being walked from its largest "
-            "mask down."
+            "mask down, and where the loss without a partition is proven to be larger."
         )
-        met = results.recommendations[results.recommendations["verdict"] == MET]
+        met = results.recommendations[results.recommendations["verdict"].isin(ADVISED)]
         if again := int((met["confirmed_blocks"] > 0).sum()):
             yield (
                 f"{again} of {counted(len(met), 'recommended mask')} {'was' if again == 1 else 'were'} measured again "

@@ -9,7 +9,7 @@ from castmates.report.paper import latency, latex, shares
 from castmates.report.paper.words import BETWEEN, FEW, WITHIN, beside, ends, file_name, flag, flagged, source
 from castmates.report.results import Results, records
 from castmates.report.text import attribution, health, system
-from castmates.report.text.words import interval, number, percent_of, plain, within
+from castmates.report.text.words import effect_words, number, percent_of, plain, within
 from castmates.study.spec import UNMANAGED
 
 SYSTEM = (STP, ANTT, UNFAIRNESS)  # what fits beside each other; the study's table has more
@@ -51,8 +51,9 @@ def _partitions(results: Results, mix: str) -> str:
     rows = records(table[(table["mix"] == mix) & (table["role"] == "lead") & (table["partition"] != UNMANAGED)])
     heads = ["Partition", "Ways", "Against", *HEADS[3:]]
     caption = (
-        f"{plain(mix)}: degradation of the lead under partitions, in per cent of the rate of the baseline; against "
-        f"unmanaged, negative numbers are what the partition gives back. {_method(results, rows)}"
+        f"{plain(mix)}: degradation of the lead under partitions, in per cent of the rate of the baseline; a "
+        f"gain, such as what a partition gives back against unmanaged, is given as how many times as fast. "
+        f"{_method(results, rows)}"
     )
     cells = [[row["partition"], _ways(row), row["baseline"], *_numbers(row)] for row in rows]
     return latex.tables(f"tab:castmates-{mix.replace('+', '-')}", caption, heads, "lrlrrrl", cells)
@@ -74,10 +75,15 @@ def _attribution(results: Results) -> str:
         ]
         for total, row in rows
     ]
-    isolated = dict.fromkeys(f"{attribution.who(total)}: {attribution.isolation(total)}" for total, _ in rows)
+    how = attribution.separations(results)
+    isolated = [reason if len(how) == 1 else f"{pairs}: {reason}" for reason, pairs in how]
+    fewer = {attribution.who(total): attribution.fewer_rounds(results, total) for total, _ in rows}
+    counts = [f"{pair}, {count}" for pair, count in fewer.items() if count]
+    rounds = f" Made of fewer rounds than the loss: {'; '.join(counts)}." if counts else ""
     caption = (
         "What the losses are due to, in percentage points of the solo rate; parts of the same whole add up to it. "
-        f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}. {source(results)}"
+        f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}{'. ' * bool(isolated)}"
+        f"{source(results)}{rounds}"
     )
     heads = ["Mix", "Part", "Points", *HEADS[4:]]
     return latex.tables("tab:castmates-attribution", caption, heads, "llrrrl", cells)
@@ -133,8 +139,9 @@ def _controls(results: Results) -> str:
 def _numbers(row: Row) -> list[str]:
     few = row["verdict"] == "too few blocks"
     low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
-    shown = "–" if row["verdict"] == "no data" else interval(low, high) + few * WITHIN + flag(row)
-    return [number(row["degradation_pct"]), shown, str(row["blocks"]), row["verdict"]]
+    value, between = effect_words(row, low, high)
+    shown = "–" if row["verdict"] == "no data" else between + few * WITHIN + flag(row)
+    return [value, shown, str(row["blocks"]), row["verdict"]]
 
 
 def _method(results: Results, rows: list[dict[str, Any]]) -> str:

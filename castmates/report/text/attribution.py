@@ -7,6 +7,7 @@ from typing import Any
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.partitions.attribution_parts import CAPACITY, DETAILS, NOT_GIVEN_BACK, TOTAL
 from castmates.analysis.partitions.isolated import NAMED, ONLY
+from castmates.english import by_reason
 from castmates.report.results import Results, records
 from castmates.report.text.health import WITHIN
 from castmates.report.text.words import BIASED, counted, interval, launches, number, percent_of, plain
@@ -48,10 +49,18 @@ def isolation(total: Row) -> str:
     return f"isolated under {total['partition']} ({ways(total)}), {how}; estimated on {others}{note}"
 
 
+def separations(results: Results) -> list[tuple[str, str]]:
+    """How the parts of pairs were told apart, each way once, and of which pairs; nothing without partitions."""
+    if not results.partitioned:
+        return []
+    totals = [total for total, _ in mixes(results) if total["blocks"]]
+    return by_reason((who(total), isolation(total) if total["partition"] else str(total["note"])) for total in totals)
+
+
 def same_for_all(results: Results) -> str:
     """How parts were told apart, where that is the same for all pairs; "" where it is not."""
-    how = {isolation(total) if total["partition"] else str(total["note"]) for total, _ in mixes(results)}
-    return how.pop() if len(how) == 1 else ""
+    how = [reason for reason, _ in separations(results)]
+    return how[0] if len(how) == 1 else ""
 
 
 def ways(total: Row) -> str:
@@ -136,9 +145,7 @@ def fewer_rounds(results: Results, total: Row) -> str:
 
 
 def ends(row: Row) -> tuple[float, float]:
-    """The interval of the points between launches, the total's as that of the loss; within launch if there is none."""
-    if row["part"] == TOTAL and not math.isnan(row["degradation_low"]):
-        return row["degradation_low"], row["degradation_high"]
+    """The interval of the points between launches; within launch if there is none."""
     if math.isnan(row["points_low"]):
         return row["points_within_low"], row["points_within_high"]
     return row["points_low"], row["points_high"]

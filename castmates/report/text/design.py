@@ -91,7 +91,7 @@ def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value)) or "none"
     if not isinstance(value, Mapping):
-        return str(value)
+        return "not set" if value is None else str(value)
     known = [(_spaced(key), part) for key, part in value.items() if part is not None]
     parts = [f"{key} ({_text(part)})" if isinstance(part, Mapping) else f"{key} {_text(part)}" for key, part in known]
     return ", ".join(parts) or "nothing"

@@ -4,26 +4,32 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from castmates.analysis.findings.changes import change_for
-from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, STATES, SUSPECTED, Evidence
+from castmates.analysis.findings.conditions import NOT_KNOWN, NOT_SHOWN, PROVEN, SEEN, SUSPECTED, Evidence
 from castmates.analysis.findings.findings import Finding
 from castmates.english import counted, listed
 from castmates.report.findings import findings_of
 from castmates.report.results import Results
 from castmates.report.text.operations import operation_words
+from castmates.report.text.recommendation import bargain, fresh_words, paid
 from castmates.report.text.trials import sentences
 from castmates.report.text.words import interval, number, plain
 from castmates.report.traces import way_to
 from castmates.report.trials import tried as trials
 from castmates.results.columns.trace import OPENED
 from castmates.results.named import study_argument
+from castmates.results.rule_check import ADVICE
 from castmates.study.class_names import without_class
 from castmates.study.finding_rules import PLACE
 from castmates.study.spec import Plan
 
-UNITS = {"share": " %", "percent": " %", "ms": " ms", "mb": " MB", "times": " times", "number": ""}
+FASTER = " \N{MULTIPLICATION SIGN} as fast"
+UNITS = {
+    "share": " %", "percent": " %", "faster": FASTER, "ms": " ms", "mb": " MB", "times": " times", "number": "",
+}  # fmt: skip
 LARGE = 1000  # from which on decimals only distract
 SURE = {
     PROVEN: "proven: the whole interval is beyond the threshold",
@@ -65,7 +71,7 @@ def in_words(results: Results, finding: Finding) -> InWords:
         title=rule.title,
         state=finding.state,
         sure=_sure(finding),
-        sentence=sentence_of(results.name, finding),
+        sentence=sentence_of(results, finding),
         because=rule.because,
         advice=rule.advice,
         evidence=tuple(evidence_words(each) for each in finding.evidence if each.cells is not None),
@@ -105,24 +111,41 @@ def _sure(finding: Finding) -> str:
     return f"suspected: {few[0]}" if few else f"{SURE.get(finding.state, finding.state)}{reasons}"
 
 
-def sentence_of(study: str, finding: Finding) -> str:
+def sentence_of(results: Results, finding: Finding) -> str:
     """What the rule says of it; "" where a number is missing."""
     if finding.state == NOT_KNOWN or any(each.cells is None for each in finding.evidence):
         return ""
-    words = _words(study, finding)
+    words = _words(results, finding)
     text = PLACE.sub(lambda found: words.get(found[1], found[0]), finding.rule.sentence)
     return text[:1].upper() + text[1:] if text.startswith("the ") else text
 
 
-def _words(study: str, finding: Finding) -> dict[str, str]:
+def _words(results: Results, finding: Finding) -> dict[str, str]:
     subject, first = finding.subject, finding.evidence[0]
-    cells = {name: _cell(name, value) for name, value in (first.cells or {}).items() if not name.startswith("_")}
+    row = first.cells or {}
+    cells = {name: _cell(name, value) for name, value in row.items() if not name.startswith("_")}
+    numbers = [name for name, value in row.items() if isinstance(value, float)]
+    cells |= {name: _with_interval(row, name) for name in numbers if f"{name.removesuffix('_pct')}_low" in row}
+    if first.table == ADVICE:
+        cells["bargain"] = f"{bargain(row, paid(row, results.effects))} ({fresh_words(row)})"
     beside, lead = plain(subject.mix.partition("+")[2]), plain(subject.lead)
     shown = [number_words(each) for each in finding.evidence]
-    numbers = {"number": shown[0]} | {f"number{place}": words for place, words in enumerate(shown[1:], start=2)}
+    told = {"number": shown[0]} | {f"number{place}": words for place, words in enumerate(shown[1:], start=2)}
     threshold = f"{_in_unit(first, first.threshold)}{UNITS[first.shown]}"
-    named = {"study": study, "lead": lead, "mix": subject.mix, "beside": f"beside {beside}" if beside else "alone"}
-    return {**cells, **named, **numbers, "threshold": threshold}
+    named = {
+        "study": results.name,
+        "lead": lead,
+        "mix": subject.mix,
+        "beside": f"beside {beside}" if beside else "alone",
+    }
+    return {**cells, **named, **told, "threshold": threshold}
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
+    """9.1 % [8.0, 10.2]: what the words of a rule call by the column alone."""
+    low, high = (row[f"{name.removesuffix('_pct')}_{end}"] for end in ("low", "high"))
+    words = f"{number(row[name])}{' %' if name.endswith('_pct') else ''}"
+    return words if low != low else f"{words} {interval(low, high)}"
 
 
 def _cell(name: str, value: object) -> str:
@@ -138,19 +161,25 @@ def number_words(evidence: Evidence) -> str:
     words = f"{_in_unit(evidence, evidence.value)}{UNITS[evidence.shown]}"
     if evidence.low != evidence.low:
         return words
-    low, high = (100 * end if evidence.shown == "share" else end for end in (evidence.low, evidence.high))
+    low, high = (_shown(evidence, end) for end in (evidence.low, evidence.high))
     return f"{words} {interval(low, high, _digits(evidence))}"
 
 
 def _in_unit(evidence: Evidence, value: float) -> str:
-    shown = 100 * value if evidence.shown == "share" else value
+    shown = _shown(evidence, value)
     return number(shown, _digits(evidence)) if value != evidence.threshold else f"{shown:g}"
+
+
+def _shown(evidence: Evidence, value: float) -> float:
+    if evidence.shown == "faster":
+        return 1 + value / 100
+    return 100 * value if evidence.shown == "share" else value
 
 
 def _digits(evidence: Evidence) -> int:
     if evidence.shown == "number" and abs(evidence.value) >= LARGE:
         return 0
-    return 2 if evidence.shown in ("times", "number") else 1
+    return 2 if evidence.shown in ("times", "faster", "number") else 1
 
 
 def evidence_words(evidence: Evidence) -> str:
@@ -192,11 +221,21 @@ def _filled(command: str, study: str, finding: Finding) -> str:
 
 
 def others(found: Iterable[Finding]) -> str:
-    """How many rules did not come out as findings: 2 are suspected, 30 not shown, 4 not known."""
+    """What became of the other checks: 2 only suspect something, 30 find nothing, 4 lack the measurements."""
     states = [finding.state for finding in found]
-    counts = [(state, states.count(state)) for state in STATES if state in (SUSPECTED, NOT_SHOWN, NOT_KNOWN)]
-    parts = [f"{count} {state}" for state, count in counts if count]
-    return f"{counted(len(states), 'rule')} of leads and mixes: {listed(parts)}" if parts else ""
+    words = {
+        SUSPECTED: ("suspects something", "suspect something"),
+        NOT_SHOWN: ("finds nothing", "find nothing"),
+        NOT_KNOWN: ("lacks measurements of this study to judge by", "lack measurements of this study to judge by"),
+    }
+    counts = [(states.count(state), both) for state, both in words.items()]
+    parts = [f"{count} {both[count > 1]}" for count, both in counts if count]
+    return f"Of {counted(len(states), 'more check')}, {listed(parts)}" if parts else ""
+
+
+def by_rule(found: Iterable[InWords]) -> list[list[InWords]]:
+    """Findings of one rule that are as sure stand together: what to do is then said once."""
+    return [list(group) for _, group in groupby(found, lambda one: (one.title, one.state, one.platform))]
 
 
 def context(results: Results) -> dict[str, Any]:
@@ -206,15 +245,15 @@ def context(results: Results) -> dict[str, Any]:
     known = {tried.trial.finding: tuple(sentences(tried)) for tried in trials(results.folder)}
     found = [replace(each, tried=known.get(each.id, ())) for each in found]
     return {
-        "found": found,
+        "found": by_rule(found),
         "others": others(each for each in every if not each.found) if found else "",
         "study": study_argument(results.study_file) if results.study_file else " STUDY.yaml",
     }
 
 
 def first_proven(results: Results) -> str:
-    """The first finding, if it is proven, and the command that tries its advice."""
-    first = next(iter(findings_of(results)), None)
+    """The first finding, if it is proven, and the command that tries its advice; masks stand beside their curves."""
+    first = next((one for one in findings_of(results) if one.rule.when[0].table != ADVICE), None)
     if first is None or first.state != PROVEN:
         return ""
     words = in_words(results, first)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -10,10 +11,12 @@ from castmates.analysis.partitions import recommendation as verdicts
 from castmates.analysis.partitions import sensitivity
 from castmates.analysis.partitions.held import OTHERWISE, SHARED, UNCERTAIN
 from castmates.report.results import Results, records
-from castmates.report.text.words import counted, interval, number, plain
+from castmates.report.text.words import counted, interval, number, plain, times
 from castmates.study.class_caches import cache_of
+from castmates.study.spec import UNMANAGED
 
 Row = Mapping[str, Any]
+_PRINTED = {"loss": 1, "kept": 1, "stp": 2}  # with so many decimals
 
 
 def context(results: Results) -> dict[str, Any]:
@@ -22,8 +25,9 @@ def context(results: Results) -> dict[str, Any]:
     pareto = results.pareto
     return {
         "limit": _percent(float(advice["limit_pct"].iloc[0])) if len(advice) else "",
-        "sentences": [sentence(row, _command(results)) for row in records(advice)],
-        "recommended": [_row(row) for row in records(advice)],
+        "at_knees": bool((advice["aim"] == verdicts.KNEE).any()),
+        "sentences": sentences(advice, results.effects, _command(results)),
+        "recommended": [_row(row, results.effects) for row in records(advice)],
         "knees": [
             {**row, "said": knee_words(row), "estimate": count_of(row["knee"]), "measured": measured_ways(row, results)}
             for row in records(knees)
@@ -37,9 +41,46 @@ def _command(results: Results) -> str:
     return f"castmates confirm {results.study_file or 'STUDY.yaml'}"
 
 
-def sentence(row: Row, command: str) -> str:
-    """What is recommended for one mix, and whether the processor holds it."""
-    return f"{_advice(row, command)}{_doubt(row)}"
+@dataclass(frozen=True)
+class Paid:
+    """What an antagonist loses under the partition of an advice, and without one; each with its interval."""
+
+    who: str
+    loss: tuple[float, float, float]  # per cent of its rate alone; NaN where it is not known
+    without: tuple[float, float, float]
+
+
+def paid(row: Row, effects: pd.DataFrame) -> list[Paid]:
+    """The price of an advice: what each antagonist loses with and without it; nothing where no mask is named."""
+    same = (effects["mix"] == row["mix"]) & (effects["platform"] == row["platform"])
+    own = effects[same & (effects["role"] == "antagonist") & (effects["baseline"] == "alone")]
+    with_, without = (own[own["partition"] == name].set_index("member") for name in (row["partition"], UNMANAGED))
+    several = own.drop_duplicates("member")["member"].map(plain).duplicated(keep=False).any()
+    return [
+        Paid(name if several else plain(name), _loss_of(with_, name), _loss_of(without, name)) for name in with_.index
+    ]
+
+
+def _loss_of(rows: pd.DataFrame, member: str) -> tuple[float, float, float]:
+    if member not in rows.index:
+        return math.nan, math.nan, math.nan
+    row = records(rows.loc[[member]])[0]
+    return row["degradation_pct"], row["degradation_low"], row["degradation_high"]
+
+
+def is_advised(row: Row) -> bool:
+    """Whether a mask is advised: fresh launches that lose more than the limit take the advice back."""
+    return row["verdict"] in verdicts.ADVISED and row["confirmation"] != verdicts.EXCEEDED
+
+
+def sentences(advice: pd.DataFrame, effects: pd.DataFrame, command: str) -> list[str]:
+    """A sentence for each mix."""
+    return [sentence(row, command, paid(row, effects)) for row in records(advice)]
+
+
+def sentence(row: Row, command: str, price: Sequence[Paid] = ()) -> str:
+    """What is recommended for one mix, what it gives, what the others pay, and whether the processor holds it."""
+    return f"{_advice(row, price, command)}{_doubt(row)}"
 
 
 def _doubt(row: Row) -> str:
@@ -57,8 +98,12 @@ def _doubt(row: Row) -> str:
     return ""
 
 
-def _advice(row: Row, command: str) -> str:
+def _advice(row: Row, price: Sequence[Paid], command: str) -> str:
     who, limit = f"{plain(row['lead'])} beside {plain(row['antagonists'])}", _percent(row["limit_pct"])
+    if row["verdict"] == verdicts.NOT_NEEDED:
+        return f"{who}: no partition is needed: {needless(row)}."
+    if row["verdict"] == verdicts.OPEN:
+        return f"{who}: no partition is recommended: {open_words(row)}."
     if row["verdict"] == verdicts.NO_SWEEP:
         return (
             f"{who}: no partition that gives the lead its own ways was measured, so none can be recommended for a "
@@ -69,38 +114,105 @@ def _advice(row: Row, command: str) -> str:
             f"{who}: {counted(int(row['blocks']), 'launch')} cannot show which lead mask keeps the loss within "
             f"{limit}; it takes at least three."
         )
+    if row["verdict"] == verdicts.NOT_MET and row["aim"] == verdicts.KNEE:
+        return (
+            f"{who}: no lead mask that was tried keeps {_kept(row)}; {row['partition']} comes nearest with "
+            f"{_lost(row, '')}."
+        )
     if row["verdict"] == verdicts.NOT_MET:
         return f"{who}: no lead mask is shown to keep the loss within {limit}; {_nearest(row)}."
     fresh = confirmation(row, command)
-    if row["confirmation"] in (verdicts.NOT_YET, verdicts.TOO_FEW):
-        return f"{who}: {ways(row)} keep the loss within {limit}: {_search(row)}, while {_others(row, '')}. {fresh}"
-    # What fresh blocks show is the last word; the estimate that made us choose comes after it.
-    keep = "keep" if row["confirmation"] == verdicts.YES else "seemed to keep"
-    return f"{who}: {ways(row)} {keep} the loss within {limit}. {fresh} It was chosen for {_search(row)}."
+    looked_at = f"{counted(int(row['blocks']), 'launch')} and {counted(int(row['masks']), 'mask')}"
+    chosen = f"This was chosen from {looked_at}"
+    if row["aim"] != verdicts.KNEE:
+        chosen += f"; at {100 * row['confidence']:.3g} % no more than {_least(row)}"
+    return f"{who}: {bargain(row, price)}. {chosen}. {fresh}"
+
+
+def bargain(row: Row, price: Sequence[Paid]) -> str:
+    """What the advised mask leaves of the loss, what that gives the lead, and what the others pay: a clause."""
+    one = count_of(row["lead_ways"]) == 1
+    seem = row["confirmation"] in (verdicts.EXCEEDED, verdicts.UNCLEAR)
+    keep = "seemed to keep" if seem else "keeps" if one else "keep"
+    aim = _kept(row) if row["aim"] == verdicts.KNEE else f"the loss within {_percent(row['limit_pct'])}"
+    without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
+    faster = f"{times(row['faster'])} {interval(row['faster_low'], row['faster_high'], 2)}"
+    others = "".join(f"; {price_words(one)}" for one in price) or f"; {_others(row, '')}"
+    return f"{ways(row)} {keep} {aim}: {_lost(row, '')} instead of {without}, {faster}{others}"
+
+
+def fresh_words(row: Row) -> str:
+    """Whether fresh launches have confirmed it, in few words."""
+    return {
+        verdicts.YES: "confirmed by fresh launches",
+        verdicts.EXCEEDED: "but fresh launches lost more than the limit",
+    }.get(row["confirmation"], "not confirmed by fresh launches yet")
+
+
+def price_words(one: Paid) -> str:
+    """`database` then loses 17.2 % [16.2, 18.2] instead of 10.9 % [10.2, 11.5]."""
+    if math.isnan(one.loss[0]):
+        return f"what {one.who} then loses is not known"
+    is_gain = _is_gain(one.loss[0])
+    words = f"{one.who} then {'gains' if is_gain else 'loses'} {_size(*one.loss)}"
+    if math.isnan(one.without[0]):
+        return words
+    before = _is_gain(one.without[0])
+    return f"{words} instead of {'' if before == is_gain else 'gaining ' if before else 'losing '}{_size(*one.without)}"
+
+
+def _is_gain(loss: float) -> bool:
+    return number(loss).startswith("\N{MINUS SIGN}")
+
+
+def _size(loss: float, low: float, high: float) -> str:
+    """How much is lost or gained; a negative loss is a gain."""
+    return _interval_of(-loss, -high, -low) if _is_gain(loss) else _interval_of(loss, low, high)
+
+
+def _interval_of(value: float, low: float, high: float) -> str:
+    return f"{number(value)} %" + ("" if math.isnan(low) else f" {interval(low, high)}")
+
+
+def needless(row: Row) -> str:
+    """Why a pair needs no partition: a clause."""
+    without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
+    return f"without one it loses {without}, within {_percent(row['limit_pct'])}"
+
+
+def open_words(row: Row) -> str:
+    """Why none is advised for a pair that may need one: a clause."""
+    limit = _percent(row["limit_pct"])
+    if math.isnan(row["without_low"]):
+        return f"whether it loses more than {limit} without one is not known"
+    without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
+    if row["without_low"] > row["limit_pct"]:
+        return f"without one it loses {without}, and no mask that keeps {limit} is shown to give some of that back"
+    return f"without one it loses {without}, which is not proven to be more than {limit}"
+
+
+def _kept(row: Row) -> str:
+    return f"{_percent(100 - row['limit_pct'])} of its speed"
 
 
 def ways(row: Row) -> str:
-    """6 of 20 ways (9 MiB)."""
-    size = f" ({_mib(row['lead_bytes'])})" if not math.isnan(row["lead_bytes"]) else ""
+    """6 of 20 ways (split-6, 9 MiB)."""
+    size = f", {_mib(row['lead_bytes'])}" if not math.isnan(row["lead_bytes"]) else ""
     of = f" of {row['cache_ways']}" if _there(row["cache_ways"]) else ""
-    return f"{row['lead_ways']}{of} ways{size}, {row['partition']},"
+    one = count_of(row["lead_ways"]) == 1 and not of
+    return f"{row['lead_ways']}{of} {'way' if one else 'ways'} ({row['partition']}{size})"
 
 
-def _search(row: Row) -> str:
+def _least(row: Row) -> str:
+    """No more than 8.8 %; a bound below zero is a gain."""
     bound = row["bound_pct"]
-    most = f"a gain of at least {number(-bound)} %" if bound < 0 else f"no more than {number(bound)} %"
-    return (
-        f"{_lost(row, '')} in the search ({counted(int(row['blocks']), 'launch')}, "
-        f"{counted(int(row['masks']), 'mask')} looked at; at {100 * row['confidence']:.3g} % {most})"
-    )
+    return f"{number(max(bound, 0.0))} % is lost"
 
 
 def _lost(row: Row, prefix: str) -> str:
     """2.5 % [2.0, 3.0] lost; a negative loss is gained."""
     value, low, high = (row[f"{prefix}loss_{end}"] for end in ("pct", "low", "high"))
-    if number(value).startswith("\N{MINUS SIGN}"):
-        return f"{number(-value)} % {interval(-high, -low)} gained"
-    return f"{number(value)} % {interval(low, high)} lost"
+    return f"{_size(value, low, high)} {'gained' if _is_gain(value) else 'lost'}"
 
 
 def _others(row: Row, prefix: str) -> str:
@@ -194,13 +306,14 @@ def refusals(pareto: pd.DataFrame) -> list[str]:
     ]
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row, effects: pd.DataFrame) -> dict[str, Any]:
     """A line of the table: search-time and confirmed estimate side by side."""
     cells: dict[str, object] = {"ways": count_of(row["lead_ways"])}
-    for prefix in ("", "confirmed_"):
-        for name, digits in (("loss", 1), ("kept", 1), ("stp", 2)):
-            low, high = row[f"{prefix}{name}_low"], row[f"{prefix}{name}_high"]
-            cells[f"{prefix}{name}_interval"] = "" if math.isnan(low) else interval(low, high, digits)
+    cells["paid"] = "; ".join(price_words(one) for one in paid(row, effects))
+    named = {f"{prefix}{name}": digits for prefix in ("", "confirmed_") for name, digits in _PRINTED.items()}
+    for name, digits in (named | {"without": 1, "faster": 2}).items():
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        cells[f"{name}_interval"] = "" if math.isnan(low) else interval(low, high, digits)
     return {**row, **cells}
 
 
@@ -221,10 +334,8 @@ def _there(value: object) -> bool:
     return str(value) not in ("<NA>", "nan", "None")
 
 
-def texts(advice: pd.DataFrame, command: str, refused: Sequence[str]) -> str:
+def texts(advice: pd.DataFrame, effects: pd.DataFrame, command: str, refused: Sequence[str]) -> str:
     """What the command line prints."""
-    rows = records(advice)
-    platforms = sorted({row["platform"] for row in rows})
-    lines = [f"{row['mix']} ({row['platform']}): {sentence(row, command)}" for row in rows]
+    platforms = sorted(advice["platform"].unique())
     note = "" if platforms == ["measured"] else f"Not measured: {', '.join(platforms)}.\n"
-    return note + "\n".join([*lines, *refused]) + "\n"
+    return note + "\n".join([*sentences(advice, effects, command), *refused]) + "\n"

@@ -57,6 +57,19 @@ def platform_words(platforms: Iterable[str]) -> str:
     return " ".join(PLATFORMS.get(name, f"Platform: {name}.") for name in platforms) or NO_PLATFORM
 
 
+def times(faster: float) -> str:
+    """1.75 × as fast: what a gain is called."""
+    return f"{number(faster, 2)} \N{MULTIPLICATION SIGN} as fast"
+
+
+def effect_words(row: Row, low: float, high: float) -> tuple[str, str]:
+    """A loss in per cent with its interval; a gain as how many times as fast, and no negative loss."""
+    if row["verdict"] != "faster":
+        return number(row["degradation_pct"]), interval(low, high)
+    value, slow, fast = (1 / (1 - loss / 100) for loss in (row["degradation_pct"], high, low))
+    return times(value), interval(slow, fast, 2)
+
+
 def within(row: Row) -> tuple[float, float]:
     """The within-launch interval as degradation."""
     return as_degradation(row["within_low"]), as_degradation(row["within_high"])

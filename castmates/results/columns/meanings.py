@@ -126,6 +126,8 @@ EVERYWHERE = {
     "why_refused": "in a sentence",
     "limit_pct": "what the lead may lose",
     "loss_pct": "of the lead against solo",
+    "without_pct": "of the lead against solo, without a partition",
+    "faster": "how many times as fast the lead is as without a partition",
     "kept_pct": "mean over the antagonists of their rate against being alone",
     "stp": "system throughput: sum of all members' rates over their own alone",
     "confirmed_loss_pct": "the same in the confirming study",

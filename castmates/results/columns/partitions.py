@@ -82,15 +82,16 @@ PARETO: Columns = {
     "freedom": "float64",  # degrees of freedom of the interval of the loss; NaN where there is none
 }
 
-# tables/recommendations.csv: the smallest lead mask that keeps the wanted limit; a row per mix of several members.
+# tables/recommendations.csv: the lead mask that is advised, the smallest that keeps the wanted limit or, without a
+# limit, the knee; a row per mix of several members.
 RECOMMENDATIONS: Columns = {
     "study": "str",
     "mix": "str",
     "lead": "str",
     "antagonists": "str",
-    "limit_pct": "float64",
-    "verdict": "str",  # met, not met, too few blocks, no sweep
-    "partition": "str",  # where the limit is not met the one that comes nearest
+    "limit_pct": "float64",  # the wanted one; without one the loss that a knee allows
+    "verdict": "str",  # met, knee; without advice: not needed, loss not proven, not met, too few blocks, no sweep
+    "partition": "str",  # where the limit is not met the one that comes nearest; "" where none is needed
     "lead_ways": "Int64",
     "lead_bytes": "float64",
     "cache_ways": "Int64",
@@ -126,6 +127,13 @@ RECOMMENDATIONS: Columns = {
     "platform": "str",
     "held": "str",  # what the processor held: as asked, otherwise, uncertain, not read, shared with …; "" without one
     "machine": "str",  # the class of nodes; "" in a study without classes
+    "aim": "str",  # limit, knee
+    "without_pct": "float64",  # the loss without a partition
+    "without_low": "float64",
+    "without_high": "float64",
+    "faster": "float64",  # how many times as fast the lead is as without a partition
+    "faster_low": "float64",
+    "faster_high": "float64",
 }
 
 # tables/curves.csv: what a lead loses over the amount of one thing that partitions give out, where looks decided how
