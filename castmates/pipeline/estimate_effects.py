@@ -37,6 +37,7 @@ from castmates.analysis.partitions.held import States, as_held, held_by, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.analysis.statistics.pairs import planned
+from castmates.errors import CastmatesError
 from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
@@ -46,6 +47,7 @@ from castmates.results.columns.block import SLICES
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
+from castmates.results.records import BROKEN
 from castmates.results.tables import write_table
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
@@ -139,7 +141,10 @@ def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None 
 
 
 def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFrame:
-    return blocks_table((records.read(folder.record_file(block)) for block in plan.blocks), plan.ignored_hosts)
+    read = [records.read(folder.record_file(block)) for block in plan.blocks]
+    if broken := [record["reason"] for record in read if record.get("status") == BROKEN]:
+        raise CastmatesError(broken[0])
+    return blocks_table(read, plan.ignored_hosts)
 
 
 def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, folder: Path) -> None:

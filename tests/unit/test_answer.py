@@ -18,7 +18,7 @@ from castmates.report.answer.lines import answer_lines
 from castmates.report.answer.pairs import Pair, pairs
 from castmates.report.answer.percent import percent
 from castmates.report.answer.scale import scale_of
-from castmates.report.answer.settling import MOST, launches_for, pooled_spreads, spread_of, to_settle
+from castmates.report.answer.settling import MOST, launches_for, planned_spreads, spread_of, to_settle
 from castmates.report.answer.thrown_away import CULPRIT, reasons, thrown_away
 from castmates.report.results import read_results
 from tests.unit.makers import study as study_of
@@ -180,7 +180,7 @@ def test_pairs_that_differ_alike_are_planned_by_what_all_of_them_show():
         values = dice.normal(0.02, 0.016, (6, 3))
         half = special.stdtrit(5, 0.975) * values.std(axis=0, ddof=1) / math.sqrt(6)
         found = [replace(_pair(0.02), launches=6, log_low=0.02 - each, log_high=0.02 + each) for each in half]
-        spreads = {"pooled": pooled_spreads(found)["a@0", ""], "the widest": max(map(spread_of, found))}
+        spreads = {"pooled": planned_spreads(found)[0], "the widest": max(map(spread_of, found))}
         for name, spread in spreads.items():
             asked[name].append(launches_for(found[0], spread, 3, None))
     assert np.mean(asked["pooled"]) == pytest.approx(enough, rel=0.1)

@@ -62,7 +62,7 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text(encoding="utf-8").splitlines()))
     assert {row["where"] for row in rows} == {"both"}
     page = (tmp_path / "out" / "index.html").read_text()
-    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|http-equiv', "", page)
     assert page.count("<svg") == 1
     assert "loses more in B" in page
     drawn = list(csv.DictReader((tmp_path / "out" / "comparison-figure.csv").read_text(encoding="utf-8").splitlines()))

@@ -5,8 +5,9 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from castmates.report.page.common_parts import TEMPLATES
 from castmates.report.page.long_tables import ROW, SHOWN, folded
-from castmates.report.page.page import TEMPLATES, environment
+from castmates.report.page.page import environment
 
 TEXT = """<p>{{ words }}</p>
 <div class="scroll">

@@ -64,9 +64,9 @@ def test_a_results_folder_stands_for_its_study_file(project):
     assert done.output == ("discarded (failed): results/golden/blocks/c/1\n1 block discarded in results/golden\n"), (
         done.exception
     )
-    with pytest.raises(CastmatesError, match=r"config/studies/mine.yaml: there is no limit to recommend for"):
+    with pytest.raises(CastmatesError, match=r"run `castmates sweep config/studies/mine.yaml`"):
         raise ask("recommend", "results/golden").exception
-    with pytest.raises(CastmatesError, match=r"config/studies/mine.yaml: there is no limit to recommend for"):
+    with pytest.raises(CastmatesError, match=r"run `castmates sweep config/studies/mine.yaml`"):
         raise ask("confirm", project / "results/golden").exception
 
 

@@ -17,6 +17,7 @@ from castmates.report.results import Results
 from castmates.results.named import retry_command
 
 MOST = 100  # launches that are proposed
+ALIKE = 10.0  # the largest variance over the smallest, up to which that of a handful of launches may be chance
 NEVER = MOST + 1
 
 
@@ -52,8 +53,8 @@ def to_settle(results: Results, found: Sequence[Pair]) -> ToSettle | None:
 
 def _by_power(results: Results, found: Sequence[Pair], wanted: Sequence[Pair]) -> ToSettle:
     tried = sum(pair.launches >= FEWEST_BLOCKS for pair in found)
-    pooled = pooled_spreads(found)
-    needed = {id(pair): launches_for(pair, pooled[pair.lead, pair.platform], tried, results.margin) for pair in wanted}
+    planned = {id(pair): spread for pair, spread in zip(found, planned_spreads(found), strict=True)}
+    needed = {id(pair): launches_for(pair, planned[id(pair)], tried, results.margin) for pair in wanted}
     feasible = [count for count in needed.values() if count <= MOST]
     hopeless = tuple(pair for pair in wanted if needed[id(pair)] > MOST)
     return _proposal(results, wanted, max(feasible, default=NEVER), hopeless)
@@ -111,20 +112,27 @@ def spread_of(pair: Pair) -> float:
     return (pair.log_high - pair.log_low) / 2 / reach * math.sqrt(pair.launches)
 
 
-def pooled_spreads(found: Sequence[Pair]) -> dict[tuple[str, str], float]:
-    """By lead and platform: the standard deviation of its launches, as all of its pairs show it together.
+def planned_spreads(found: Sequence[Pair]) -> list[float]:
+    """By pair: the standard deviation of its launches that a plan counts with, which all pairs of a lead show together.
 
-    From a handful of launches each, the widest of several pairs is mostly wide by chance, and would ask for half
-    as many launches again as are needed. Only plans rest on this; each interval keeps its own variance.
+    From a handful of launches each, the widest of several pairs is mostly wide by chance, and would ask for half as many
+    launches again as are needed. Pairs that differ by more than chance keep their own. No interval rests on this.
     """
-    squares: dict[tuple[str, str], list[tuple[float, int]]] = {}
-    for pair in found:
-        if not math.isnan(spread := spread_of(pair)):
-            squares.setdefault((pair.lead, pair.platform), []).append((spread**2, pair.launches - 1))
-    return {
-        lead: math.sqrt(sum(square * freedom for square, freedom in own) / sum(freedom for _, freedom in own))
-        for lead, own in squares.items()
-    }
+    spreads = [spread_of(pair) for pair in found]
+    together: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for pair, spread in zip(found, spreads, strict=True):
+        if not math.isnan(spread):
+            together.setdefault((pair.lead, pair.platform), []).append((spread**2, pair.launches - 1))
+    return [
+        _pooled(together.get((pair.lead, pair.platform), []), spread) for pair, spread in zip(found, spreads, strict=True)
+    ]
+
+
+def _pooled(variances: Sequence[tuple[float, int]], own: float) -> float:
+    known = [variance for variance, _ in variances]
+    if math.isnan(own) or max(known) > ALIKE * min(known):
+        return own
+    return math.sqrt(sum(each * freedom for each, freedom in variances) / sum(freedom for _, freedom in variances))
 
 
 def launches_for(pair: Pair, spread: float, tried: int, margin: float | None) -> int:
