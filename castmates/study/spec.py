@@ -15,7 +15,7 @@ from castmates.study.node_facts import NodeFacts
 from castmates.study.tracing_design import Tracing
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 8
+PROTOCOL = 9
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
