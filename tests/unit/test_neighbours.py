@@ -1,7 +1,6 @@
 """A neighbour looks the same in every figure of a study, and the user's programs come first. Synthetic results."""
 
 import re
-
 from dataclasses import replace
 
 import pytest
@@ -51,7 +50,11 @@ def test_a_neighbour_looks_the_same_in_every_figure(study, tmp_path):
     figure, _ = attribution.draw(study)
     bars = {bar.get_gid(): to_hex(bar.get_edgecolor()) for axes in figure.axes for bar in axes.patches}
     for name, (colour, _) in wanted.items():
-        own = {shade for said, shade in bars.items() if f"beside {name}," in said and not re.search(", total:|busy neighbour", said)}
+        own = {
+            shade
+            for said, shade in bars.items()
+            if f"beside {name}," in said and not re.search(", total:|busy neighbour", said)
+        }
         assert own == {colour}, name
 
 

@@ -112,7 +112,8 @@ def test_what_lies_beside_the_modules_is_found(installed):
         installed.interpreter.parents[1]
     )
     installed.print(
-        "from castmates.report.figures.style import STYLE_FILE; from castmates.report.page.common_parts import TEMPLATES; "
+        "from castmates.report.figures.style import STYLE_FILE; "
+        "from castmates.report.page.common_parts import TEMPLATES; "
         "from castmates.workloads.native import build; "
         "assert STYLE_FILE.is_file() and (TEMPLATES / 'report.html.j2').is_file(); "
         "assert build.fingerprint() and build.content('chase')"

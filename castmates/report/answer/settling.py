@@ -115,8 +115,8 @@ def spread_of(pair: Pair) -> float:
 def planned_spreads(found: Sequence[Pair]) -> list[float]:
     """By pair: the standard deviation of its launches that a plan counts with, which all pairs of a lead show together.
 
-    From a handful of launches each, the widest of several pairs is mostly wide by chance, and would ask for half as many
-    launches again as are needed. Pairs that differ by more than chance keep their own. No interval rests on this.
+    From a handful of launches each, the widest of several pairs is mostly wide by chance, and would ask for half as
+    many launches again as are needed. Pairs that differ by more than chance keep their own. No interval rests on this.
     """
     spreads = [spread_of(pair) for pair in found]
     together: dict[tuple[str, str], list[tuple[float, int]]] = {}
@@ -124,7 +124,8 @@ def planned_spreads(found: Sequence[Pair]) -> list[float]:
         if not math.isnan(spread):
             together.setdefault((pair.lead, pair.platform), []).append((spread**2, pair.launches - 1))
     return [
-        _pooled(together.get((pair.lead, pair.platform), []), spread) for pair, spread in zip(found, spreads, strict=True)
+        _pooled(together.get((pair.lead, pair.platform), []), spread)
+        for pair, spread in zip(found, spreads, strict=True)
     ]
 
 
