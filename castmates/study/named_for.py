@@ -55,7 +55,7 @@ def cautions(
     asked = [
         asked_of(member, cache_of(member.cpus), peak, member.workload in saturating)
         for member in members
-        if member.environment == NATIVE and member.command
+        if member.environment == NATIVE and member.command and member.role == "antagonist"  # a lead is felt by nobody
     ]
     broken = [sentence for each in asked for rule in RULES if (sentence := rule(each))]
     if any(each.cache is None for each in asked):

@@ -98,5 +98,6 @@ def test_no_size_of_the_catalogue_breaks_a_rule_on_a_cache_of_504_mib():
     entries = read(Catalogue, path.read_text(encoding="utf-8"), str(path))
     stock = gather([(str(path), entries)], Study(name="none"), "none", ["native"])
     place = Place((0,), GRANITE, 1 << 40)
-    there = [member(" ".join(fitted(one, place).words), name=name) for name, one in stock.items()]
+    leads = {"tree-in-cache"}  # which are no antagonists: small, so that a neighbour takes them whole
+    there = [member(" ".join(fitted(one, place).words), name=name) for name, one in stock.items() if name not in leads]
     assert cautions(there, lambda _: GRANITE, None) == ()
