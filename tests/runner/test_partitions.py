@@ -15,6 +15,8 @@ from castmates.rdt.resctrl.journal_entries import ResctrlJournal
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.runner import block
 from castmates.runner.rounds import eviction, hardware
+from castmates.runner.rounds import round as rounds
+from castmates.runner.rounds.lead_in import LeadIn
 from castmates.study.schedule import stretches
 from castmates.study.spec import REST, Plan, Scene, Share
 from tests.runner.stage import counter, plan_of
@@ -58,6 +60,8 @@ def _partitioned(plan: Plan) -> Plan:
 def _measured(plan: Plan, driver: Driver, cache: Path, folder: Path, monkeypatch) -> tuple[dict, pd.DataFrame]:
     monkeypatch.setattr(block, "refuse_hopeless", lambda _: None)  # this machine's own resctrl does not matter
     monkeypatch.setattr(hardware, "choose", lambda *_: (driver, NoMonitor()))
+    # Whether rates are steady depends on what else runs on this machine.
+    monkeypatch.setattr(rounds, "lead_in", lambda *_: LeadIn())
     measure_block(plan, plan.blocks[0].path, folder, cache)
     return json.loads((folder / "block.json").read_text()), pd.read_parquet(folder / "windows.parquet")
 
@@ -67,7 +71,7 @@ def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatc
     driver = Driver()
     record, windows = _measured(plan, driver, cache, tmp_path, monkeypatch)
     assert record["status"] == "measured"
-    assert windows["valid"].all(), windows[["scene", "reasons"]]
+    assert not windows["reasons"].str.contains("mask|group").any(), windows[["scene", "reasons"]]
     under = windows[windows["partition"] == "split-1"]
     assert dict(zip(under["member"], under["ways"], strict=True)) == {LEAD: 1, BESIDE: 11}
     assert under["schemata"].str.contains("MB:0=100").all()
