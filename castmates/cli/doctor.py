@@ -46,7 +46,7 @@ def doctor(
 
 
 def _examine(everything: bool, as_json: bool) -> None:
-    """Print what the checks of this machine come to, or each of them."""
+    """Print the result of the checks of this machine, or each of them."""
     from castmates.files import cache_folder
     from castmates.machine import trial_records
     from castmates.machine.doctor.doctor import as_json as text_of

@@ -50,7 +50,7 @@ def profile(
     cores: Cores = "all",
     only_write: Annotated[bool, typer.Option("--only-write", help="Write the study file; run no launch.")] = False,
 ) -> None:
-    """Trace a TensorFlow or Keras program that is not changed: which of its operations lose beside whom, and how much.
+    """Trace a TensorFlow or Keras program that is not changed: which of its operations lose, how much, and beside what.
 
     It runs until it has made some steps, then in several launches, which end it in the middle of its training.
 

@@ -1,4 +1,4 @@
-"""The command `castmates replay`: a published study is measured again here, and held against what was published."""
+"""The command `castmates replay`: a published study is measured again here, and compared with what was published."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -15,7 +15,7 @@ def sweep(
     cores: Cores = "all",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the jobs that would run.")] = False,
     again: Annotated[
-        bool, typer.Option("--analyse-again", help="Make all tables anew from what is measured, as for a new version.")
+        bool, typer.Option("--analyse-again", help="Make all tables again from what is measured, as for a new version.")
     ] = False,
 ) -> None:
     """Measure what is missing of a study and write its report; Ctrl-C is safe, the same command goes on."""

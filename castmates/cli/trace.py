@@ -88,7 +88,7 @@ def trace(
     if only_plan:
         return
     if not again and is_made(launch, folder):
-        typer.echo("This trace is there already; --again makes it anew.", err=True)
+        typer.echo("This trace is there already; --again makes it again.", err=True)
     else:
         from castmates.pipeline.trace_launch import trace_now
 

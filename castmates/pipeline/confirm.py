@@ -122,7 +122,7 @@ def _why_not(advice: pd.DataFrame) -> str:
     limit = f"{advice['limit_pct'].iloc[0]:g} %"
     words = {
         NOT_NEEDED: f"without a partition, the loss is at most {limit}",
-        OPEN: f"the loss without a partition is not proven to be larger than {limit}",
+        OPEN: f"a loss beyond {limit} without a partition, or a gain under one, is not proven",
         NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates "
         "recommend` shows what comes nearest",
         TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more blocks",

@@ -1,4 +1,4 @@
-"""The traces of a study -> its tables of what they come to."""
+"""The traces of a study -> its tables of what they show."""
 
 import shutil
 import sys

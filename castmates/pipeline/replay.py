@@ -53,28 +53,19 @@ class Replay:
     notes: tuple[str, ...]  # what is not as in the published study, and why
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The published study with its workloads; None where the catalogue here has to do."""
-
-    study: Study
-    workloads: Mapping[str, Workload] | None
-    notes: tuple[str, ...] = ()
-
-
 def prepare(published: Published, asked: Asked, facts_here: Callable[[], NodeFacts]) -> Replay:
     """Write the study that measures it again; refuse what cannot be measured here."""
     measured = read_published(published)
-    source = _source(published, measured)
+    source, workloads = _source(published, measured)
     part = _part(published, measured.plan, asked)
-    ours = replace(_of_part(measured, part), study=source.study)
-    keeps, notes = _keeps_cpus(source.study, measured, facts_here)
-    study = replaying(source.study, measured.plan, part, asked.blocks, keeps)
+    ours = replace(_of_part(measured, part), study=source)
+    keeps, notes = _keeps_cpus(source, measured, facts_here)
+    study = replaying(source, measured.plan, part, asked.blocks, keeps)
     if asked.name:
         study = study.model_copy(update={"name": _checked(asked.name)})
-    file = _write(published, study, source.workloads)
+    file = _write(published, study, workloads)
     plan = load(file).plan()
-    return Replay(file, ours, plan, (*source.notes, *notes))
+    return Replay(file, ours, plan, notes)
 
 
 def _checked(name: str) -> str:
@@ -88,14 +79,10 @@ def _checked(name: str) -> str:
         ) from None
 
 
-def _source(published: Published, measured: Measured) -> _Source:
+def _source(published: Published, measured: Measured) -> tuple[Study, Mapping[str, Workload]]:
+    """The published study, and its workloads."""
     if published.is_crate:
-        found = read_source(published, measured.plan)
-        study, workloads = found.study, found.workloads
-        if workloads is None:
-            study = self_contained(study, measured.plan).model_copy(update={"workloads": study.workloads})
-        why = "It was published without its workloads, by an earlier version: those of the catalogue here are measured."
-        source = _Source(study, workloads, () if workloads is not None else (why,))
+        study, workloads = read_source(published)
     else:
         named = Path(published.named)
         file = named if named.is_file() and named.suffix in (".yaml", ".yml") else find(published.root)[1]
@@ -105,13 +92,13 @@ def _source(published: Published, measured: Measured) -> _Source:
                 "known; name the study's file, or the folder that `castmates paper` writes with it."
             )
         project = load(file)
-        source = _Source(self_contained(project.study, measured.plan), workloads_of(measured.plan, project.workloads))
-    if source.study.machines:
+        study, workloads = self_contained(project.study, measured.plan), workloads_of(measured.plan, project.workloads)
+    if study.machines:
         raise CastmatesError(
-            f"{published.named}: the study has classes of nodes ({', '.join(source.study.machines)}), and a replay "
-            "measures on one machine; publish a study of one class."
+            f"{published.named}: the study has classes of nodes ({', '.join(study.machines)}), and a replay measures "
+            "on one machine; publish a study of one class."
         )
-    return source
+    return study, workloads
 
 
 def _part(published: Published, plan: Plan, asked: Asked) -> Part:
@@ -179,7 +166,7 @@ def _keeps_cpus(study: Study, measured: Measured, facts_here: Callable[[], NodeF
     )
 
 
-def _write(published: Published, study: Study, workloads: Mapping[str, Workload] | None) -> Path:
+def _write(published: Published, study: Study, workloads: Mapping[str, Workload]) -> Path:
     """Write the study and its workloads, unless they are there already; another replay is never replaced."""
     folder = StudyFolder.of(study.name)
     origin = published.digest if published.is_crate else str(published.root.resolve())
@@ -192,9 +179,8 @@ def _write(published: Published, study: Study, workloads: Mapping[str, Workload]
     texts = {
         folder.replay_origin_file: json.dumps({"published": origin, "named": published.named}, indent=1) + "\n",
         file: text,
+        folder.replay_workloads_file: catalogue_text(workloads, HEAD),
     }
-    if workloads is not None:
-        texts[folder.replay_workloads_file] = catalogue_text(workloads, HEAD)
     for place, content in texts.items():
         if not place.is_file() or place.read_text(encoding="utf-8") != content:
             replace_text(place, content)

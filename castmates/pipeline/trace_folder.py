@@ -27,7 +27,7 @@ def refuse_full_disk(launch: Block, folder: Path) -> None:
 
 
 def begin(folder: Path) -> Path:
-    """The empty folder in which the trace of `folder` is made anew."""
+    """The empty folder in which the trace of `folder` is made again."""
     new, old = _beside(folder)
     try:
         if old.is_dir() and not folder.is_dir():  # a launch was killed between the two renames of `finish`
@@ -67,7 +67,7 @@ def finish(new: Path, folder: Path) -> None:
 
 
 def give_up(new: Path) -> None:
-    """Leave the logs of a launch that came to nothing, and nothing that is large."""
+    """Leave the logs of a launch that gave nothing, and nothing that is large."""
     shutil.rmtree(new / RAW, ignore_errors=True)
     (new / TRACE_RECORD).unlink(missing_ok=True)
 

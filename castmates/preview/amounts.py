@@ -31,7 +31,7 @@ class Amount:
 
 
 class Amounts:
-    """What the blocks of a plan come to; each record is read once, and `torn` blocks count for nothing."""
+    """How much the blocks of a plan are; each record is read once, and `torn` blocks count for nothing."""
 
     def __init__(self, folder: StudyFolder, plan: Plan, torn: Collection[str] = ()) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class Amounts:
         self._reasons = {path: useless(read(file)) for path, file in files.items() if file.is_file()}
 
     def of(self, blocks: Sequence[Block]) -> Amount:
-        """What these blocks come to; where a precision is wanted, those of the first look are the least."""
+        """How much these blocks are; where a precision is wanted, those of the first look are the least."""
         at_once = [block for block in blocks if block.path in self._first]
         missing = [block for block in blocks if block.path not in self._reasons]
         reasons = [self._reasons[block.path] for block in blocks if block.path in self._reasons]

@@ -1,4 +1,4 @@
-"""What a study comes to: which programs run beside which, how much of it is measured, how long the rest takes."""
+"""What a study is: which programs run beside which, how much of it is measured, how long the rest takes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

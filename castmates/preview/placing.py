@@ -1,4 +1,4 @@
-"""What `place` in a study comes to: jobs, caches, and which losses the study will know."""
+"""What `place` in a study means: jobs, caches, and which losses the study will know."""
 
 from castmates.english import counted
 from castmates.errors import CastmatesError

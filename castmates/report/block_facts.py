@@ -71,4 +71,4 @@ class EvictionFacts(Facts):
     left: float | None = None  # share of the caches that members held then, in the median
     left_most: float | None = None
     not_emptied: int = 0  # how often that was too much
-    not_steady: int = 0  # how often rates or occupancy still changed when a stretch began
+    not_steady: int = 0  # how often rates or occupancy still changed when a stretch began, or were not known

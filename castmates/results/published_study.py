@@ -1,7 +1,6 @@
 """Reads what a published study measured, as a comparison takes it, and the study that it came from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
@@ -19,14 +18,6 @@ from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a crate says of the study that it publishes."""
-
-    study: Study
-    workloads: Mapping[str, Workload] | None  # None: an earlier version published it without them
 
 
 def read_published(published: Published) -> Measured:
@@ -64,23 +55,16 @@ def published_effects(published: Published) -> "pd.DataFrame | None":
     return table if {"mix", "member", "baseline", "partition", "slowdown"} <= {*table} else None
 
 
-def read_source(published: Published, plan: Plan) -> Source:
-    """The study of a crate, with its workloads."""
-    if published.has(STUDY):
-        study = _study(published, STUDY)
-        text = written_text(published.checked(WORKLOADS), "the catalogue")
-        return Source(study, read(Catalogue, text, f"{published.named}/{WORKLOADS}").workloads)
-    older = f"{plan.study}.yaml"
-    if published.has(older):
-        return Source(_study(published, older), None)
-    raise CastmatesError(
-        f"{published.named}: this crate has neither {STUDY} nor {older}, so what to measure is not known; publish it "
-        "again with `castmates paper` and the study's file."
-    )
-
-
-def _study(published: Published, path: str) -> Study:
-    return read(Study, written_text(published.checked(path), "the study"), f"{published.named}/{path}")
+def read_source(published: Published) -> tuple[Study, Mapping[str, Workload]]:
+    """The study of a crate, and its workloads."""
+    if not published.has(STUDY):
+        raise CastmatesError(
+            f"{published.named}: this crate has no {STUDY}, so what to measure is not known; publish it again with "
+            "`castmates paper` and the study's file."
+        )
+    study, catalogue = (written_text(published.checked(file), f"the published {file}") for file in (STUDY, WORKLOADS))
+    workloads = read(Catalogue, catalogue, f"{published.named}/{WORKLOADS}").workloads
+    return read(Study, study, f"{published.named}/{STUDY}"), workloads
 
 
 def _windows(published: Published, plan: Plan) -> "pd.DataFrame":

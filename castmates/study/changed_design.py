@@ -16,8 +16,8 @@ KEYS: Mapping[str, str] = {
     "driver": "cache.driver",
 }
 REMEDY = (
-    "They count as they were measured; `castmates retry --changed` discards them, so that the next sweep measures them "
-    "as the study says now."
+    "What was measured counts; `castmates retry --changed` discards it, and the next sweep measures it as the study "
+    "says now."
 )
 
 
@@ -31,7 +31,7 @@ def changed_blocks(study: Study, blocks: Iterable[Block]) -> dict[str, tuple[str
         if id(block.design) not in known:
             had = _settings(block.design)
             known[id(block.design)] = tuple(
-                f"'{key}' {had[key]}, and the study says {value}"
+                f"'{key}' {had[key]}, where the study now says {value}"
                 for key, value in now.items()
                 if key in had and had[key] != value
             )
@@ -41,7 +41,7 @@ def changed_blocks(study: Study, blocks: Iterable[Block]) -> dict[str, tuple[str
 
 
 def changed_words(study: Study, blocks: Iterable[Block]) -> list[str]:
-    """What is said of them: one sentence or two for each way in which some differ."""
+    """What is said of them, for each way in which some differ."""
     counts = Counter(changed_blocks(study, blocks).values())
     return [
         f"{counted(count, 'launch')} {'was' if count == 1 else 'were'} measured with {'; '.join(words)}. {REMEDY}"

@@ -117,7 +117,7 @@ def _share_of(mix: Mix) -> CpuShare:
 
 
 def _cache_keys(study: Study, cache: Cache | None, partition: Partition) -> Mapping[str, object]:
-    """The one sweep that comes to the partition; none for a quota, which the mix itself has."""
+    """The one sweep that makes the partition; none for a quota, which the mix itself has."""
     if not partition.of_cache:
         return {"sweeps": [], "only": []}
     if cache is None:
@@ -130,11 +130,11 @@ def _list(cpus: tuple[int, ...] | list[int]) -> str:
 
 
 def _sweep_of(study: Study, cache: Cache, partition: str) -> Sweep:
-    """The sweep that comes to this partition."""
+    """The sweep that makes this partition."""
     keys = study.cache
     against = [sweep for rule in study.mitigations for sweep in sweeps(rule).values()]
     for sweep in [*keys.sweeps, *against]:
         only = keys.model_copy(update={"sweeps": [sweep], "only": []})
         if any(cut.name == partition for cut in cuts(only, cache, "", Notes())):
             return sweep
-    raise CastmatesError(f"no sweep of the study comes to the partition '{partition}' any more.")
+    raise CastmatesError(f"no sweep of the study makes the partition '{partition}' any more.")

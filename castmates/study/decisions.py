@@ -1,6 +1,6 @@
 """The rounds of launches that follow from a company's first ones: what was decided, and the plan with and without it.
 
-A plan is the same text before and after a decision, so that one measures nothing again and makes no table anew.
+A plan is the same text before and after a decision, so that one measures nothing again and makes no table again.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,6 @@
 """What a user may write in a file of findings: rules on the tables of a study, with advice, and what tries it.
 
-A rule is data: which rows of a table it is about, which number of theirs is held against which threshold, and what
+A rule is data: which rows of a table it is about, which number of theirs is compared with which threshold, and what
 follows. Nothing of it is run as a program.
 """
 
@@ -89,7 +89,7 @@ class Condition(Written):
         "does, the condition does not hold",
     )
     without: dict[Column, Cell] = Field(default={}, description="of these rows, those that are left out")
-    number: Column = Field(description="the column that is held against the threshold")
+    number: Column = Field(description="the column that is compared with the threshold")
     per: Column | None = Field(default=None, description="a column of the same row by which the number is divided")
     interval: Ends | None = Field(
         default=None, description="the columns of the lower and the upper end of the number's interval"

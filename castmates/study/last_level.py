@@ -102,7 +102,7 @@ def shortened(workload: Workload, place: Place) -> str:
             return (
                 f"its {word.rpartition(':')[2]} would be {wanted / MIB:.4g} MiB, and it takes {size / MIB:.4g} MiB, "
                 f"because only {place.memory / MIB:.4g} MiB of memory may be used here; with more it takes more, and "
-                "is measured anew."
+                "is measured again."
             )
     return ""
 

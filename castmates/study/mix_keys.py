@@ -33,7 +33,7 @@ def _percent(value: object) -> int:
 
 
 def _long_enough(period: int, info: ValidationInfo) -> int:
-    """Refuse a period in which a quota comes to less than the kernel gives."""
+    """Refuse a period in which a quota is less than the kernel gives."""
     least = min(info.data.get("quota") or (100,))
     if least * period < 100 * LEAST_MS:
         raise ValueError(f"at least {-(-100 * LEAST_MS // least)}, because the kernel gives no less than 1 ms a period")

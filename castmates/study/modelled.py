@@ -71,7 +71,7 @@ class WorkloadModel(Written):
     @classmethod
     def _shares_of_one_whole(cls, sets: list[WorkingSet]) -> list[WorkingSet]:
         if sum(each.share for each in sets) > 1 + 1e-9:
-            raise ValueError("working sets whose shares come to 100 % at most")
+            raise ValueError("working sets whose shares add up to 100 % at most")
         return sets
 
     @field_validator("writes", "prefetched")

@@ -53,11 +53,11 @@ class _Request:
         return not any(mix.identity in self.results for mix in company.mixes)
 
     def most(self, identities: Iterable[str]) -> int:
-        """How many blocks these mixes may come to; controls alone never need more than the first look."""
+        """How many blocks these mixes may have; controls alone never need more than the first look."""
         return self.study.budget.looks[-1 if any(identity in self.results for identity in identities) else 0]
 
     def before(self, company: Company) -> int:
-        """How many blocks less a company comes to than others: one of later mixes alone has none at the first look."""
+        """How many blocks fewer a company has than others: one of later mixes alone has none at the first look."""
         waits = bool(self.later) and all(mix.identity in self.later for mix in company.mixes)
         return self.study.budget.looks[0] if waits else 0
 

@@ -136,7 +136,7 @@ class _Walk:
         if any(node is each for each in self._around):
             self._refuse(line, "an alias (*name) stands inside its own anchor (&name); remove it")
         if self._values > MOST_VALUES or len(self._around) > MOST_DEEP:
-            self._refuse(line, f"its aliases (*name) come to more than {MOST_VALUES} values or {MOST_DEEP} levels")
+            self._refuse(line, f"its aliases (*name) add up to more than {MOST_VALUES} values or {MOST_DEEP} levels")
         if isinstance(node, yaml.ScalarNode):
             self._check(node, line)
             return

@@ -53,10 +53,7 @@ class Orders:
         self._met = Counter[Pair]()
 
     def draw(self, stretch: Stretch, cycles: int, slow: Collection[str] = ()) -> list[list[Scene]]:
-        """So many orders of the scenes; those that a slow member ends are in the last one alone.
-
-        The last one has every scene once.
-        """
+        """So many orders; the last one has each scene once, and alone has those that a slow member ends."""
         dice, before, orders = random.Random(stretch.seed), NOTHING, list[list[Scene]]()
         often = [scene for scene in (*stretch.scenes, *stretch.twice) if scene.active[0] not in slow]
         for number in range(1, cycles + 1):

@@ -1,6 +1,6 @@
 """What runs on the streams of GPUs in a trace: kernels, copies, and memory, each with the operation that it is of.
 
-Made after what TensorFlow and XLA publish of their traces (cupti_collector.cc, xplane_schema.cc) and held against
+Made after what TensorFlow and XLA publish of their traces (cupti_collector.cc, xplane_schema.cc) and compared with
 XProf; no trace of a real GPU was at hand. A plane is a GPU, its lines are streams, and statistics of an event name its
 operation. Lines that profile tools derive from these, such as "XLA Ops", are left out.
 """

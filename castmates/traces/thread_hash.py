@@ -26,13 +26,6 @@ def address_of(line: int) -> int | None:
     return found if 0 < found < 2 * ADDRESSES and found % ALIGNED == 0 else None
 
 
-def hash_of(address: int) -> int:
-    """The number of a line from the address of its thread's control block."""
-    key = _mixed(address * _FACTOR & _ALL) * _FACTOR & _ALL
-    found = ((_SEED ^ (_LENGTH * _FACTOR & _ALL)) ^ key) * _FACTOR & _ALL
-    return _mixed(_mixed(found) * _FACTOR & _ALL)
-
-
 def lines_of_host(file: Path) -> list[int]:
     """The numbers of the lines of a trace's host; none where it has no host or cannot be read."""
     try:

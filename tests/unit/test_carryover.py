@@ -13,7 +13,8 @@ import pytest
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.results.columns.block import SLICES
 from castmates.results.columns.study import CARRYOVER, frame
-from castmates.study.schedule import Orders, Stretch
+from castmates.study.schedule import Orders, Stretch, stretches
+from tests.unit.partition_maker import atoms, made
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, slices_of, written
 
@@ -74,6 +75,22 @@ def test_who_never_stands_still_has_no_trace_and_says_so():
     slow_after_others = ordered(lean, lambda *place: 1.0 - 0.1 * len(place[-1].active if place[-1] else ()))
     found = row(estimate_carryover(lean, [slow_after_others]), "dlrm@0")
     assert (found["verdict"], found["blocks"], found["windows_after_frozen"]) == ("never frozen", 0, 0)
+
+
+def test_stretches_that_never_freeze_a_member_show_nothing_of_it():
+    """Under a partition the lead runs in every scene: with these slices it would seem to be frozen more seldom."""
+    of, dice = made(atoms(ways=(2, 4), caps=(), sensitivity=())), np.random.default_rng(9)
+    slices = slices_of(written(of, lambda *_: math.exp(dice.normal(0, 0.01)), 4))
+    for block in of.blocks:
+        for number, stretch in enumerate(stretches(block, 1), start=1):
+            orders = enumerate(Orders().draw(stretch, 4), start=1)
+            for at, (cycle, scene) in enumerate((cycle, scene) for cycle, order in orders for scene in order):
+                here = (slices["block"] == block.number) & (slices["cycle"] == cycle) & (slices["scene"] == scene.name)
+                slices.loc[here, ["slice", "stretch"]] = at, number
+    bare = slices[~slices["scene"].str.contains("@split")]
+    every, without = (row(estimate_carryover(of, [each]), "dlrm@0") for each in (slices, bare))
+    assert every == without
+    assert (every["blocks"], every["windows"] < len(bare)) == (4, True)
 
 
 def test_without_a_trace_nothing_is_seen_and_the_bounds_say_how_little():

@@ -122,7 +122,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         (f"budget: {{blocks: {'9' * 5000}}}", "line 4: a number has 5000 characters; at most 40 can be read."),
         ('title: "\\ud800"', "line 4: a text has half of a character"),
         ('"\\udfff": 1', "line 4: a text has half of a character"),
-        (BOMB, "its aliases (*name) come to more than 100000 values"),
+        (BOMB, "its aliases (*name) add up to more than 100000 values"),
         ("x: " + "[" * 3000 + "]" * 3000, "line 4: this is not valid YAML: it has more than 50 levels."),
         ("x: [" + "a," * 200_000 + "]", "line 4: this is not valid YAML: it has more than 100000 values."),
         ("? [a, b]\n: 1", "line 4: a key is a list or has keys itself; write a word."),

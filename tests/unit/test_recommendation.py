@@ -17,7 +17,9 @@ from castmates.analysis.partitions.recommendation import (
     MET,
     NO_SWEEP,
     NOT_MET,
+    NOT_NEEDED,
     NOT_YET,
+    OPEN,
     TOO_FEW,
     UNCLEAR,
     YES,
@@ -336,6 +338,47 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
         assert (0.935 <= searched <= 0.965) if name == "kept" else (0.89 <= searched <= 0.94), name
         assert_told("recommendations", f"{name}_low", searched)
         assert_told("recommendations", f"confirmed_{name}_low", fresh)
+
+
+@pytest.mark.parametrize(
+    ("low", "loss", "high", "judged", "verdict", "words"),
+    [
+        (8.0, 9.0, 10.0, "slower", NOT_MET, "split-4 comes nearest with 6.0 %"),
+        (1.0, 4.0, 7.0, "slower", OPEN, "4.0 % [1.0, 7.0], which is not proven to be more than 3 %"),
+        (3.5, 9.0, 14.0, "unclear", OPEN, "9.0 % [3.5, 14.0], but after Holm's adjustment this loss, or what"),
+        (-2.0, -1.0, 0.5, "unclear", NOT_NEEDED, "it gains 1.0 % [\N{MINUS SIGN}0.5, 2.0], within 3 %"),
+        (math.nan, 9.0, math.nan, "too few blocks", NOT_MET, "split-4 comes nearest"),
+    ],
+)
+def test_where_no_mask_keeps_the_limit_the_loss_without_one_has_to_be_proven_all_the_same(
+    low, loss, high, judged, verdict, words
+):
+    bare = {"mix": "a+b", "platform": "modelled", "machine": "", "role": "lead", "baseline": "solo",
+            "partition": "unmanaged", "degradation_pct": loss, "degradation_low": low, "degradation_high": high,
+            "verdict": judged}  # fmt: skip
+    found = recommendations(frame([UNMANAGED, row("split-4", 4, 6.0, 7.0)], PARETO), 3.0)
+    (advice,) = worthwhile(found, pd.DataFrame([bare]).reindex(columns=list(EFFECTS))).to_dict("records")
+    assert advice["verdict"] == verdict
+    assert (advice["partition"] == "split-4") == (verdict == NOT_MET)
+    assert words in sentence(advice, "")
+
+
+def at_knee(knee, *rows):
+    """The advice without a limit, where the knee of the splits is at so many ways; None for no knee."""
+    found = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "member": "a@0", "curve": "split",
+             "platform": "modelled", "machine": "", "knee": knee, "points": len(rows), "blocks": 5, "fewest_ways": 2,
+             "most_ways": 8}  # fmt: skip
+    knees = frame([found], KNEES)
+    return recommendations(frame([UNMANAGED, *rows], PARETO), None, knees).to_dict("records")[0] | WITHOUT
+
+
+def test_a_knee_is_an_estimate():
+    seem = "2 ways (split-2, 2 MiB) seem to keep 95 % of its speed: 4.5 % [2.0, 7.0] lost"
+    assert seem in sentence(at_knee(2, row("split-2", 2, 4.5, 7.0)), "")
+    assert "ways (split-2, 2 MiB) keep 95 % of its speed" in sentence(at_knee(2, row("split-2", 2, 3.5, 4.5)), "")
+    missed = sentence(at_knee(None, row("split-2", 2, 3.0, 4.0), row("split-8", 8, 7.0, 8.0)), "")
+    assert "the largest lead mask that was tried does not keep 95 % of its speed" in missed
+    assert "the best one is split-2 with 3.0 % [2.0, 4.0] lost" in missed
 
 
 LOSSES = st.tuples(st.floats(-3, 60), st.floats(0.1, 12), st.sampled_from(["slower", "unclear", "equivalent"]))

@@ -70,14 +70,13 @@ def project(tmp_path, monkeypatch):
     return plan
 
 
-def publish(place: Path, *, with_study: bool = True) -> Path:
+def publish(place: Path) -> Path:
     """What `castmates paper` publishes and a replay reads; its figures and LaTeX are left out."""
     results, folder = StudyFolder(Path("results/small")), Folder(place)
     folder.copy(Path("study.yaml"), "small.yaml", "The study.")
     for name in ("plan.json", "machine.json"):
         folder.copy(results.path / name, name, "As measured.")
-    if with_study:
-        assert not write_for_replay(folder, read_plan(results.plan_file), Path("study.yaml"))
+    assert not write_for_replay(folder, read_plan(results.plan_file), Path("study.yaml"))
     for record in results.record_files():
         folder.copy(record, str(record.relative_to(results.path)), "A record.")
     measured = read_measured(Path("results/small"))
@@ -184,13 +183,9 @@ def test_another_published_study_never_measures_into_the_same_folder(project):
     assert again("crate", "--name", "second")[0].study.name == "second"
 
 
-def test_a_crate_from_before_workloads_were_published_takes_those_of_the_catalogue(project):
-    done = replay(publish(Path("crate"), with_study=False))
-    assert done.exit_code == 0, done.exception
-    assert "published without its workloads, by an earlier version" in done.stderr
-    assert questions(load("results/small-replay/replay/study.yaml").plan()) == questions(project)
-    (Path("crate") / "small.yaml").unlink()
-    assert "neither replay/study.yaml nor small.yaml" in refused("crate")
+def test_a_crate_without_its_study_is_refused(project):
+    (publish(Path("crate")) / "replay/study.yaml").unlink()
+    assert "this crate has no replay/study.yaml, so what to measure is not known" in refused("crate")
 
 
 def test_a_workload_that_is_another_program_here_is_named_before_it_is_measured(project):

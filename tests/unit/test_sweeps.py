@@ -126,8 +126,8 @@ def test_a_size_that_cannot_be_given_is_said_once():
     found, notes = made({"split": ["1%", "25%", f"{10**20}%", "90TiB"]}, on=cache(shareable=0))
     assert list(found) == ["split-3"]
     assert len(notes) == 3
-    assert notes[0] == "cache.sweeps.1.split: 1% left out: it comes to 0, and from 1 to 11 ways can be given here."
-    assert notes[1].startswith(f"cache.sweeps.1.split: {10**20}% left out: it comes to 12")
+    assert notes[0] == "cache.sweeps.1.split: 1% left out: it is 0, and from 1 to 11 ways can be given here."
+    assert notes[1].startswith(f"cache.sweeps.1.split: {10**20}% left out: it is 12")
 
 
 def test_everybody_else_who_gets_too_few_ways_gets_all_and_that_is_said():
@@ -165,7 +165,7 @@ def test_the_same_partition_under_two_names_is_told():
 def test_too_many_partitions_are_refused_before_they_are_made():
     rates = dict.fromkeys(("lead", "antagonists", "a", "b", "c", "d", "e", "f"), "all")  # 99 to the power of 8
     one = cache(bandwidth=Bandwidth(unit="%", least=1, step=1, most=100))
-    with pytest.raises(CastmatesError, match=r"'cache\.sweeps' come to more than 500 partitions; name fewer values"):
+    with pytest.raises(CastmatesError, match=r"'cache\.sweeps' make more than 500 partitions; name fewer values"):
         made({"bandwidth": rates}, on=one)
 
 
@@ -337,7 +337,7 @@ def test_every_mask_of_every_sweep_can_be_written(wanted, ways, least, sparse, c
     try:
         found, notes = made(*wanted, on=one, avoid_shared=avoid)
     except CastmatesError as problem:
-        assert "come to more than 500 partitions; name fewer values" in str(problem)  # noqa: PT017
+        assert "make more than 500 partitions; name fewer values" in str(problem)  # noqa: PT017
         return
     for name, cut in found.items():
         parts = [cut.lead.mask, cut.lead.code, cut.antagonists.mask, cut.rest]

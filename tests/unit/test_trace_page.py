@@ -78,6 +78,8 @@ def test_a_part_of_a_row_has_the_state_that_fills_most_of_it():
     assert coloured(states, 700.0) == [(0.0, 350.0, "running")]
     states = pd.DataFrame({"begin_ms": [0.0, 200.0], "end_ms": [100.0, 300.0], "state": ["running", "blocked"]})
     assert coloured(states, 700.0) == [(0.0, 100.0, "running"), (200.0, 100.0, "blocked")]
+    states = pd.DataFrame({"begin_ms": [0.0, 0.4], "end_ms": [0.4, 1.0], "state": ["running", "unknown"]})
+    assert coloured(states, 700.0) == []
 
 
 def text_of(results):

@@ -184,7 +184,7 @@ def test_threads_of_a_pool_differ_in_their_number_alone(thread, pool):
     assert pool_of(thread) == pool
 
 
-RECORDED = {"scene": "solo", "kind": "solo", "sources": [{"name": "perf", "events": {"switches": 9}, "threads": 1}]}
+RECORDED = {"scene": "solo", "kind": "solo", "sources": [{"name": "perf", "events": {"switches": 9}}]}
 FAMILIES = {
     "scheduler": (["running", "queued_share", "queue_p99_us", "voluntary_per_s"], "sched:sched_switch"),
     "syscalls": (["memory_calls_share", "memory_calls_per_step"], "raw_syscalls:sys_enter"),
@@ -261,7 +261,8 @@ def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
     turn = [("running", 1, ""), ("blocked", 3, "futex")]
     threads = [Thread(LEAD, "python", turn), *(Thread(LEAD, "python", turn) for _ in range(2)),
                *(Thread(LEAD, f"tf_Compute/{number}", turn) for number in range(4))]  # fmt: skip
-    timeline = scripted(threads, {"scenes": [{"scene": "solo", "sources": [{"name": "perf", "threads": 9}]}]})
+    perf = {"name": "perf", "threads_of": {LEAD: 9}}
+    timeline = scripted(threads, {"scenes": [{"scene": "solo", "sources": [perf]}]})
     tracks = timeline.tracks.copy()
     is_thread = tracks["kind"] == "thread"
     tracks.loc[is_thread, "pid"] = 100  # the first thread is the main one
@@ -288,7 +289,7 @@ def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
 
 def test_silent_threads_of_one_member_are_none_of_another_ones():
     turn = [("running", 1, ""), ("blocked", 1, "futex")]
-    perf = {"name": "perf", "threads": 8, "threads_of": {LEAD: 1, OTHER: 7}}
+    perf = {"name": "perf", "threads_of": {LEAD: 1, OTHER: 7}}
     timeline = scripted([Thread(LEAD, "main", turn)], {"scenes": [{"scene": "solo", "sources": [perf]}]})
     solo = one(timeline, "trace_pools", kind="solo", pool="main")
     assert (solo["unnamed"], solo["not_known"]) == (0, "")

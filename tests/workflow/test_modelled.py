@@ -103,7 +103,7 @@ def test_results_that_were_copied_say_that_they_were_measured_with_another_windo
     assert "measured with" not in copy.castmates("status")
     count = len(copy.blocks())
     copy.write_study(MODELLED | {"budget": MODELLED["budget"] | {"window": 0.13}})
-    sentence = f"{count} launches were measured with 'budget.window' 0.2, and the study says 0.13."
+    sentence = f"{count} launches were measured with 'budget.window' 0.2, where the study now says 0.13."
     for command in ("status", "plan"):
         assert sentence in copy.castmates(command)
     plan = copy.results / "plan.json"

@@ -4,6 +4,7 @@ Cycles, scenes and launches are taken out first; `docs/methodology.md` has the m
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from castmates.analysis.effects.verdicts import NEVER_FROZEN, carryover_verdicts
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, holm, quantile, two_sided
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CARRYOVER, frame
+from castmates.study.schedule import stretch_of
 from castmates.study.spec import Plan
 
 POWER = 0.8  # of finding a change of the detectable size
@@ -31,7 +33,8 @@ def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFram
 
     `parts` are the tables of slices, some whole blocks at a time.
     """
-    slopes = [_slopes(_after(own, _active(plan))) for own in (planned(part, plan) for part in parts) if len(own)]
+    frozen = _frozen(plan)
+    slopes = [_slopes(_after(own, frozen)) for own in (planned(part, plan) for part in parts) if len(own)]
     known = pd.concat(slopes) if slopes else frame([], dict.fromkeys(_MEMBER, "str"))
     estimates = {key: _combined(blocks) for key, blocks in known.groupby(_MEMBER)}
     rows = [
@@ -44,7 +47,7 @@ def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFram
     table = frame(rows, {**CARRYOVER, "verdict": "object", "p_holm": "float64"})
     table["p_holm"] = table.groupby(["platform", "role"])["p_value"].transform(holm)
     table["verdict"] = carryover_verdicts(table)
-    table.loc[table["member"].isin(_never_frozen(plan)), "verdict"] = NEVER_FROZEN
+    table.loc[~table["member"].isin(frozen["member"]), "verdict"] = NEVER_FROZEN
     return table.astype(dict(CARRYOVER))
 
 
@@ -57,28 +60,32 @@ def _members(plan: Plan) -> list[tuple[str, str]]:
     return sorted(dict.fromkeys(everyone), key=lambda member: member[0] != "lead")
 
 
-def _active(plan: Plan) -> pd.DataFrame:
-    """Who runs in each scene of each company; all other members are frozen then."""
-    scenes = {(company.id, scene.name): scene for company in plan.companies for scene in company.scenes}
-    rows = [(*place, member) for place, scene in scenes.items() for member in scene.active]
-    return pd.DataFrame(rows, columns=["company", "before", "member"]).assign(frozen=0.0)
+def _frozen(plan: Plan) -> pd.DataFrame:
+    """Whether each scene of a company freezes a member, of those that some scene of the same stretch freezes.
+
+    Where none does, as under a partition none freezes the lead, slices show nothing of it.
+    """
+    rows = list[tuple[str, str, str, float]]()
+    for company in plan.companies:
+        stretch = stretch_of(company)
+        places = [(stretch[scene.name], scene, one.name) for scene, one in product(company.scenes, company.members)]
+        freezing = {(number, name) for number, scene, name in places if name not in scene.active}
+        rows += [
+            (company.id, scene.name, name, float(name not in scene.active))
+            for number, scene, name in places
+            if (number, name) in freezing
+        ]
+    return pd.DataFrame(rows, columns=["company", "before", "member", "frozen"])
 
 
-def _never_frozen(plan: Plan) -> set[str]:
-    """The members that run in every scene of theirs."""
-    scenes = [(scene, company) for company in plan.companies for scene in company.scenes]
-    stopped = {one.name for scene, company in scenes for one in company.members if one.name not in scene.active}
-    return {member for _, member in _members(plan)} - stopped
-
-
-def _after(slices: pd.DataFrame, active: pd.DataFrame) -> pd.DataFrame:
-    """The usable rates of all slices that have one before them in their stretch, and whether one was frozen in that."""
+def _after(slices: pd.DataFrame, frozen: pd.DataFrame) -> pd.DataFrame:
+    """The usable rates of slices that have one before them in their stretch, and whether one was frozen in that."""
     stretch = [*_BLOCK, "round", "stretch"]
     places = slices[[*stretch, "slice", "scene"]].drop_duplicates().rename(columns={"scene": "before"})
     usable = slices[slices["counted"] & (slices["rate"] > 0)]
     rates = usable.assign(log_rate=np.log(usable["rate"]))
     rates = rates.merge(places.assign(slice=places["slice"] + 1), on=[*stretch, "slice"])
-    return rates.merge(active, on=["company", "before", "member"], how="left").fillna({"frozen": 1.0})
+    return rates.merge(frozen, on=["company", "before", "member"])
 
 
 def _slopes(rates: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Values of windows, each compared with what its scene is held against in its round; from some launches at a time."""
+"""Values of windows, each compared with its scene's baseline in its round; from some launches at a time."""
 
 from collections.abc import Container, Sequence
 

@@ -1,6 +1,6 @@
 """The table of services -> the highest load of each that keeps a limit on its latency, alone and beside each neighbour.
 
-What is held against the limit is the upper end of the latency's 95 % interval. Loads are tried from the lowest on, and
+The upper end of the latency's 95 % interval has to keep the limit. Loads are tried from the lowest on, and
 the first that fails ends it: so a load whose true latency exceeds the limit is named no more often than the upper end
 of one interval lies below the truth, however many loads were tried. That is in 2.5 % of studies where the logarithms
 of launches are normal, and in up to 6 % of those of simulated queues, whose slow launches differ more than quick ones.

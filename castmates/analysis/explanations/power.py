@@ -175,7 +175,7 @@ def _watched(slices: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_use(samples: pd.DataFrame) -> pd.DataFrame:
-    """What is read here: the many readings of a monitor only where controllers were read that they are held against."""
+    """What is read here: the many readings of a monitor only where controllers were read, to compare them."""
     metric = samples["metric"]
     controllers = [name for name, ours in _OF_PACKAGES.items() if ours == CONTROLLERS]
     monitor = [_MBM] if metric.isin(controllers).any() else []

@@ -27,7 +27,7 @@ NAMES = ("scene", "mix", "member", "partition", "baseline", "group", "operation"
 
 @dataclass(frozen=True)
 class Evidence:
-    """A number of a table, and the threshold that it is held against."""
+    """A number of a table, and its threshold."""
 
     table: str
     row: Mapping[str, str]  # what names the row

@@ -140,8 +140,3 @@ def eligible(type_: str) -> str:
     """Why operations of a type could use vectors; "" where they could not."""
     plain = _HOW.sub("", type_)
     return next((reason for pattern, reason in ELIGIBLE if re.fullmatch(pattern, plain)), "")
-
-
-def is_product(type_: str) -> bool:
-    """Whether operations of a type multiply matrices, or convolve."""
-    return "products" in eligible(type_) or "convolutions" in eligible(type_)

@@ -82,7 +82,9 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
     beyond = (loss["verdict"] == "slower") & (table["without_low"] > table["limit_pct"])
     kept = table["without_high"] <= table["limit_pct"]
     pays = beyond & (gain["verdict"] == "faster")
-    words = np.select([kept, table["verdict"].isin(ADVISED) & ~pays], [NOT_NEEDED, OPEN], default=table["verdict"])
+    unproven = (table["verdict"] == NOT_MET) & ~beyond & table["without_low"].notna()
+    unproven |= table["verdict"].isin(ADVISED) & ~pays
+    words = np.select([kept, unproven], [NOT_NEEDED, OPEN], default=table["verdict"])
     silent = np.isin(words, [NOT_NEEDED, OPEN])
     of_mask = {name: kind for name, kind in RECOMMENDATIONS.items() if name not in _OF_PAIR}
     empty = {name: table[name].mask(silent, {"str": "", "int64": 0}.get(kind)) for name, kind in of_mask.items()}

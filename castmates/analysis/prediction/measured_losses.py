@@ -98,7 +98,7 @@ def own_ways(mix: Mix, partition: Partition) -> Mapping[str, int]:
 
 
 def _one(losses: Sequence[Loss]) -> Loss:
-    """Of several members, or several classes of partitions, that come to the same: their mean, between all ends."""
+    """Of several members, or several classes of partitions, that are the same: their mean, between all ends."""
     if len(losses) == 1:
         return losses[0]
     return Loss(

@@ -109,7 +109,7 @@ class Population:
 
     @property
     def estimable(self) -> bool:
-        """Whether the mixes show what the average would come to, and how far they are from what is expected."""
+        """Whether the mixes show what the average would be, and how far they are from what is expected."""
         missed = np.square(self.average - self.rows.T @ self.weights).sum()  # a workload that no mix has
         return bool(missed < 1e-9) and len(self.rows) - int(np.linalg.matrix_rank(self.rows)) >= FEWEST_FREEDOM
 

@@ -1,1 +1,1 @@
-"""What traces come to: how threads got on, what they waited for, and what the kernel did for them."""
+"""What traces show: how threads got on, what they waited for, and what the kernel did for them."""

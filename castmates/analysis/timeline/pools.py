@@ -98,17 +98,11 @@ def unnamed(seen: Seen, own: pd.DataFrame, member: str) -> int:
 
 
 def _silent(seen: Seen, own: pd.DataFrame, member: str) -> int:
-    """How many of its threads perf knew of that did nothing while it recorded: they have no track, and no name.
-
-    Earlier traces have the number of all members' threads alone.
-    """
+    """How many of its threads perf knew of that did nothing while it recorded: they have no track, and no name."""
     recordings = [each for each in seen.trace.about.get("scenes") or () if each.get("scene") == seen.scene]
     sources = [source for each in recordings for source in each.get("sources") or () if source.get("name") == PERF]
-    if any("threads_of" in source for source in sources):
-        known, states = [dict(source.get("threads_of") or {}).get(member) for source in sources], own
-    else:
-        known, states = [source.get("threads") for source in sources], seen.states
-    return max(0, max((int(count or 0) for count in known), default=0) - int(states["track"].nunique()))
+    known = [int(dict(source.get("threads_of") or {}).get(member) or 0) for source in sources]
+    return max(0, max(known, default=0) - int(own["track"].nunique()))
 
 
 def input_only_share(seen: Seen, own: pd.DataFrame, member: str) -> float:

@@ -190,14 +190,15 @@ def _carryover(results: Results) -> list[Card]:
     how, ends = ("slower", (-high, -low)) if change < 0 else ("faster", (low, high))
     role = "" if row["member"] in ours else " (of a control)" if row["role"] == "lead" else " (as antagonist)"
     share = row["windows_after_frozen"] / row["windows"]
+    masked = row["role"] == "lead" and (results.effects["partition"] != UNMANAGED).any()
     text = (
         f"{plain(row['member'])}{role} is {number(abs(change))} % {interval(*ends)} {how} right after it was frozen, "
-        f"in {percent_of(share)} of its slices. All scenes of a launch come after such slices about equally often, so "
-        "losses without a partition are not shifted."
+        f"in {percent_of(share)} of its slices{' without a partition' if masked else ''}. Each scene there has such "
+        "slices about equally often, so losses without a partition are hardly shifted."
     )
-    if row["member"] in ours and (results.effects["partition"] != UNMANAGED).any():
+    if masked and row["member"] in ours:
         text += (
-            f" Under partitions it is not frozen: losses against running alone come out about "
+            f" Under partitions it is not frozen: losses against running alone are about "
             f"{number(share * abs(change))} points too {'small' if change < 0 else 'large'}."
         )
     return [Card(DOUBT, "Freezing leaves a trace", text, "health")]

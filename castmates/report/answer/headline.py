@@ -1,4 +1,4 @@
-"""The one sentence that the numbers of a study come to, and what must be known to read it."""
+"""The one sentence that sums up the numbers of a study, and what must be known to read it."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What traces show, for a terminal: the step, what takes its time, and which operations lose beside whom."""
+"""What traces show, for a terminal: the step, what takes its time, and which operations lose, and beside what."""
 
 import textwrap
 from collections.abc import Iterator

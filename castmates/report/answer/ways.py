@@ -12,6 +12,7 @@ from castmates.report.answer.pairs import Pair
 from castmates.report.answer.percent import percent
 from castmates.report.results import Results, records
 from castmates.report.text import recommendation as words
+from castmates.report.text.recommendation import there
 from castmates.report.text.words import counted, plain
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
@@ -35,8 +36,6 @@ class Point:
 class Curve:
     """Losses of one program beside its neighbours under one kind of partition."""
 
-    lead: str
-    mix: str
     program: str
     neighbours: str
     kind: str  # of partition
@@ -46,12 +45,12 @@ class Curve:
     shared_high: float
     all_ways: int  # of the cache; 0 where that is not known
     limit: float  # the loss that the study accepts, per cent; NaN where it names none
+    aim: str  # under 10 %, or 95 % of its speed; "" without advice
     enough: int  # ways that are advised; 0 where none are
     chosen: str  # the partition that gives so many; "" where none is advised
     confirmed: bool  # by fresh launches
     needed: bool  # a partition: not where the loss without one keeps the limit
-    knee: tuple[int, int | None, int | None] | None  # ways from which on most of the speed is kept, and their interval
-    knee_kept: float  # per cent of the speed that counts as kept
+    knee: tuple[int, int | None, int | None] | None  # ways from which on its speed is kept, and their interval
     place: Place
     sentence: str
 
@@ -65,22 +64,8 @@ class Curve:
         """7 of the 12 cache ways keep it under 10 %; 10 of the 12 cache ways keep 95 % of its speed."""
         one = self.enough == 1
         seem = "" if self.confirmed else "seems to " if one else "seem to "
-        kept = f"{what} {self.aim}" if math.isnan(self.knee_kept) else self.aim
+        kept = self.aim if math.isnan(self.limit) else f"{what} {self.aim}"
         return f"{self._share(self.enough)} {seem}keep{'s' if one and not seem else ''} {kept}"
-
-    @property
-    def aim(self) -> str:
-        """Under 10 %, or 95 % of its speed."""
-        return f"under {self.limit:g} %" if math.isnan(self.knee_kept) else f"{self.knee_kept:g} % of its speed"
-
-    @property
-    def knee_words(self) -> str:
-        """10 of the 12 cache ways keep 95 % of its speed; "" where no knee is advised."""
-        if self.knee is None:
-            return ""
-        ways, low, high = self.knee
-        between = f" (between {low} and {high})" if low and high and low < high else ""
-        return f"{self._share(ways)} keep{'s' if ways == 1 else ''} {self.aim}{between}"
 
     def _share(self, ways: int) -> str:
         """7 of the 12 cache ways."""
@@ -93,7 +78,7 @@ def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
     kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity_curves)}
     for lead in results.against_solo:
         for row in results.against_solo[lead]:
-            if row["partition"] != UNMANAGED and _there(row["lead_ways"]) and not math.isnan(row["degradation_pct"]):
+            if row["partition"] != UNMANAGED and there(row["lead_ways"]) and not math.isnan(row["degradation_pct"]):
                 kind = kinds.get(row["partition"], "")
                 by_mix.setdefault((row["lead"], row["mix"], row["platform"]), {}).setdefault(kind, []).append(row)
     pairs = {pair.place: pair for pair in found}
@@ -119,30 +104,29 @@ def _curve(
     rows = by_kind[kind]
     first = rows[0]
     points = tuple(
-        sorted(
-            (
-                Point(int(row["lead_ways"]), row["degradation_pct"], row["degradation_low"], row["degradation_high"],
-                      row["partition"])
-                for row in rows
-            ),
-            key=lambda point: point.ways,
+        Point(
+            int(row["lead_ways"]),
+            row["degradation_pct"],
+            row["degradation_low"],
+            row["degradation_high"],
+            row["partition"],
         )
-    )  # fmt: skip
+        for row in sorted(rows, key=lambda row: int(row["lead_ways"]))
+    )
     at_knee = advice is not None and advice["aim"] == verdicts.KNEE
     knee = _of_place(results.knees, place, curve=kind, antagonists=first["antagonists"]) if at_knee and chosen else None
-    cache = cache_of(results.plan, first["lead"])
+    cache, limit = cache_of(results.plan, first["lead"]), float(advice["limit_pct"]) if advice else math.nan
     curve = Curve(
-        first["lead"], first["mix"], plain(first["lead"]), plain(first["antagonists"]).replace("+", " + "), kind,
-        points,
+        plain(first["lead"]), plain(first["antagonists"]).replace("+", " + "), kind, points,
         *((pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)),
         all_ways=cache.ways if cache else 0,
-        limit=float(advice["limit_pct"]) if advice and not at_knee else math.nan,
+        limit=math.nan if at_knee else limit,
+        aim="" if advice is None else f"{100 - limit:g} % of its speed" if at_knee else f"under {limit:g} %",
         enough=int(advice["lead_ways"]) if advice and chosen else 0,
         chosen=chosen,
         confirmed=advice is not None and advice["confirmation"] == verdicts.YES,
         needed=advice is None or advice["verdict"] != verdicts.NOT_NEEDED,
         knee=_knee(knee) if knee else None,
-        knee_kept=float(knee["kept_pct"]) if knee else math.nan,
         place=place,
         sentence="",
     )  # fmt: skip
@@ -150,21 +134,19 @@ def _curve(
 
 
 def _knee(row: Row) -> tuple[int, int | None, int | None] | None:
-    if not _there(row["knee"]):
+    if not there(row["knee"]):
         return None
-    low, high = (int(row[end]) if _there(row[end]) else None for end in ("knee_low", "knee_high"))
+    low, high = (int(row[end]) if there(row[end]) else None for end in ("knee_low", "knee_high"))
     return int(row["knee"]), low, high
 
 
 def _sentence(curve: Curve, advice: Row | None, effects: pd.DataFrame) -> str:
-    """What is advised, in the words of the recommendation; or what is lost, and why nothing is advised."""
-    who = f"{curve.program} beside {curve.neighbours}"
+    """What is advised, or why nothing is, in the words of the recommendation; or what is lost."""
     if advice and advice["verdict"] in verdicts.ADVISED:
-        return f"{who}: {words.bargain(advice, words.paid(advice, effects))} ({words.fresh_words(advice)})."
-    if advice and advice["verdict"] == verdicts.NOT_NEEDED:
-        return f"{who}: no partition is needed: {words.needless(advice)}."
-    if advice and advice["verdict"] == verdicts.OPEN:
-        return f"{who}: {words.open_words(advice)}."
+        bargain = f"{words.bargain(advice, words.paid(advice, effects))} ({words.fresh_words(advice)})"
+        return f"{curve.program} beside {curve.neighbours}: {bargain}."
+    if advice and advice["verdict"] in (verdicts.NOT_NEEDED, verdicts.OPEN):
+        return words.sentence(advice, "")
     lost = "" if math.isnan(curve.shared) else f" loses {percent(curve.shared)} of its speed"
     none = advice is not None and advice["verdict"] == verdicts.NOT_MET
     limit = f"; no share is shown to keep it under {advice['limit_pct']:g} %" if advice and none else ""
@@ -175,7 +157,3 @@ def _of_place(rows: pd.DataFrame, place: Place, **more: str) -> Row | None:
     for column, value in {**dict(zip(("lead", "mix", "platform"), place, strict=True)), **more}.items():
         rows = rows[rows[column] == value]
     return records(rows)[0] if len(rows) else None
-
-
-def _there(value: object) -> bool:
-    return str(value) not in ("<NA>", "nan", "None")

@@ -124,5 +124,5 @@ def _stale(studies: Studies, used: set[str]) -> Iterator[str]:
         if known < (there := len(study.plan.blocks)):
             yield (
                 f"{letter}'s tables are of {counted(known, 'launch')}, and {there} are measured: its counters and "
-                "quantiles are those of the former; `castmates sweep` makes the tables anew."
+                "quantiles are those of the former; `castmates sweep` makes the tables again."
             )

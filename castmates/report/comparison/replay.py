@@ -86,7 +86,7 @@ def replay_of(
 def contradictions(published: Measured, comparison: pd.DataFrame, effects: pd.DataFrame) -> list[Contradiction]:
     """Where the published table of effects has another number than the published windows give.
 
-    Of several nodes the table has means over nodes, which are not held against means over launches.
+    Of several nodes the table has means over nodes, which are not compared with means over launches.
     """
     names = plain_members(published.plan)
     key = ["mix", "member", "baseline", "partition"]

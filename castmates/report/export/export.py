@@ -19,7 +19,7 @@ ROWS = 10_000  # of a table, at a time
 
 
 def write_scalars(results: Results) -> tuple[Path, int]:
-    """Write results/<study>/tensorboard anew; the folder, and how many runs it has."""
+    """Write results/<study>/tensorboard again; the folder, and how many runs it has."""
     place = results.folder.tensorboard
     runs = scalars(results)
     if not runs:

@@ -239,9 +239,8 @@ def _key(known: list[tuple[Row, list[Row]]], left_out: int, panels: list[Panel],
     rows: list[Row] = [row for total, own in known for row in (total, *own)]
     how = [reason for reason, _ in attribution.separations(results)]
     parts = ["the bars of a pair add up from above to its total"]
-    drawn = sum(row["part"] == BUSY for panel in panels for _, row in panel.bars)
-    if drawn < sum(row["part"] == BUSY for row in rows):
-        parts.append("busy neighbour: once for each program, the same for all of its neighbours")
+    if any(all(row["part"] != BUSY for _, row in panel.bars) for panel in panels):
+        parts.append("where several pairs lose the same to a busy neighbour, it is drawn for the first of them")
     parts += ["lines: 95 % between launches"] if any(not math.isnan(row["points_low"]) for row in rows) else []
     parts += (
         ["dashed, and numbers beside: within launch only"] if any(math.isnan(row["points_low"]) for row in rows) else []

@@ -153,13 +153,8 @@ def _positive(results: Results) -> list[str]:
     """The positive control should lie far outside of these axes: it is given in words."""
     rows = [row for row in records(results.controls) if row["control"] == "positive"]
     return [
-        f"positive control {control_name(row)}, {_baseline(row)} over beside: {number(row['ratio'], 2)} "
+        f"positive control {control_name(row)}, beside an idle loop over beside: {number(row['ratio'], 2)} "
         f"{interval(*_interval(row)[:2], 2)}, {row['verdict']}"
         for row in rows
         if not math.isnan(row["ratio"])
     ]
-
-
-def _baseline(row: dict[str, Any]) -> str:
-    """What the positive control is held against; earlier tables have solo."""
-    return "alone" if row["baseline"] == "solo" else "beside an idle loop"

@@ -116,8 +116,8 @@ def coloured(states: pd.DataFrame, length_ms: float) -> list[tuple[float, float,
     found: list[tuple[float, float, str]] = []
     for number, times in enumerate(parts):
         state = max(times, key=lambda name: times[name])
-        if times[state] < width / (len(STATES) + 1):
-            continue  # nothing is known of this part
+        if times[state] < width - sum(times.values()):
+            continue  # of most of this part nothing is known
         if found and found[-1][2] == state and abs(found[-1][0] + found[-1][1] - number * width) < width / 2:
             found[-1] = (found[-1][0], found[-1][1] + width, state)
         else:

@@ -85,7 +85,7 @@ def page(
     texts: Mapping[str, Texts] | None = None,
     found: Answer | None = None,
 ) -> str:
-    """The page's HTML; the figures' texts and the answer are made anew where they are not given."""
+    """The page's HTML; the figures' texts and the answer are made where they are not given."""
     texts = texts or {name: texts_for(name, results) for name in shown(results)}
     context = _context(results, drawings, texts, found or answer(results))
     return folded(environment().get_template("report.html.j2").render(context))

@@ -244,7 +244,7 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
             "A lead mask is recommended where the one-sided upper bound of the lead's loss, at "
             f"{percent_of(1 - WRONG)} or, where there are several kinds of partition, more, is at most "
             f"{results.recommendations['limit_pct'].iloc[0]:g} %, each kind of partition being walked from its largest "
-            "mask down, and where the loss without a partition is proven to be larger."
+            "mask down, and where both a larger loss without a partition and a gain under it are proven."
         )
         met = results.recommendations[results.recommendations["verdict"].isin(ADVISED)]
         if again := int((met["confirmed_blocks"] > 0).sum()):

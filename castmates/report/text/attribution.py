@@ -71,24 +71,13 @@ def ways(total: Row) -> str:
 
 def sentences(results: Results) -> list[str]:
     """What cache ways give back to each pair, as whole sentences."""
-    given = given_back(results)
-    return [
-        f"{who(total)}: {given[total['mix'], total['member'], total['platform']]}."
-        for total, _ in mixes(results)
-        if (total["mix"], total["member"], total["platform"]) in given
-    ]
-
-
-def given_back(results: Results) -> dict[tuple[str, str, str], str]:
-    """By mix, member and platform: what separate ways give the lead back, as the end of a sentence on its loss."""
     comparisons = int((results.attribution["p_value"].notna() & (results.attribution["part"] == CAPACITY)).sum())
-    return {
-        (row["mix"], row["member"], row["platform"]): _given_back(row, results.margin, comparisons)
-        + (BIASED if row["possibly_biased"] else "")
-        for _, parts in mixes(results)
+    return [
+        f"{who(total)}: {_given_back(row, results.margin, comparisons)}{BIASED if row['possibly_biased'] else ''}."
+        for total, parts in mixes(results)
         for row in parts
         if row["part"] == CAPACITY
-    }
+    ]
 
 
 def _given_back(row: Row, margin: float | None, comparisons: int) -> str:

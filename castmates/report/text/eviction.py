@@ -15,8 +15,8 @@ def eviction_sentence(blocks: Sequence[EvictionFacts]) -> str:
         return lost if not_emptied else ""
     what = f"Last-level caches were emptied before each of {counted(times, 'stretch')}"
     unsteady = sum(block.not_steady for block in blocks)
-    cold = f" {unsteady} of them do not count: rates or occupancy still changed after the lead-in."
-    cold = cold if unsteady else ""
+    why = "after the lead-in, rates or occupancy still changed or were not known"
+    cold = f" {unsteady} of these {'does' if unsteady == 1 else 'do'} not count: {why}." if unsteady else ""
     left = [block.left for block in blocks if block.left is not None]
     most = [block.left_most for block in blocks if block.left_most is not None]
     if not left or not most:

@@ -183,7 +183,7 @@ def _digits(evidence: Evidence) -> int:
 
 
 def evidence_words(evidence: Evidence) -> str:
-    """Which number of which row of which table, and what it is held against."""
+    """Which number of which row of which table, and its threshold."""
     row = ", ".join(f"{name} {value}" for name, value in evidence.row.items())
     side = "above" if evidence.is_above else "below"
     threshold = f"{_in_unit(evidence, evidence.threshold)}{UNITS[evidence.shown]}"
@@ -221,12 +221,12 @@ def _filled(command: str, study: str, finding: Finding) -> str:
 
 
 def others(found: Iterable[Finding]) -> str:
-    """What became of the other checks: 2 only suspect something, 30 find nothing, 4 lack the measurements."""
+    """What became of the other checks: 2 suspect something, 30 find nothing, 4 cannot be judged."""
     states = [finding.state for finding in found]
     words = {
         SUSPECTED: ("suspects something", "suspect something"),
         NOT_SHOWN: ("finds nothing", "find nothing"),
-        NOT_KNOWN: ("lacks measurements of this study to judge by", "lack measurements of this study to judge by"),
+        NOT_KNOWN: ("cannot be judged by what was measured",) * 2,
     }
     counts = [(states.count(state), both) for state, both in words.items()]
     parts = [f"{count} {both[count > 1]}" for count, both in counts if count]

@@ -101,9 +101,9 @@ def _doubt(row: Row) -> str:
 def _advice(row: Row, price: Sequence[Paid], command: str) -> str:
     who, limit = f"{plain(row['lead'])} beside {plain(row['antagonists'])}", _percent(row["limit_pct"])
     if row["verdict"] == verdicts.NOT_NEEDED:
-        return f"{who}: no partition is needed: {needless(row)}."
+        return f"{who}: no partition is needed; {_without(row)}, within {limit}."
     if row["verdict"] == verdicts.OPEN:
-        return f"{who}: no partition is recommended: {open_words(row)}."
+        return f"{who}: no partition is recommended; {_open(row)}."
     if row["verdict"] == verdicts.NO_SWEEP:
         return (
             f"{who}: no partition that gives the lead its own ways was measured, so none can be recommended for a "
@@ -116,8 +116,8 @@ def _advice(row: Row, price: Sequence[Paid], command: str) -> str:
         )
     if row["verdict"] == verdicts.NOT_MET and row["aim"] == verdicts.KNEE:
         return (
-            f"{who}: no lead mask that was tried keeps {_kept(row)}; {row['partition']} comes nearest with "
-            f"{_lost(row, '')}."
+            f"{who}: the largest lead mask that was tried does not keep {_kept(row)}; the best one is "
+            f"{row['partition']} with {_lost(row, '')}."
         )
     if row["verdict"] == verdicts.NOT_MET:
         return f"{who}: no lead mask is shown to keep the loss within {limit}; {_nearest(row)}."
@@ -131,9 +131,10 @@ def _advice(row: Row, price: Sequence[Paid], command: str) -> str:
 
 def bargain(row: Row, price: Sequence[Paid]) -> str:
     """What the advised mask leaves of the loss, what that gives the lead, and what the others pay: a clause."""
-    one = count_of(row["lead_ways"]) == 1
-    seem = row["confirmation"] in (verdicts.EXCEEDED, verdicts.UNCLEAR)
-    keep = "seemed to keep" if seem else "keeps" if one else "keep"
+    one = "s" if count_of(row["lead_ways"]) == 1 else ""
+    shown = row["confirmation"] == verdicts.YES or row["bound_pct"] <= row["limit_pct"]
+    keep = f"keep{one}" if shown else f"seem{one} to keep"
+    keep = "seemed to keep" if row["confirmation"] in (verdicts.EXCEEDED, verdicts.UNCLEAR) else keep
     aim = _kept(row) if row["aim"] == verdicts.KNEE else f"the loss within {_percent(row['limit_pct'])}"
     without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
     faster = f"{times(row['faster'])} {interval(row['faster_low'], row['faster_high'], 2)}"
@@ -174,21 +175,20 @@ def _interval_of(value: float, low: float, high: float) -> str:
     return f"{number(value)} %" + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
-def needless(row: Row) -> str:
-    """Why a pair needs no partition: a clause."""
-    without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
-    return f"without one it loses {without}, within {_percent(row['limit_pct'])}"
+def _without(row: Row) -> str:
+    """Without one it loses 0.4 % [−0.2, 1.0]."""
+    loss = (row["without_pct"], row["without_low"], row["without_high"])
+    return f"without one it {'gains' if _is_gain(loss[0]) else 'loses'} {_size(*loss)}"
 
 
-def open_words(row: Row) -> str:
+def _open(row: Row) -> str:
     """Why none is advised for a pair that may need one: a clause."""
     limit = _percent(row["limit_pct"])
     if math.isnan(row["without_low"]):
         return f"whether it loses more than {limit} without one is not known"
-    without = _interval_of(row["without_pct"], row["without_low"], row["without_high"])
     if row["without_low"] > row["limit_pct"]:
-        return f"without one it loses {without}, and no mask that keeps {limit} is shown to give some of that back"
-    return f"without one it loses {without}, which is not proven to be more than {limit}"
+        return f"{_without(row)}, but after Holm's adjustment this loss, or what a mask gives back of it, is not proven"
+    return f"{_without(row)}, which is not proven to be more than {limit}"
 
 
 def _kept(row: Row) -> str:
@@ -198,7 +198,7 @@ def _kept(row: Row) -> str:
 def ways(row: Row) -> str:
     """6 of 20 ways (split-6, 9 MiB)."""
     size = f", {_mib(row['lead_bytes'])}" if not math.isnan(row["lead_bytes"]) else ""
-    of = f" of {row['cache_ways']}" if _there(row["cache_ways"]) else ""
+    of = f" of {row['cache_ways']}" if there(row["cache_ways"]) else ""
     one = count_of(row["lead_ways"]) == 1 and not of
     return f"{row['lead_ways']}{of} {'way' if one else 'ways'} ({row['partition']}{size})"
 
@@ -327,10 +327,11 @@ def _mib(amount: float) -> str:
 
 def count_of(value: object) -> float:
     """A whole number out of a table, or NaN where there is none."""
-    return float(str(value)) if _there(value) else math.nan
+    return float(str(value)) if there(value) else math.nan
 
 
-def _there(value: object) -> bool:
+def there(value: object) -> bool:
+    """Whether a cell of a table has a value."""
     return str(value) not in ("<NA>", "nan", "None")
 
 

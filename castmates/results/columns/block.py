@@ -50,7 +50,7 @@ WINDOWS: Columns = {
     "progress_s": "float64",  # from first to last heartbeat inside each of them: what the rate refers to
     "later": "float64",  # rate in the later halves of its slices over that in the earlier ones
     "lead_in_passes": "int64",  # unmeasured cycles before its stretch
-    "not_steady": "bool",  # caches were emptied, and rates or occupancy still changed in the last of these cycles
+    "not_steady": "bool",  # caches were emptied, and rates or occupancy still changed at last, or are not known
     "host": "str",  # the node; "" where a model was played, and in blocks from before this was written
     "processor": "str",  # its model; "" where nothing was measured
     "machine": "str",  # the class of nodes; "" in a study without classes

@@ -140,7 +140,7 @@ CARRYOVER: Columns = {
     "change_high": "float64",
     "detectable_pct": "float64",  # a change that would have been found in four studies of five
     "blocks": "int64",  # with enough windows
-    "windows": "int64",
+    "windows": "int64",  # slices in stretches in which some scene freezes it
     "windows_after_frozen": "int64",
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the members of the same role

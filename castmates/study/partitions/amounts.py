@@ -73,7 +73,7 @@ def ways_from(
         elif (size := _size(text, cache, key, notes)) is not None:
             ways, exact = size
             if not least <= ways <= most:
-                notes.add(f"{key}: {text} left out: it comes to {ways}, and {can} be given here.")
+                notes.add(f"{key}: {text} left out: it is {ways}, and {can} be given here.")
                 continue
             if abs(ways - exact) > 1e-9:
                 words = masks.size_words(masks.make(ways), cache)

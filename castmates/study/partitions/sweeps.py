@@ -94,11 +94,11 @@ def cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[C
                 )
         if len(by_name) > MOST_CUTS:
             raise CastmatesError(
-                f"{study_file}: 'cache.sweeps' come to more than {MOST_CUTS} partitions; name fewer values."
+                f"{study_file}: 'cache.sweeps' make more than {MOST_CUTS} partitions; name fewer values."
             )
     wanted = [by_name[name] for name in keys.only if name in by_name] if keys.only else list(by_name.values())
     if missing := [name for name in keys.only if name not in by_name]:
-        notes.add(f"cache.only: {', '.join(missing)} left out: no sweep comes to it on this machine.")
+        notes.add(f"cache.only: {', '.join(missing)} left out: no sweep makes it on this machine.")
     _note_equal(wanted, notes)
     _note_shared(wanted, cache, notes)
     _note_cutting(wanted, cache, notes)

@@ -51,7 +51,7 @@ def _is_user_space_alone(timeline: Timeline) -> bool:
 
 
 def _over(span: tuple[int, int], times: np.ndarray, rates: np.ndarray) -> float | None:
-    """What a rate comes to over a span; each reading is the mean since the one before."""
+    """What a rate adds up to over a span; each reading is the mean since the one before."""
     begin, end = span
     edges = np.clip(np.concatenate([[begin], times]), begin, end)
     lengths = np.diff(edges)

@@ -102,7 +102,7 @@ def test_errors_are_one_sentence(tmp_path, text, expected):
 
 def test_shares_of_working_sets_come_to_all_at_most(tmp_path):
     model = "model: {compute: 1.0, accesses: 1, reuse: [{size: 1 MiB, share: 60%}, {size: 2 MiB, share: 60%}]}"
-    with pytest.raises(CastmatesError, match="whose shares come to 100 % at most"):
+    with pytest.raises(CastmatesError, match="whose shares add up to 100 % at most"):
         project_of(tmp_path, STUDY + f"workloads: {{odd: {{{model}}}}}\n")
 
 
