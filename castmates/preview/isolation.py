@@ -66,12 +66,12 @@ def _division(plan: Plan, named: str | None) -> str:
 
 def shared(plan: Plan, others: Mapping[str, int]) -> Iterator[str]:
     """Which partitions have ways that other programs on the machine have now, too."""
+    own = {
+        made.name: union((share.ways or 0) | (share.code or 0) for share in made.shares if share.member != REST)
+        for mix in plan.mixes
+        for made in mix.partitions
+    }
     for name, mask in others.items():
-        every = {made.name: made for mix in plan.mixes for made in mix.partitions}
-        own = {
-            partition: union((share.ways or 0) | (share.code or 0) for share in made.shares if share.member != REST)
-            for partition, made in every.items()
-        }
         if names := [partition for partition, ways in own.items() if ways & mask]:
             yield f"Ways of {some_of(names)} are shared with {name}: no such partition isolates while that is there."
 
