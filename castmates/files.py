@@ -28,12 +28,16 @@ class Unreadable(ValueError):
 def regular(file: Path, most: int | None = None) -> BufferedReader:
     """Open a regular file: a pipe or a device may never end. FileNotFoundError where there is none."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    about = os.fstat(descriptor)
-    if not stat.S_ISREG(about.st_mode) or about.st_size > (most or about.st_size):
+    about, why_not = os.fstat(descriptor), ""
+    if stat.S_ISDIR(about.st_mode):
+        why_not = "it is a folder"
+    elif not stat.S_ISREG(about.st_mode):
+        why_not = "it is a pipe or a device"
+    elif most is not None and about.st_size > most:
+        why_not = f"it is larger than {most >> 20} MiB"
+    if why_not:
         os.close(descriptor)
-        if most and stat.S_ISREG(about.st_mode):
-            raise Unreadable(f"it is larger than {most >> 20} MiB")
-        raise Unreadable("it is a folder" if stat.S_ISDIR(about.st_mode) else "it is a pipe or a device")
+        raise Unreadable(why_not)
     return os.fdopen(descriptor, "rb")
 
 
@@ -59,30 +63,27 @@ def written_text(file: Path, what: str) -> str:
         raise CastmatesError(f"{file}: {what} cannot be read: {why(problem)}.") from None
 
 
-def json_of(file: Path) -> Any:  # noqa: ANN401 (what JSON can hold)
-    """What a JSON file holds; FileNotFoundError, or Unreadable with the reason."""
-    return json_in(bytes_of(file))
+def mapping_of(file: Path) -> dict[str, Any]:
+    """The keys of a JSON file, with their values; FileNotFoundError, or Unreadable with the reason."""
+    return mapping_in(bytes_of(file))
 
 
-def json_in(content: bytes) -> Any:  # noqa: ANN401
-    """What a text in JSON holds; Unreadable with the reason."""
+def mapping_if_there(file: Path) -> dict[str, Any]:
+    """The same; nothing where the file is not there or cannot be used."""
+    with suppress(OSError, ValueError):
+        return mapping_of(file)
+    return {}
+
+
+def mapping_in(content: bytes) -> dict[str, Any]:
+    """The same of a text in JSON."""
     try:
         found = json.loads(_decoded(content))
         if SURROGATE.search(content):
             json.dumps(found, ensure_ascii=False).encode()
     except ODD as problem:
         raise Unreadable(why(problem)) from None
-    return found
-
-
-def mapping_of(file: Path) -> dict[str, Any]:
-    """The same of a file that holds a mapping."""
-    return mapping_in(bytes_of(file))
-
-
-def mapping_in(content: bytes) -> dict[str, Any]:
-    """The same of a text."""
-    if not isinstance(found := json_in(content), dict):
+    if not isinstance(found, dict):
         raise Unreadable("it holds no keys with values")
     return found
 
@@ -112,7 +113,7 @@ def why(problem: BaseException) -> str:
             return "it is nested too deeply"
         case KeyError():
             return f"it has no '{problem.args[0]}'"
-        case ValueError() if "digits" in str(problem):
+        case ValueError() if "integer string conversion" in str(problem):
             return "it holds a number with thousands of digits"
         case ValueError() if str(problem):
             return str(problem).partition("\n")[0]
@@ -148,20 +149,20 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())  # or a power cut leaves an empty file under the final name
         temporary.replace(path)
-        _keep_names(path.parent)
+        with suppress(OSError):  # of a folder that we may not read, or a file system that knows no such thing
+            sync_folder(path.parent)
     finally:
         with suppress(OSError):  # on a file system that is read-only even where there is no such file
             temporary.unlink(missing_ok=True)
 
 
-def _keep_names(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Put the names in a folder onto the disk, or after a power cut an older file may stand beside newer ones."""
-    with suppress(OSError):  # of a folder that we may not read, or a file system that knows no such thing
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _take_name(path: Path) -> None:

@@ -90,9 +90,9 @@ class Project:
         """What lies in the folders of its blocks now."""
         return found_blocks(self.results, self.study.name)
 
-    def plan(self) -> Plan:
-        """What the study consists of, measured blocks included."""
-        plan, made = self._whole_plan(), self.made
+    def plan(self, found: Found | None = None) -> Plan:
+        """What the study consists of, measured blocks included: those `found`, or what lies there now."""
+        plan, made = self._whole_plan((found or self.found()).measured), self.made
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
         changed = [f"{MIXES}{each}" for each in changed_words(self.study, plan.blocks)]
@@ -100,8 +100,7 @@ class Project:
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
 
-    def _whole_plan(self) -> Plan:
-        measured = self.found().measured
+    def _whole_plan(self, measured: Sequence[Block]) -> Plan:
         if not self.study.machines:
             return self._plan(measured)
         _refuse_twins(self)
@@ -169,7 +168,7 @@ class Project:
         return self.elsewhere.cache if self.elsewhere else read_cache()
 
     def ways_of_others(self) -> dict[str, int]:
-        """Which ways groups of other programs have on this machine now, by their names in words."""
+        """Which ways groups of other programs have on this machine now, by their names."""
         return {} if self.modelled or self.elsewhere else ways_of_others()
 
     def _topology(self) -> Topology:

@@ -73,12 +73,14 @@ def _show_trace(folder: Path) -> None:
     ui = perfetto_ui()
     if ui is None:
         typer.echo(OFFLINE)
-    # The words of a command are shown to every user of the machine; a file of ours is not.
-    with Server(folder, ui) as running, tempfile.NamedTemporaryFile("w", suffix=".html") as way:
-        address_of_it = address(running, ui, read(folder, "tracks").about)
-        way.write(f'<meta http-equiv="refresh" content="0;url={html.escape(address_of_it)}">')
+    # The words of a command are shown to every user of the machine; a file of ours is not. It lies beside the trace,
+    # because a browser from a snap does not see /tmp.
+    place = folder.resolve() if os.access(folder, os.W_OK) else None
+    with Server(folder, ui) as running, tempfile.NamedTemporaryFile("w", suffix=".html", dir=place) as way:
+        shown = address(running, ui, read(folder, "tracks").about)
+        way.write(f'<meta http-equiv="refresh" content="0;url={html.escape(shown)}">')
         way.flush()
-        _open(address_of_it, Path(way.name).as_uri())
+        _open(shown, Path(way.name).as_uri())
         typer.echo("Served on this machine only; Ctrl-C ends it.")
         try:
             running.serve_forever()

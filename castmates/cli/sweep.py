@@ -25,8 +25,9 @@ def sweep(
     from castmates.results.torn import torn_words
 
     project = load(study, blocks)
-    project.plan()  # what is wrong or has no place here is one sentence; Snakemake is not started for it
-    for sentence in torn_words(project.found().torn):
+    found = project.found()
+    project.plan(found)  # what is wrong or has no place here is one sentence; Snakemake is not started for it
+    for sentence in torn_words(found.torn):
         typer.echo(sentence, err=True)
     options = [*(["--dry-run"] if dry_run else []), *(["--forcerun", *ANALYSES] if again else [])]
     snakemake.sweep(study, cores, lambda line: typer.echo(line, err=True), blocks, options)

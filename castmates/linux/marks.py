@@ -92,7 +92,7 @@ def bearers(path: Path) -> list[int]:
 
 
 class Adoption:
-    """As long as it lasts this process adopts the orphans of members, so that nobody can leave it, root included.
+    """As long as it lasts this process adopts the orphans of members, so that no descendant leaves it, root's included.
 
     A session cannot be entered from outside. So who descends from us and is in another session than ours is a member's,
     whatever it did to its parents, its mark or its control groups; or it was there before.

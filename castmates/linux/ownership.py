@@ -5,6 +5,7 @@ import os
 import pwd
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from castmates.errors import CastmatesError
 RUN = ("Snakefile", "workflow", "profiles", "workloads", "config", "studies", "envs")  # what a folder has us run
 MADE = ("results", "logs", ".snakemake", ".cache")  # what we make in it, and read again
 BESIDE_A_STUDY = "workloads"
+RUN_WITH = ", and what stands there would be run with your rights"
 
 
 def read(path: Path) -> str:
@@ -40,14 +42,21 @@ def others_in(gid: int, names: frozenset[str]) -> list[str]:
 def refuse_strangers(study: Path | None = None) -> None:
     """Refuse to run anything where another user could have put it: in this folder, or beside a study elsewhere."""
     trusted = _trusted()
-    _refuse([Path().absolute()], trusted)
-    for name in RUN:
-        _refuse(_tree(Path(name), 2), trusted)
-    for name in MADE:
-        _refuse(_tree(Path(name), 1), trusted)
+    places = [Path().absolute()]
+    places += [place for name in RUN for place in _tree(Path(name), 2)]
+    places += [place for name in MADE for place in _tree(Path(name), 1)]
+    _refuse(places, trusted)
     if study is not None and study.is_file() and not study.parent.samefile(Path()):
         # Who names a study trusts whoever wrote it.
         _refuse(_tree(study.parent / BESIDE_A_STUDY, 1), trusted | {study.stat().st_uid})
+
+
+def user_name(uid: int) -> str:
+    """The name of a user; "uid N" where this machine has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
 
 
 def _trusted() -> set[int]:
@@ -63,45 +72,43 @@ def _tree(top: Path, depth: int) -> Iterator[Path]:
     yield top
     if top.is_symlink() and top.exists():
         yield top.resolve()
-    if depth and top.is_dir():
-        for inside in sorted(top.iterdir()):
-            yield from _tree(inside, depth - 1)
+    inside: list[Path] = []
+    with suppress(OSError):  # it is no folder, has just been removed, or is not ours to read
+        inside = sorted(top.iterdir()) if depth else []
+    for each in inside:
+        yield from _tree(each, depth - 1)
 
 
 def _why(path: Path, trusted: set[int]) -> str:
-    """Who else could have made or changed this; "" where nobody."""
+    """Who else could have made or changed this, and what to do then; "" where nobody."""
     status = path.lstat()
-    if status.st_uid not in trusted and not _came_from_elsewhere(path, trusted):
-        return f"belongs to {_name(status.st_uid)}"
+    if status.st_uid not in trusted and not _came_from_elsewhere(path, status.st_uid, trusted):
+        name = user_name(status.st_uid)
+        return f"belongs to {name}{RUN_WITH}: run it as {name}, or by sudo from there, or in a copy of your own"
     if stat.S_ISLNK(status.st_mode):
         return ""
-    if status.st_mode & stat.S_IWOTH:
-        return "may be written by every user"
-    if status.st_mode & stat.S_IWGRP and (others := others_in(status.st_gid, frozenset(map(_name, trusted)))):
-        return f"may be written by {', '.join(others[:3])}{' and others' * (len(others) > 3)}"
-    return ""
+    who = "every user" if status.st_mode & stat.S_IWOTH else ""
+    if not who and status.st_mode & stat.S_IWGRP:
+        others = others_in(status.st_gid, frozenset(map(user_name, trusted)))
+        who = f"{', '.join(others[:3])}{' and others' * (len(others) > 3)}"
+    if not who:
+        return ""
+    close = f"make sure that nobody has changed it and run `chmod -R go-w {path}`, or "
+    open_to_all = status.st_mode & stat.S_ISVTX  # as /tmp is meant to be
+    return f"may be written by {who}{RUN_WITH}: {'' if open_to_all else close}work in a folder that you alone can write"
 
 
-def _came_from_elsewhere(path: Path, trusted: set[int]) -> bool:
-    """Whether it has an owner whom this machine does not know, and lies where only those who are trusted write.
+def _came_from_elsewhere(path: Path, uid: int, trusted: set[int]) -> bool:
+    """Whether its owner is unknown on this machine, and it lies where only those who are trusted write.
 
     So is what was unpacked here, or mounted into a container.
     """
     place = path.absolute()
-    return _name(place.lstat().st_uid).startswith("uid ") and place != place.parent and not _why(place.parent, trusted)
-
-
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
+    return user_name(uid) == f"uid {uid}" and place != place.parent and not _why(place.parent, trusted)
 
 
 def _refuse(places: Iterable[Path], trusted: set[int]) -> None:
     for place in places:
-        if why := _why(place, trusted):
-            raise CastmatesError(
-                f"{place} {why}, and what stands there would be run with your rights; work in a folder that you alone "
-                "can write."
-            )
+        with suppress(FileNotFoundError):  # another sweep in this folder has just removed it
+            if why := _why(place, trusted):
+                raise CastmatesError(f"{place} {why}.")

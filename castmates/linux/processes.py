@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import stat
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -114,9 +115,14 @@ def user_of(pid: int) -> int | None:
     return int(words[0]) if words else None
 
 
-def has_open(pid: int, file: os.stat_result) -> bool:
-    """Check whether a process has a file open; of processes of others only root sees that."""
+def held_by_root(pid: int, file: os.stat_result) -> bool:
+    """Check whether root itself has a file open, in a process that locked it; only root sees that.
+
+    Not where a user has locked it and then started a program such as sudo, or ended and left the lock to a child.
+    """
     with contextlib.suppress(OSError):
+        if user_of(pid) != 0 or Path(f"/proc/{pid}/exe").stat().st_mode & stat.S_ISUID:
+            return False
         for each in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
                 if os.path.samestat(each.stat(), file):

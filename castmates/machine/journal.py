@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from castmates.errors import CastmatesError
+from castmates.files import sync_folder
 from castmates.linux import capable_copy, cpu_quota, cpuset_partition, file_mode, governor, group_folder, msr, ownership
 from castmates.linux.kernel_files import read_setting, write_setting
 from castmates.linux.owner import Owner, boot_id, is_gone, myself
 from castmates.machine import pqos_state, resctrl_state
+from castmates.machine.lock import open_own_lock
 
 MACHINE_WIDE = Path("/var/lib/castmates")
 NAME, LOCK = "journal", "journal.lock"
@@ -212,20 +214,14 @@ class Journal:
         try:
             if not _is_trusted(fd):
                 raise CastmatesError(f"{self.path} can be written by others; find out who made it, then remove it.")
-            with self._alone():
+            lock = open_own_lock(self.path.with_name(LOCK))  # others may read the journal itself
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
                 yield fd
+            finally:
+                os.close(lock)
         finally:
             os.close(fd)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Lock a file that others may not open: whoever may read the journal could lock that, and hold root up."""
-        lock = os.open(self.path.with_name(LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
 
     def _read(self, file: int) -> dict[int, Entry]:
         return _entries(os.pread(file, os.fstat(file).st_size, 0))
@@ -238,7 +234,7 @@ class Journal:
         _write_lines(file, map(_record, entries))
         os.fsync(file)
         if first == 1:
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         return entries
 
     def _undo_and_close(self, file: int, entry: Entry) -> Undone:
@@ -315,14 +311,6 @@ def _write_lines(file: int, records: Iterable[dict[str, Any]]) -> None:
         os.ftruncate(file, end)
         raise
     os.ftruncate(file, end + len(text))
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _may_write(folder: Path) -> bool:

@@ -4,7 +4,6 @@ import errno
 import fcntl
 import json
 import os
-import pwd
 import stat
 import sys
 import time
@@ -17,7 +16,8 @@ from castmates.english import printable
 from castmates.errors import CastmatesError
 from castmates.linux.host import flock_holder
 from castmates.linux.owner import is_in_container
-from castmates.linux.processes import has_open, name_of, user_of
+from castmates.linux.ownership import user_name
+from castmates.linux.processes import held_by_root, name_of, user_of
 from castmates.protocols import Say
 
 NAME = "castmates.lock"
@@ -56,9 +56,8 @@ class InUse(CastmatesError):
     """Another process holds the machine."""
 
     def __init__(self, fd: int, path: Path) -> None:
-        holder, file = flock_holder(os.fstat(fd)), os.fstat(fd)
-        # A process that has ended, and left the lock to a child of another name, is nobody whom root would wait for.
-        self.by_root = is_in_container() if holder is None else user_of(holder) == 0 and has_open(holder, file)
+        holder = flock_holder(os.fstat(fd))
+        self.by_root = is_in_container() if holder is None else held_by_root(holder, os.fstat(fd))
         super().__init__(f"This machine is in use by {_holder(fd)} (lock {path}); try again when that has ended.")
 
 
@@ -104,7 +103,7 @@ def machine_lock(what: str, wait: bool = True, say: Say = print_progress, path: 
 def _acquire(path: Path, wait: bool, say: Say) -> int:
     is_reported = False
     while True:
-        fd = open_lock(path)
+        fd = _open_lock(path)
         _held.add(fd)
         try:
             if not _try_lock(fd, path):
@@ -127,7 +126,7 @@ def _close(fd: int) -> None:
     os.close(fd)
 
 
-def open_lock(path: Path) -> int:
+def _open_lock(path: Path) -> int:
     """Open a lock file, making it where it is missing, for every user."""
     denied: OSError | None = None
     for _ in range(20):
@@ -151,6 +150,11 @@ def open_lock(path: Path) -> int:
         os.fchmod(fd, OF_ALL)  # the umask has taken bits away
         return fd
     raise _unusable(path, denied or FileNotFoundError(errno.ENOENT, "it vanishes as often as it is made"))
+
+
+def open_own_lock(path: Path) -> int:
+    """Open a lock that no other user may open: whoever may read a file may lock it, and would hold root up."""
+    return os.open(path, OPEN | os.O_CREAT, 0o600)
 
 
 def _checked(fd: int, path: Path) -> int:
@@ -200,22 +204,15 @@ def _write_holder(fd: int, what: str) -> None:
 
 
 def _user(uid: int | None) -> str:
-    if uid is None:
-        return "a user who is not shown"
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
+    return "a user who is not shown" if uid is None else user_name(uid)
 
 
 def _holder(fd: int) -> str:
     """Name who holds the lock as the kernel does; what for is what the file says, which anybody may write."""
     pid, said = flock_holder(os.fstat(fd)), _said(fd)
     if pid is None:
-        claim = (
-            f"{said['user']} for {said['what']} (process {said['pid']}) since {said['since']}" if said else "nothing"
-        )
-        return f"a process that cannot be seen from here (by its own words {claim})"
+        claim = f" (as it says, process {said['pid']} of {said['user']}, for {said['what']})" if said else ""
+        return f"a process that cannot be seen from here{claim}"
     if said.get("pid") != str(pid):
         return f"{_user(user_of(pid))} (process {pid}, {printable(name_of(pid) or 'which has ended')})"
     return f"{_user(user_of(pid))} for {said['what']} (process {pid}) since {said['since']}"

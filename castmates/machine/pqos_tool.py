@@ -16,7 +16,7 @@ from typing import IO, Literal
 from castmates.errors import CastmatesError
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.machine import pqos_text
-from castmates.machine.lock import open_lock
+from castmates.machine.lock import open_own_lock
 
 Interface = Literal["msr", "os"]
 
@@ -76,7 +76,10 @@ class Pqos:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock on all our calls: libpqos refuses a second user of the machine."""
-        fd = open_lock(self._lock)
+        try:
+            fd = open_own_lock(self._lock)
+        except OSError as error:
+            raise CastmatesError(f"{self._lock} cannot be opened ({error.strerror}): pqos is for root alone.") from None
         try:
             _lock_within(fd, LOCK_S, self._lock)
             yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from castmates.files import mapping_of, replace_text
+from castmates.files import mapping_if_there, replace_text
 from castmates.linux import host
 from castmates.machine import facts, facts_rdt
 from castmates.machine.topology import read_topology
@@ -54,7 +54,7 @@ class TrialRecords:
     def read(self, cache: Path, root: Path = Path("/")) -> Record | None:
         """Return the record that applies to this machine; None where there is none, or none that can be read."""
         identity = self.identity(root)
-        record = _json(self.file_of(cache, identity))
+        record = mapping_if_there(self.file_of(cache, identity))
         return record if record.get("identity") == identity else None
 
     def write(self, cache: Path, record: Record) -> Path:
@@ -85,7 +85,7 @@ def known(cache: Path, machine_file: Path, root: Path = Path("/"), fact: str = "
     When it changes, the facts are noted anew. For results of another machine the record that came with them counts.
     """
     trial = SHOWN[fact]
-    noted, record = _json(machine_file), trial.read(cache, root)
+    noted, record = mapping_if_there(machine_file), trial.read(cache, root)
     if noted and (record is None or trial.identity_of(noted) != trial.identity(root)):
         record = noted.get(fact)
     return _digest(record) if record else ""
@@ -95,13 +95,6 @@ def _place(topology: Mapping[str, Any]) -> Identity:
     """Which CPUs may be used, and which memory nodes; sizes of nodes change a little with each kernel."""
     nodes = [f"{node['id']} of {node['cpus'] or 'no CPUs'}" for node in topology.get("nodes") or ()]
     return {"cpus": topology.get("allowed"), "nodes": ", ".join(nodes), "memory": topology.get("memory")}
-
-
-def _json(file: Path) -> Record:
-    try:
-        return mapping_of(file)
-    except (OSError, ValueError):
-        return {}
 
 
 def _digest(content: object) -> str:

@@ -11,7 +11,7 @@ from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import precision_words
 from castmates.results.named import retry_command
-from castmates.results.records import read_record, useless
+from castmates.results.records import record_or_why, useless
 from castmates.study.adaptive_words import saved, summary
 from castmates.study.spec import Plan
 
@@ -52,10 +52,10 @@ def closing_words(project: Project, plan: Plan) -> str:
 
 def refuse_nothing(project: Project) -> None:
     """End a command with an error where no launch of a study counts: its page has no number."""
-    records = [read_record(file) for file in project.results.record_files()]
-    if records and all(map(useless, records)):
+    files = project.results.record_files()
+    if files and all(useless(record_or_why(file)) for file in files):
         raise CastmatesError(
-            f"nothing counts of the {len(records)} launches of {project.study.name}: {project.results.page_file} shows "
+            f"nothing counts of the {len(files)} launches of {project.study.name}: {project.results.page_file} shows "
             f"why. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again."
         )
 

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from castmates.files import mapping_of, replace_text
+from castmates.files import mapping_if_there, replace_text
 from castmates.linux.owner import boot_id
 from castmates.results.folder import StudyFolder
 
@@ -13,17 +12,11 @@ from castmates.results.folder import StudyFolder
 def note_node(folder: StudyFolder, node: str, read_facts: Callable[[], dict[str, Any]]) -> None:
     """Keep the facts of this node once for each of its starts, where the study's machine is another one."""
     file = folder.node_file(node)
-    if _fact(folder.machine_file, "hostname") not in (None, node) and _fact(file, "boot_id") != boot_id():
+    planned, known = mapping_if_there(folder.machine_file), mapping_if_there(file)
+    if planned.get("hostname") not in (None, node) and known.get("boot_id") != boot_id():
         replace_text(file, text_of(read_facts()))
 
 
 def text_of(facts: dict[str, Any]) -> str:
     """The facts as a file has them."""
     return json.dumps(facts, indent=1, sort_keys=True) + "\n"
-
-
-def _fact(file: Path, name: str) -> object:
-    try:
-        return mapping_of(file).get(name)
-    except (OSError, ValueError):
-        return None

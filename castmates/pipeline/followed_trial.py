@@ -18,7 +18,7 @@ from statistics import median
 from typing import IO, Any
 
 from castmates.errors import CastmatesError
-from castmates.files import mapping_of
+from castmates.files import mapping_if_there
 from castmates.linux.marks import in_child
 from castmates.machine.lock import machine_lock
 from castmates.pipeline.own_study import FirstRun, last_line
@@ -98,10 +98,7 @@ class _Seen:
     @property
     def facts(self) -> dict[str, Any]:
         """What it has reported; nothing where it is not followed."""
-        try:
-            return mapping_of(self._status)
-        except (OSError, ValueError):
-            return {}
+        return mapping_if_there(self._status)
 
     def watch(self, process: "subprocess.Popen[bytes]") -> None:
         """Until enough is known, or nothing more is to be expected."""

@@ -21,7 +21,7 @@ from castmates.errors import CastmatesError
 from castmates.files import ODD, written_text
 
 IMAGE = "CASTMATES_IMAGE"
-PASSED = ("CASTMATES_CACHE",)  # variables that a job finds as the submitting process has them
+PASSED = ("CASTMATES_CACHE", "PYTHONSAFEPATH")  # variables that a job finds as the submitting process has them
 LOGS = Path("logs/kubernetes")
 
 

@@ -18,7 +18,7 @@ from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
 from castmates.results.columns.block import RECORD
 from castmates.results.folder import StudyFolder
-from castmates.results.records import read_record, too_busy
+from castmates.results.records import record_or_why, too_busy
 from castmates.runner import progress, record
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
@@ -90,7 +90,7 @@ def measure(
 def refuse_busy_machine(folder: StudyFolder) -> None:
     """Measure no more where nothing of the first launches counts because others ran: the next ones would end alike."""
     files = list(islice(folder.blocks.glob(f"*/*/{RECORD}"), FIRST_LAUNCHES + 1))
-    if len(files) == FIRST_LAUNCHES and too_busy([read_record(file) for file in files]):
+    if len(files) == FIRST_LAUNCHES and too_busy([record_or_why(file) for file in files]):
         raise CastmatesError(
             f"this machine is too busy: nothing of the first {FIRST_LAUNCHES} launches counts, because other programs "
             "ran (the lines of these launches above name them). Stop them, run `castmates retry` for this study, and "

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from castmates import shipped
 from castmates.errors import CastmatesError
-from castmates.files import mapping_of
+from castmates.files import mapping_if_there
 from castmates.study.spec import Block, Member
 from castmates.workloads import environments
 from castmates.workloads.native import build as native
@@ -44,8 +44,5 @@ def _with_native(member: Member, key: str) -> Member:
 
 
 def _sources_of(place: Path) -> str | None:
-    try:
-        sources = mapping_of(environments.ready_file(place)).get("sources")
-    except (OSError, ValueError):
-        return None
+    sources = mapping_if_there(environments.ready_file(place)).get("sources")
     return str(sources) if sources else None

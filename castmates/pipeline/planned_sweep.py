@@ -36,8 +36,10 @@ FiguresOf = Callable[[Study, Plan], list[str]]
 class PlannedSweep:
     """A project with its plan, as the rules need them."""
 
-    def __init__(self, loaded: Project, plan: Plan, cache: Path, figures_of: FiguresOf) -> None:
-        self._figures_of = figures_of
+    def __init__(
+        self, loaded: Project, plan: Plan, cache: Path, figures_of: FiguresOf, there: FoundBlocks | None = None
+    ) -> None:
+        self._figures_of, self._given = figures_of, there
         self.project, self.plan, self.cache = loaded, plan, cache
         self.paths: Mapping[str, Block] = {block.path: block for block in plan.blocks}
         self.profiles: Mapping[str, Block] = {f"{PROFILES}{block.path}": block for block in plan.profiles}
@@ -56,7 +58,8 @@ class PlannedSweep:
         plugins.refuse_broken()
         refuse_strangers(study_file)  # for whoever starts Snakemake by hand
         loaded = project.load(study_file, blocks)
-        return cls(loaded, loaded.plan(), cache, figures_of)
+        there = loaded.found()
+        return cls(loaded, loaded.plan(there), cache, figures_of, there)
 
     @cached_property
     def terms(self) -> Terms:
@@ -96,7 +99,7 @@ class PlannedSweep:
     @cached_property
     def _there(self) -> FoundBlocks:
         """What lay in the folders of the blocks when the sweep began."""
-        return self.project.found()
+        return self._given or self.project.found()
 
     @cached_property
     def torn(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from castmates.results.adaptive_looks import CELLS, read_adaptive_look
 from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
 from castmates.results.looks import went_on
-from castmates.results.measured import measured_blocks
+from castmates.results.measured import found_blocks
 from castmates.study.adaptive_words import reason
 from castmates.study.curves import curves
 from castmates.study.looks import needed, part_of
@@ -72,7 +72,7 @@ def _launched(folder: StudyFolder, paths: Collection[str]) -> set[str]:
     A look that is taken again (with another limit, or more launches) may ask for mixes that launches left out.
     """
     ours = set(paths)
-    blocks = [block for block in measured_blocks(folder) if block.path in ours]
+    blocks = [block for block in found_blocks(folder).measured if block.path in ours]
     return {mix.identity for block in blocks for mix in block.company.mixes if mix.identity not in block.skipped}
 
 

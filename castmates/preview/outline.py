@@ -87,7 +87,7 @@ class Outline:
 def outline(project: Project, planned: Plan) -> Outline:
     """The study as it is planned and measured now."""
     plan, folder = rounds.expected(project, planned), project.results
-    torn = project.found().torn
+    torn, now = project.found().torn, project.shareable_cache()
     amounts = Amounts(folder, plan, torn)
     least, most = still_to_measure(project, plan, torn)
     results = {mix.identity for mix in plan.mixes}
@@ -114,7 +114,7 @@ def outline(project: Project, planned: Plan) -> Outline:
         partitions=tuple(dict.fromkeys(part.name for mix in plan.mixes for part in mix.partitions)),
         remembered=not plan.machines
         and any(mix.partitions for mix in plan.mixes)
-        and project.shareable_cache() != plan.cache,
+        and (now and now.beyond_site) != (plan.cache and plan.cache.beyond_site),
         notes=(*torn_words(torn), *plan.notes),
         cautions=(*plan.cautions, *shared(plan, project.ways_of_others())),
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),

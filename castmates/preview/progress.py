@@ -39,8 +39,8 @@ class Progress:
 
 def progress(project: Project) -> Progress:
     """How far it is now."""
-    folder = project.results
-    plan, torn = rounds.expected(project, project.plan()), project.found().torn
+    folder, found = project.results, project.found()
+    plan, torn = rounds.expected(project, project.plan(found)), found.torn
     least, most = still_to_measure(project, plan, torn)
     page = folder.page_file
     written = page.stat().st_mtime if page.is_file() else None

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.files import AGAIN, mapping_of, understanding
+from castmates.files import AGAIN, mapping_if_there, mapping_of, understanding
 from castmates.results.folder import StudyFolder
 from castmates.study.adaptive import look_before, skipped_at
 from castmates.study.decisions import with_skipped
@@ -19,11 +19,8 @@ Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that 
 
 
 def is_adaptive(file: Path) -> bool:
-    """Whether this is a look of an adaptive study."""
-    try:
-        return CELLS in mapping_of(file)
-    except (OSError, ValueError):
-        return False  # whoever reads it as the other kind reports what is wrong with it
+    """Whether this is a look of an adaptive study; whoever reads it as the other kind reports what is wrong with it."""
+    return CELLS in mapping_if_there(file)
 
 
 def read_adaptive_look(file: Path) -> Look:

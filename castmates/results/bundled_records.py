@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from castmates.errors import CastmatesError
-from castmates.files import bytes_of, mapping_in, mapping_of
+from castmates.files import bytes_of, mapping_if_there, mapping_in
 from castmates.results.bundle_names import LIST, RECORDS
 from castmates.results.columns.block import DIGESTS, RECORD
 from castmates.results.folder import StudyFolder
@@ -111,9 +111,7 @@ def _whole(own: Mapping[str, Any], common: Mapping[str, int], values: Sequence[A
 
 def bundle_list(folder: Path) -> dict[str, Any]:
     """What a bundle lists: its `blocks`, and the digests of its files; nothing where it is not whole."""
-    with suppress(OSError, ValueError):
-        return mapping_of(folder / LIST)
-    return {}
+    return mapping_if_there(folder / LIST)
 
 
 def _content(file: Path, listed: Mapping[str, Any]) -> dict[str, Any]:

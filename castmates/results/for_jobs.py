@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.errors import CastmatesError
-from castmates.files import json_of, replace_text, why
+from castmates.files import mapping_of, replace_text, why
 from castmates.results.folder import RESULTS, StudyFolder
 
 
@@ -171,9 +171,9 @@ def _write(file: Path, content: Mapping[str, Any]) -> None:
     replace_text(file, json.dumps(content) + "\n")
 
 
-def _read(file: Path) -> Any:  # noqa: ANN401 (what JSON can hold)
+def _read(file: Path) -> dict[str, Any]:
     try:
-        return json_of(file)
+        return mapping_of(file)
     except (OSError, ValueError) as problem:
         raise CastmatesError(
             f"{file.absolute()} cannot be read on this node ({why(problem)}): the folder that the sweep was "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from castmates.errors import CastmatesError
-from castmates.files import ODD
+from castmates.files import ODD, why
 from castmates.results.bundled_records import RecordReader
 from castmates.results.columns.block import RECORD
 from castmates.results.folder import StudyFolder
@@ -19,11 +19,6 @@ class Found(NamedTuple):
 
     measured: list[Block]  # failed ones too, those of another protocol not
     torn: dict[str, str]  # by the paths of others: why they are measured again
-
-
-def measured_blocks(folder: StudyFolder) -> list[Block]:
-    """The blocks whose outputs are there, whole."""
-    return found_blocks(folder).measured
 
 
 def found_blocks(folder: StudyFolder, study: str = "") -> Found:
@@ -43,7 +38,11 @@ def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Com
     A record without its tables counts for nothing: the block would be launched again, with the commands of the record.
     """
     place = folder.block(path)
-    if table := lacking(place):
+    try:
+        table = lacking(place)
+    except OSError as problem:
+        raise CastmatesError(f"{place} cannot be read: {why(problem)}.") from None
+    if table:
         raise CastmatesError(f"{place}: {table} is not there.")
     file = place / RECORD
     record = records.read(file)

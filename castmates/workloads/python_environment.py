@@ -18,6 +18,7 @@ ROUGH_PACKAGE_SIZES = {
     "jaxlib": "about 650 MB",
 }
 PAGE_OF_WHEELS = re.compile(r"^--find-links https://.*\n", re.MULTILINE)
+UVS_FOLDER = "/"  # uv takes settings, such as its cache, from its folder and those above, which others may write
 SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -31,6 +32,7 @@ def build(name: str, lock: Path, wanted: str, place: Path, held: int) -> dict[st
         "uv has them in its cache",
         file=sys.stderr,
     )
+    lock, place = lock.absolute(), place.absolute()
     log = place.with_name(f".{place.name}.log")
     log.unlink(missing_ok=True)
     _uv(["venv", "--no-project", "--python", python, str(place)], name, place, log, held)
@@ -73,7 +75,7 @@ def _sources(lock: Path, packages: dict[str, str], inside: str, place: Path) -> 
     page may have the wheels in a folder that pip knows; the hashes hold for both.
     """
     text = lock.read_text(encoding="utf-8")
-    folders = [Path(one) for one in os.environ.get("PIP_FIND_LINKS", "").split() if Path(one).is_dir()]
+    folders = [Path(one).absolute() for one in os.environ.get("PIP_FIND_LINKS", "").split() if Path(one).is_dir()]
     python = "cp" + "".join(_version(inside).split(".")[:2])
     elsewhere = [f"{name}-{version}-{python}-*.whl" for name, version in packages.items() if "+" in version]
     if not PAGE_OF_WHEELS.search(text) or not all(
@@ -124,7 +126,7 @@ def _version(python: str) -> str:
 
 def _uv_answer(arguments: list[str]) -> str:
     return subprocess.run(
-        [_uv_program(), *arguments], env=_uv_environment(), capture_output=True, text=True, check=False
+        [_uv_program(), *arguments], cwd=UVS_FOLDER, env=_uv_environment(), capture_output=True, text=True, check=False
     ).stdout
 
 
@@ -134,6 +136,7 @@ def _uv(arguments: list[str], name: str, place: Path, log: Path, held: int) -> N
     with log.open("ab") as output:
         process = subprocess.Popen(
             [_uv_program(), *arguments],
+            cwd=UVS_FOLDER,
             env=_uv_environment(),
             stdin=subprocess.DEVNULL,
             stdout=None if on_terminal else output,

@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from uv import find_uv_bin
 
 from castmates.errors import CastmatesError
 from castmates.grant import cgroup, grant, perf, tracing
@@ -26,10 +27,12 @@ from castmates.linux.ownership import refuse_strangers
 from castmates.linux.perf_event import TRACEPOINT, Attr, Target, open_event
 from castmates.linux.tracing_rights import granted_perf, rights
 from castmates.machine.journal import Journal
+from castmates.machine.pqos_tool import Pqos
 from castmates.rdt.resctrl.tree import KernelTree
 from castmates.results.folder import StudyFolder
 from castmates.runner.cleanup.restore import heal, restore_everything
 from castmates.timeline.tables import write
+from castmates.workloads import python_environment
 from tests.needs import lacks
 from tests.unit import timeline_maker
 from tests.waiting import wait_for
@@ -369,6 +372,15 @@ def test_root_changes_groups_of_resctrl_whoever_locks_it(shared, monkeypatch):
         pass
 
 
+@needs_root
+def test_root_calls_pqos_whoever_would_lock_it(shared, monkeypatch):
+    monkeypatch.setattr("castmates.machine.pqos_tool.LOCK_S", 0.1)
+    tool = Pqos("msr", "/bin/true", shared / "lock")
+    tool.call()
+    with locked_by_nobody(shared / "lock"):
+        tool.call()
+
+
 # A trace that is shown in a browser.
 
 
@@ -391,6 +403,7 @@ def test_a_trace_in_a_browser_is_for_its_user_alone(tmp_path):
         wait_for((tmp_path / "words").exists, "the browser")
         way = Path(urlsplit((tmp_path / "words").read_text().strip()).path)
         assert token in way.read_text()
+        assert stat.S_IMODE(way.stat().st_mode) == 0o600
 
         def spy():
             seen = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if os.access(file, os.R_OK)]
@@ -445,21 +458,27 @@ def castmates(folder, *words, **variables):
 
 
 @needs_root
-@pytest.mark.parametrize("name", PLANTS)
+@pytest.mark.parametrize("name", sorted({*PLANTS} - {"snakemake.py", "castmates/__init__.py"}))  # those: see below
 def test_what_others_plant_in_a_shared_folder_is_not_run(shared, name):
-    """As somebody who sweeps in /tmp; and in a folder that was open when the thing was planted, and no longer is."""
+    """In a folder that was open when the thing was planted, and no longer is."""
     (shared / "mine.yaml").write_text(MINE)
     assert as_nobody(lambda: plant(shared, [name])) == "planted"
-    for mode, culprit in ((0o1777, "every user"), (0o755, "nobody")):
-        shared.chmod(mode)
-        for words in (["sweep", "mine.yaml"], ["build-inputs", "text"], ["workloads", "check", "chase"]):
-            if mode == 0o755 and name in ("snakemake.py", "castmates/__init__.py"):
-                continue  # nothing looks at them: see the next test
-            done = castmates(shared, *words)
-            assert done.returncode == 1
-            assert culprit in done.stderr
-            assert "with your rights" in done.stderr
-        assert not (shared / "ran").exists()
+    shared.chmod(0o755)
+    done = castmates(shared, "sweep", "mine.yaml")
+    assert done.returncode == 1
+    assert "belongs to nobody, and what stands there would be run with your rights" in done.stderr
+    assert not (shared / "ran").exists()
+
+
+@needs_root
+@pytest.mark.parametrize("words", [["sweep", "mine.yaml"], ["build-inputs", "text"], ["workloads", "check", "chase"]])
+def test_nothing_is_run_in_a_folder_that_is_open_to_everybody(shared, words):
+    (shared / "mine.yaml").write_text(MINE)
+    assert as_nobody(lambda: plant(shared, PLANTS)) == "planted"
+    done = castmates(shared, *words)
+    assert done.returncode == 1
+    assert "may be written by every user" in done.stderr
+    assert not (shared / "ran").exists()
 
 
 def test_no_module_is_taken_from_the_folder_of_a_sweep(tmp_path):
@@ -470,6 +489,17 @@ def test_no_module_is_taken_from_the_folder_of_a_sweep(tmp_path):
         done = castmates(tmp_path, *words)
         assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()
+
+
+def test_uv_takes_no_settings_from_the_folder_of_a_sweep_or_above(tmp_path, monkeypatch):
+    """Its cache holds packages that are unpacked, and that nothing checks again."""
+    (tmp_path / "uv.toml").write_text(f'cache-dir = "{tmp_path}/theirs"\n')
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.delenv("UV_CACHE_DIR", raising=False)
+    planted = subprocess.run([find_uv_bin(), "cache", "dir"], capture_output=True, text=True, check=True).stdout
+    assert "theirs" in planted
+    assert "theirs" not in python_environment._uv_answer(["cache", "dir"])
 
 
 @needs_root
@@ -508,7 +538,8 @@ def test_who_else_may_write_in_a_folder_decides(tmp_path, monkeypatch):
     assert "belongs to nobody" in refusal(NOBODY.uid)
     assert "config belongs to nobody" in refusal(0, inner=NOBODY.uid)
     assert refusal(54321) == ""
-    assert "every user" in refusal(0, 0o777)
+    assert f"chmod -R go-w {place}`" in refusal(0, 0o777)
+    assert "chmod" not in refusal(0, 0o1777), "what is open to all on purpose, as /tmp, stays so"
     assert member.pw_name in refusal(0, 0o775, member.pw_gid)
     assert refusal(0, 0o775, 54321) == "", "a group without members"
     (place / "profiles").symlink_to("/tmp")

@@ -241,6 +241,9 @@ forged = {"pid": int(sys.argv[2]), "user": "root", "what": "kernel update, do no
 os.pwrite(fd, json.dumps(forged).encode(), 0)
 if "orphan" in sys.argv and os.fork():
     os._exit(0)  # the kernel goes on naming a process that has ended
+if sys.argv[-1].startswith("/"):  # a program such as sudo, which waits for a password as root
+    os.dup2(fd, 2)
+    os.execv(sys.argv[-1], [sys.argv[-1]])
 print(os.getpid(), flush=True)
 signal.pause()
 """
@@ -261,6 +264,30 @@ def held(path):
             process.kill()
         process.wait()
         process.stdout.close()
+
+
+@pytest.fixture
+def for_anybody(compiler):
+    """A program like sudo: whoever starts it, it is root as long as it waits."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    source, program = folder / "program.c", folder / "program"
+    source.write_text(
+        "#include <stdio.h>\n#include <unistd.h>\n"
+        'int main(void) { return setuid(0) || printf("%d\\n", getpid()) < 0 || fflush(stdout) || pause(); }\n'
+    )
+    subprocess.run([*compiler, str(source), "-o", str(program)], check=True)
+    program.chmod(0o4755)
+    yield str(program)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.needs("root")
+def test_a_program_that_users_may_start_as_root_does_not_hold_root_up(held, path, for_anybody):
+    pid, said = held("1", for_anybody), []
+    with repair_lock("castmates restore", said.append, path):
+        pass
+    assert f"in use by root (process {pid}, program)" in said[0]
 
 
 @pytest.mark.needs("root")

@@ -18,7 +18,7 @@ from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks, gather_bundle
 from castmates.results.columns.block import BLOCK_TABLES, RECORD, table_file
 from castmates.results.folder import StudyFolder
-from castmates.results.measured import measured_blocks
+from castmates.results.measured import found_blocks
 from tests.seeds import SEED
 from tests.unit.modelled.makers import project_of
 
@@ -49,7 +49,7 @@ def contents(results, paths, name):
     if name in BLOCK_TABLES:
         return StudyBlocks(results, [results.block(path) for path in paths]).read(name)
     reader = RecordReader(results)
-    return [reader.read(results.block(path) / RECORD) for path in paths], list(measured_blocks(results))
+    return [reader.read(results.block(path) / RECORD) for path in paths], found_blocks(results).measured
 
 
 def is_same(before, after):

@@ -129,13 +129,13 @@ def test_ways_that_others_on_the_machine_have_isolate_nobody():
     (company,) = [company.id for company in plan.companies]
     mix = plan.mixes[0].name
     found = record(company, split_4=[], split_6=[])
-    found["processor"]["shared"] = {"split-6": ["goresctrl.Guaranteed (1 task)"]}
+    found["processor"]["shared"] = {"split-6": ["goresctrl.Guaranteed"]}
     known = states(plan, held_by([record(company, split_4=[], split_6=[]), found]))
-    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): "shared with goresctrl.Guaranteed (1 task)"}
+    assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): "shared with goresctrl.Guaranteed"}
     assert set(candidates(plan, None, known)["partition"]) == {"split-4"}
     assert candidates(plan, "split-6", known).empty
-    (said,) = isolation.shared(plan, {"goresctrl.Guaranteed (1 task)": 0x30, "batch (0 tasks)": 0})
-    assert said.startswith("Ways of split-4 and split-6 are shared with goresctrl.Guaranteed (1 task)")
+    (said,) = isolation.shared(plan, {"goresctrl.Guaranteed": 0x30, "batch": 0})
+    assert said.startswith("Ways of split-4 and split-6 are shared with goresctrl.Guaranteed")
 
 
 JOINED = [(LEAD, "L3", "3ff", "7ff"), (STREAM, "L3", "400", "600"), (REST, "L3", "400", "600")]

@@ -212,6 +212,17 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     assert remembered_cache(loaded.results.plan_file) is None
 
 
+def test_who_goes_beyond_a_narrowed_class_has_the_partitions_of_now(folder, monkeypatch):
+    llc = project.layout_of(project.read_topology()).cpus[0].llc
+    if llc is None:
+        lacks("caches", "needs a known last-level cache")
+    monkeypatch.setattr(project, "read_cache", lambda: cache(domains=(llc,), shareable=0, allowed=0xF))
+    Path("study.yaml").write_text(f"{STUDY}catalogue: empty\ncache: {{sweeps: [{{split: [8]}}], beyond_site: true}}\n")
+    outlined = found(project.load("study.yaml"))
+    assert outlined.partitions == ("split-8",)
+    assert not outlined.remembered
+
+
 def test_a_pilot_tells_what_can_be_found(folder):
     loaded = load(rounds=4)
     mixes = {

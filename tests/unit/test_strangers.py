@@ -24,7 +24,7 @@ from castmates.report.results import read_results
 from castmates.results.columns.block import BLOCK_TABLES, table_file
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
-from castmates.results.measured import measured_blocks
+from castmates.results.measured import found_blocks
 from castmates.results.records import forget_useless
 from castmates.runner.processes.member_log import last_lines
 from castmates.study.model import Study
@@ -189,10 +189,10 @@ def test_a_record_without_its_tables_counts_for_nothing(tmp_path):
     """Snakemake would launch the block again, with the commands that the record brings along."""
     one = plan([company("c", mix("a@0", "b@1"))], blocks=2)
     folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
-    assert list(measured_blocks(StudyFolder(folder))) == []
+    assert found_blocks(StudyFolder(folder)).measured == []
     for name in BLOCK_TABLES:
         (folder / "blocks/c/1" / table_file(name)).touch()
-    assert [block.path for block in measured_blocks(StudyFolder(folder))] == ["c/1"]
+    assert [block.path for block in found_blocks(StudyFolder(folder)).measured] == ["c/1"]
 
 
 def results_full_of(evil, place):

@@ -49,7 +49,7 @@ def read_cache(root: Path = Path("/")) -> Cache | None:
 
 
 def ways_of_others() -> dict[str, int]:
-    """Read which ways the living groups of others have on this machine, by their names in words."""
+    """Read which ways the living groups of others have on this machine, by their names."""
     mount = find_mount()
     groups = {} if mount is None else living(KernelTree(Path(mount.point)))
     return {

@@ -64,13 +64,13 @@ def foreign_groups(tree: Tree) -> list[Foreign]:
 
 
 def living(tree: Tree) -> dict[str, Schemata]:
-    """What groups of others have that hold tasks or CPUs, by their names in words."""
+    """What groups of others have that hold tasks or CPUs, by their names."""
     found = {}
     for group in foreign_groups(tree):
         with suppress(OSError):  # a monitoring group has no schemata, and any may just have been removed
             schemata = parse(tree.read(f"{group.path}/schemata"))
             if group.tasks or tree.read(f"{group.path}/cpus_list").strip():
-                found[f"{group.path} ({group.tasks} task{'s' * (group.tasks != 1)})"] = schemata
+                found[group.path] = schemata
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from castmates.errors import CastmatesError
 from castmates.linux.host import flock_holder
 from castmates.linux.kernel_files import read_kernel, write_kernel
-from castmates.linux.processes import name_of, user_of
+from castmates.linux.processes import held_by_root, name_of
 
 LOCK_S = 10.0  # how long we wait for others that hold the file system: libpqos gives up after a tenth of a second
 _PAUSE_S = 0.005
@@ -83,7 +83,7 @@ class KernelTree:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     holder = flock_holder(os.fstat(fd))
-                    if os.geteuid() == 0 and holder is not None and user_of(holder) != 0:
+                    if os.geteuid() == 0 and holder is not None and not held_by_root(holder, os.fstat(fd)):
                         return None  # whoever may look into the folder may lock it, and root is not held up by that
                     who = in_words(holder)
                     raise CastmatesError(

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from castmates.errors import CastmatesError
+from castmates.files import bytes_of, why
 from castmates.timeline.export.page import policy
 
 TEMPLATES = files("castmates.report.page") / "templates"
@@ -48,11 +49,13 @@ def inline_svg(file: Path) -> str:
     It is read as XML and written again: a browser reads HTML that is no XML in ways that a filter of letters misses.
     """
     try:
-        root = ElementTree.fromstring(file.read_bytes())
+        root = ElementTree.fromstring(bytes_of(file))
     except FileNotFoundError:
         raise CastmatesError(f"{file}: the figure is not there; draw it with scripts/draw_figures.py first.") from None
     except ElementTree.ParseError as problem:
         raise _refused(file, f"is no SVG ({problem})") from None
+    except (OSError, ValueError) as problem:
+        raise _refused(file, f"cannot be read ({why(problem)})") from None
     size = _size(root)
     _check(root, file)
     root.attrib = {"aria-hidden": "true", "focusable": "false", **size, **root.attrib}

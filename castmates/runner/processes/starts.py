@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from castmates.errors import CastmatesError
-from castmates.files import mapping_of
+from castmates.files import mapping_of, understanding
 from castmates.runner.processes import placeholders
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.processes.launch import Start, clean_environment
@@ -41,13 +41,18 @@ def environments_used(company: Company, cache: Path) -> dict[str, object]:
         for member in company.members
         if member.environment and member.environment_key
     }
-    return {name: mapping_of(environments.ready_file(_built(name, key, cache))) for name, key in sorted(used)}
+    return {name: _facts(environments.ready_file(_built(name, key, cache))) for name, key in sorted(used)}
 
 
 def inputs_used(company: Company, cache: Path) -> dict[str, object]:
     """Return what the data sets report about themselves: how they were made, and a digest of their files."""
     used = {(member.inputs, member.inputs_key) for member in company.members if member.inputs and member.inputs_key}
-    return {name: mapping_of(inputs.ready_file(placeholders.built(name, key, cache))) for name, key in sorted(used)}
+    return {name: _facts(inputs.ready_file(placeholders.built(name, key, cache))) for name, key in sorted(used)}
+
+
+def _facts(file: Path) -> object:
+    with understanding(file, "what a build leaves", f"remove {file.parent} to have it built again"):
+        return mapping_of(file)
 
 
 def placebo_member(cpu: int) -> str:

@@ -41,11 +41,10 @@ def _fills(asked: Asked, need: Need, layout: Layout) -> str:
     sizes = range(lead - 1, 0, -1)
     size = next((size for size in sizes if _fits(asked, replace(need, cores=(size, *others)), layout)), 0)
     most = max(sum(core.llc == llc for core in layout.cores) for llc in {core.llc for core in layout.cores})
-    take = f"take {size}" if size else "take fewer"
     return (
-        f"a lead of {_count(lead)} fills a last-level cache ({_count(most)}), and 'cache.sweeps' divides one between "
-        f"lead and antagonists ({_count(sum(others))}): {take}, or measure them apart and without ways, with "
-        "'placement.llc: separate'."
+        f"a lead of {_count(lead)} and {_count(sum(others))} for antagonists do not fit around one last-level cache "
+        f"({_count(most)}), and 'cache.sweeps' divides one between them: take {size or 'fewer'} for the lead, or "
+        "measure them apart and without ways, with 'placement.llc: separate'."
     )
 
 

@@ -82,7 +82,7 @@ def _best(asked: Asked, group: Sequence[Need], layout: Layout, reserve: int) -> 
     rules = [_rules(asked, need) for need in group]
     for kept_free in _housekeeping(asked, layout, reserve):
         for lead in lead_places(for_lead, group[0].cores[0], layout, kept_free):
-            around = {each: Around(each, lead, layout, kept_free) for each in rules}
+            around = {each: Around(each, lead, layout, kept_free) for each in dict.fromkeys(rules)}
             tries = zip(rules, group, strict=True)
             mixes = (_seats(asked, around[own].seats(need.cores[1:], need.place), layout) for own, need in tries)
             seats = [mix for mix in takewhile(bool, mixes) if mix]

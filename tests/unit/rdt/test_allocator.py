@@ -131,7 +131,7 @@ def test_beyond_the_site_members_have_everything_nobody_else_does_and_who_shares
     for shares in (apart, over):
         allocator.apply(shares)
     assert masks(bench, "")[0] == 0xFF
-    assert allocator.processor().shared == {tuple(apart): [], tuple(over): ["goresctrl.Guaranteed (1 task)"]}
+    assert allocator.processor().shared == {tuple(apart): [], tuple(over): ["goresctrl.Guaranteed"]}
     allocator.restore()
     assert bench.fake.read("schemata") == found
 
