@@ -192,7 +192,10 @@ def test_everything_is_put_back_as_it_was_found(resctrl, crowd):
     before = guest.groups()
     allocator = choose_allocator(shares=True)
     allocator.prepare({LEAD: Held(crowd().pid, [0]), OTHER: Held(crowd().pid, [1])})
-    allocator.apply([share(LEAD, ways=0x1), share(OTHER, ways=0xFFE, bandwidth=10), share(REST, ways=0x2)])
+    with pytest.raises(CastmatesError, match="found in a class with"):
+        allocator.apply([share(LEAD, ways=0x1)])  # which the administrator has denied it
+    allocator.apply([share(LEAD, ways=0x010), share(OTHER, ways=0x7E0, bandwidth=10), share(REST, ways=0xFFF)])
+    assert "7f0" in resctrl.read("schemata"), "nobody else gets more than was found"
     allocator.restore()
     allocator.restore()
     assert guest.groups() == before
