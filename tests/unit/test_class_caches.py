@@ -106,7 +106,7 @@ def test_occupancy_has_its_figure(swept):
 
 
 def test_the_first_screen_counts_ways_out_of_those_of_the_class(swept):
-    found = {class_of(curve.lead): curve.with_most for curve in answer(swept[1]).curves}
+    found = {class_of(curve.place[0]): curve.with_most for curve in answer(swept[1]).curves}
     assert found["small"].startswith("with 7 of the 8 cache ways, ")
     assert found["large"].startswith("with 11 of the 12 cache ways, ")
 

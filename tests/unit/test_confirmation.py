@@ -155,7 +155,7 @@ def test_what_cannot_be_confirmed_is_told(parent):
     with pytest.raises(CastmatesError, match="at least 3"):
         confirming(loaded.study, plan, mix_under(plan, "vision+database", "split-3"), 2)
     other = loaded.study.model_copy(update={"cache": loaded.study.cache.model_copy(update={"sweeps": []})})
-    with pytest.raises(CastmatesError, match="no sweep of the study comes to"):
+    with pytest.raises(CastmatesError, match="no sweep of the study makes"):
         confirming(other, plan, mix_under(plan, "vision+database", "split-3"), 3)
     assert len(name_of("x" * 64, plan.mixes[1])) == 64
 
