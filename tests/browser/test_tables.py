@@ -19,7 +19,9 @@ def column(tab, number=LOSS):
 
 
 def losses(tab):
-    return [float(text.replace("−", "-")) for text in column(tab) if text != "–"]
+    """The numbers behind the column, which also has gains, in words."""
+    values = tab.ask(f"({COLUMN.replace('textContent', 'dataset.value')})({LOSS})")
+    return [float(value) for value, text in zip(values, column(tab), strict=True) if text != "–"]
 
 
 def press_head(tab, number=LOSS):

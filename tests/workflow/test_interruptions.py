@@ -34,21 +34,19 @@ def rows(sweeps: Sweeps) -> list[tuple]:
 
 
 def expected_order(sweeps: Sweeps) -> dict[tuple, list[str]]:
-    """In which order the seeds have the scenes of each round begin."""
-    found = {}
-    for block in read_plan(sweeps.results / "plan.json").blocks:
-        orders = Orders()
-        for number in range(1, block.design.rounds + 1):
-            found[block.company.id, block.number, number] = [
-                scene.name for part in stretches(block, number) for cycle in orders.draw(part, 1) for scene in cycle
-            ]
-    return found
+    """In which order the seeds have the scenes of each launch begin; later orders depend on how many came before."""
+    return {
+        (block.company.id, block.number): [
+            scene.name for part in stretches(block, 1) for cycle in Orders().draw(part, 1) for scene in cycle
+        ]
+        for block in read_plan(sweeps.results / "plan.json").blocks
+    }
 
 
 def order(sweeps: Sweeps) -> dict[tuple, list[str]]:
     windows = pd.read_parquet(sweeps.results / "tables/windows.parquet")
-    windows = windows.drop_duplicates(["company", "block", "window"]).sort_values("position")
-    return {place: own["scene"].tolist() for place, own in windows.groupby(["company", "block", "round"])}
+    windows = windows[windows["round"] == 1].drop_duplicates(["company", "block", "window"]).sort_values("position")
+    return {place: own["scene"].tolist() for place, own in windows.groupby(["company", "block"])}
 
 
 def processes_of(sweeps: Sweeps) -> list[psutil.Process]:
