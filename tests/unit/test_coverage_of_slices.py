@@ -37,7 +37,9 @@ def test_intervals_between_launches(machine, launches):
 )
 def test_intervals_between_launches_where_slices_are_few_and_long(machine, cut, launches):
     found = coverage.effects(MACHINES[machine], launches, STUDIES, SEED, FEW[cut])
-    assert all(LOW <= found[name] <= HIGH for name in (*BETWEEN, "system, lowest", "system, highest")), found
+    assert all(LOW <= found[name] <= HIGH for name in (*BETWEEN, "system, highest")), found
+    # Of two or three long slices, the lowest of the system's metrics covers 92 to 93 % (docs/benchmarks.md).
+    assert 0.90 <= found["system, lowest"] <= HIGH, found
 
 
 @pytest.mark.simulation

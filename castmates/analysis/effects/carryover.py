@@ -34,14 +34,17 @@ def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFram
     `parts` are the tables of slices, some whole blocks at a time.
     """
     frozen = _frozen(plan)
-    slopes = [_slopes(_after(own, frozen)) for own in (planned(part, plan) for part in parts) if len(own)]
+    platforms, slopes = set[str](), list[pd.DataFrame]()
+    for own in (planned(part, plan) for part in parts):
+        platforms |= set(own["platform"])
+        slopes += [_slopes(_after(own, frozen))] if len(own) else []
     known = pd.concat(slopes) if slopes else frame([], dict.fromkeys(_MEMBER, "str"))
     estimates = {key: _combined(blocks) for key, blocks in known.groupby(_MEMBER)}
     rows = [
         {"study": plan.study, "machine": plan.machine, "platform": platform, "role": role, "member": member}
         | {"workload": workload_of(member)}
         | estimates.get((platform, role, member), _NOTHING)
-        for platform in sorted(known["platform"].unique()) or [""]
+        for platform in sorted(platforms) or [""]
         for role, member in _members(plan)
     ]
     table = frame(rows, {**CARRYOVER, "verdict": "object", "p_holm": "float64"})
