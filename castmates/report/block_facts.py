@@ -36,6 +36,7 @@ class LedgerFacts(Facts):
 
     windows: Mapping[str, int] = {}
     rejected: Mapping[str, int] = {}
+    because: Mapping[str, Mapping[str, int]] = {}
     stretches: int = 0
     stretches_rejected: int = 0  # with all their windows, for what one watched slice showed
     stretches_because: Mapping[str, int] = {}

@@ -10,6 +10,7 @@ import pytest
 from castmates.pipeline import recommend_partitions
 from castmates.pipeline.estimate_effects import Terms, write_tables
 from castmates.report.answer.answer import answer
+from castmates.report.answer.cards import rejected_card
 from castmates.report.answer.lines import answer_lines
 from castmates.report.answer.thrown_away import remedy, thrown_away
 from castmates.report.figures.drawing import draw_figures
@@ -126,3 +127,17 @@ def test_what_is_left_after_most_was_thrown_away_is_analysed_and_drawn(analysed,
     for name in shown(results):
         drawn, _ = all_figures()[name].module.draw(results)
         assert drawn.axes or drawn.texts
+
+
+def test_measurements_that_are_rejected_without_a_disturbed_slice_were_thrown_away_too(analysed):
+    folder = analysed(lambda windows: ~windows["valid"]).folder.path
+    for file in folder.glob("blocks/*/*/block.json"):
+        record = json.loads(file.read_text())
+        filling = {"rejected": {"corun": 2}, "because": {"still filling": {"corun": 2}}}
+        record["ledger"] |= filling | {"slices_rejected": {}, "slices_because": {}, "slices_dropped": {}}
+        file.write_text(json.dumps(record))
+    lost = thrown_away(read_results(folder, STUDY))
+    assert lost.windows_lost == lost.because["still filling"] > 0
+    assert lost.share == pytest.approx(lost.windows_lost / lost.windows)
+    card = rejected_card(read_results(folder, STUDY))
+    assert f"{lost.windows_lost} of {lost.windows} whole measurements were rejected because emptied caches" in card.text

@@ -53,7 +53,7 @@ def cards(results: Results) -> list[Card]:
     """Three cards that are always there, and one for each trouble that there is."""
     if not (results.blocks["status"] == "measured").any():
         return _failures(results)
-    always = [_sees_losses(results), _noise(results), _lost(results)]
+    always = [_sees_losses(results), _noise(results), rejected_card(results)]
     troubles = [*_nodes(results), *_cautions(results), *_failures(results), *_carryover(results)]
     return [*always, *_masks(results), *troubles]
 
@@ -119,17 +119,21 @@ def _unsteady(results: Results) -> Card:
     return Card(BAD, title, f"{'. '.join(parts)}, {steady}", "health")
 
 
-def _lost(results: Results) -> Card:
+def rejected_card(results: Results) -> Card:
+    """How much was thrown away, and why."""
     lost = thrown_away(results)
     if not lost.slices:
         return Card(DOUBT, "Nothing is known of disturbances", "The launches have no ledger.", "rejected")
-    if not lost.rejected:
-        kept = f"None of {counted(lost.slices, 'short measurement')} was disturbed."
-        return Card(GOOD, "Nothing was thrown away", kept, "rejected")
+    undisturbed = f"None of {counted(lost.slices, 'short measurement')} was disturbed"
+    if not lost.rejected and not lost.windows_lost:
+        return Card(GOOD, "Nothing was thrown away", f"{undisturbed}.", "rejected")
     state = GOOD if lost.share < LITTLE else DOUBT if lost.share < MUCH else BAD
     title = f"{number(100 * lost.share, 0 if lost.share >= 0.0995 else 1)} % of the measuring was thrown away"
-    whole = counted(lost.windows, "whole measurement")
-    windows = f" {lost.windows_lost} of {whole} had too little left." if lost.windows_lost else ""
+    whole = f"{lost.windows_lost} of {counted(lost.windows, 'whole measurement')}"
+    if not lost.rejected:
+        spoiled = f"{whole} {'was' if lost.windows_lost == 1 else 'were'} rejected {reasons(lost)}"
+        return Card(state, title, f"{undisturbed}; {spoiled}.", "rejected")
+    windows = f" {whole} do not count." if lost.windows_lost else ""
     with_them = f"; {lost.dropped} that they are compared with went too" if lost.dropped else ""
     were = "was" if lost.rejected == 1 else "were"
     disturbed = f"{lost.rejected} of {counted(lost.slices, 'short measurement')} {were} disturbed"

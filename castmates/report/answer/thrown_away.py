@@ -50,24 +50,26 @@ class ThrownAway:
     slices: int
     rejected: int
     dropped: int  # because another one of the same cycle was rejected
-    because: dict[str, int]  # by kind of reason: slices that were rejected for it, the most first
+    because: dict[str, int]  # by kind of reason, the most first: slices (or windows, where no slice was rejected)
     culprits: tuple[str, ...]  # programs that ran beside the study, the most frequent first
     windows: int
     windows_lost: int
 
     @property
     def share(self) -> float:
-        """Of all slices."""
-        return (self.rejected + self.dropped) / self.slices if self.slices else 0.0
+        """Of all slices, or of all windows where these lost more."""
+        slices = (self.rejected + self.dropped) / self.slices if self.slices else 0.0
+        return max(slices, self.windows_lost / self.windows if self.windows else 0.0)
 
 
 def thrown_away(results: Results) -> ThrownAway:
     """What the launches of the study lost."""
     ledgers = [record.ledger for record in results.measured_records]
-    because: Counter[str] = Counter()
-    for ledger in ledgers:
-        because.update({kind: sum(scenes.values()) for kind, scenes in ledger.slices_because.items()})
     rejected = sum(sum(each.slices_rejected.values()) for each in ledgers)
+    because: Counter[str] = Counter()
+    for ledger in ledgers:  # a stretch can lose its measurements though none of their slices was disturbed
+        kinds = ledger.slices_because if rejected else ledger.because
+        because.update({kind: sum(scenes.values()) for kind, scenes in kinds.items()})
     return ThrownAway(
         slices=sum(sum(each.slices.values()) for each in ledgers),
         rejected=rejected,
