@@ -27,7 +27,7 @@ from castmates.study.spec import Block, Mix, Plan
 from castmates.study.study_text import study_text
 from castmates.study.wanted import with_place
 
-HEAD = "Written by `castmates confirm {study}`: fresh blocks for a partition that it recommends."
+HEAD = "Written by `castmates sweep {study} --confirm`: fresh blocks for a partition that it recommends."
 
 
 def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: int | None) -> Path:
