@@ -123,8 +123,8 @@ def _why_not(advice: pd.DataFrame) -> str:
     words = {
         NOT_NEEDED: f"without a partition, the loss is at most {limit}",
         OPEN: f"a loss beyond {limit} without a partition, or a gain under one, is not proven",
-        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates "
-        "recommend` shows what comes nearest",
+        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates show "
+        "--partitions` shows what comes nearest",
         TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more blocks",
         NO_SWEEP: "no partition that gives the lead its own ways was measured, so add a sweep such as `split: all`",
     }

@@ -4,6 +4,7 @@ import ast
 import re
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from castmates.cli import main
@@ -85,6 +86,28 @@ def test_what_comes_after_two_dashes_is_snakemake_s(tmp_path, monkeypatch):
     assert words[words.index("--cores") :] == [
         "--cores", "1", "--forceall", "--dry-run", "--config", "study=study.yaml", "launches=12"
     ]  # fmt: skip
+
+
+def named_commands(text):
+    """Every command that a text names in backticks, code or a line of a shell, up to its comment."""
+    whole = re.sub(r'"\s*\n\s*f?"', "", text)  # a sentence of a program may be split over lines
+    for said in re.findall(r"(?:`|^ {4,}|^[$#] ?|<code>)(?:sudo )?castmates ([a-z][^`\n<]*)", whole, re.MULTILINE):
+        yield re.split(r" -- |  # |\s{3,}| && | \| ", said)[0]
+
+
+@pytest.mark.parametrize("folder", ["castmates", "config", "docs", "profiles", "envs", "examples", "workflow"])
+def test_every_command_that_texts_name_exists_with_these_options(folder):
+    kinds = {".py", ".md", ".yaml", ".j2", ".smk"}
+    files = [file for file in (house.ROOT / folder).rglob("*") if file.suffix in kinds]
+    named = {said for file in files for said in named_commands(file.read_text(encoding="utf-8"))}
+    assert named
+    for said in named:
+        one, words = typer.main.get_command(main.app), re.split(r"[\s{,;:.)\"]+", said)
+        while words and words[0] in getattr(one, "commands", {}):
+            one = one.commands[words.pop(0)]
+        known = {option for parameter in one.params for option in getattr(parameter, "opts", [])} | {"--help"}
+        assert one.name != "castmates", said
+        assert {*re.findall(r"(?<!\S)--[a-z][\w-]*", said)} <= known, said
 
 
 def test_help_is_plain_into_a_pipe():
