@@ -13,7 +13,6 @@ Function = TypeVar("Function", bound=Callable[..., object])
 BEGIN, RESULTS, LEARN = "Measure", "Results", "Learn"
 GROUPS = (BEGIN, RESULTS, LEARN)
 INSTEAD = "Instead"  # the heading above options of which one command takes one
-SNAKEMAKE = "snakemake"  # where a context keeps the words after --
 DECLARED: "list[Declared]" = []
 
 

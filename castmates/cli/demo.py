@@ -15,9 +15,10 @@ def demo(cores: Cores = "all", quiet: Quiet = False, verbose: Verbose = False) -
     It measures nothing, and writes into results/demo of this folder.
     """
     from castmates import shipped
-    from castmates.cli.open import open_report
+    from castmates.cli.open import show_in_browser
     from castmates.pipeline import snakemake
+    from castmates.results.folder import StudyFolder
 
     study = shipped.studies() / "demo.yaml"
     snakemake.sweep(study, cores, partial(typer.echo, err=True), options=loudness(quiet, verbose))
-    open_report(study)
+    show_in_browser(StudyFolder.of("demo").page_file.resolve().as_uri())

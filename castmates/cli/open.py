@@ -20,14 +20,14 @@ def open_report(study: StudiedOrDefault) -> None:
     page = folder.page_file
     if not page.is_file():
         raise CastmatesError(f"{page}: there is no report yet; run `castmates sweep {study}`.")
+    typer.echo(page.resolve().as_uri())
     show_in_browser(page.resolve().as_uri())
 
 
-def show_in_browser(address: str, by: str = "") -> None:
-    """Open a page where there is a desktop; print its address in any case."""
-    typer.echo(address)
+def show_in_browser(address: str) -> None:
+    """Open a page where there is a desktop."""
     # Without a desktop a browser for the terminal may be found, which would take the terminal and show no figure.
     if any(os.environ.get(name) for name in DISPLAYS):
         import webbrowser
 
-        webbrowser.open(by or address)
+        webbrowser.open(address)

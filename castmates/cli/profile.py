@@ -75,8 +75,8 @@ def profile(
     neighbours = [each.strip() for each in beside.split(",") if each.strip()]
     given = {"steps": steps, "times": times, "launches": traced}
     keys = {key: number for key, number in given.items() if number is not None}
-    traced = Followed(program, neighbours, step_function, cpus, environment, not without_xla, keys)
-    file = followed_study(traced, name, read_catalogue(CATALOGUE), _say)
+    followed = Followed(program, neighbours, step_function, cpus, environment, not without_xla, keys)
+    file = followed_study(followed, name, read_catalogue(CATALOGUE), _say)
     _say(f"study: {file}")
     if only_write:
         return

@@ -1,6 +1,7 @@
 """The command `castmates sweep`: what is missing of a study is measured, and its report is written."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -24,15 +25,15 @@ CONFIRM, REPLAY = only_with("--confirm"), only_with("--replay")
 class _Sweep(Runner):
     """What comes after `--` is for Snakemake."""
 
-    def parse_args(self, ctx: object, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer does not export the type)
         """Keep it apart."""
         if "--" in args:
             where = args.index("--")
-            ctx.meta["snakemake"] = args[where + 1 :]  # type: ignore[attr-defined]
+            ctx.meta["snakemake"] = args[where + 1 :]
             args = args[:where]
         return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: object) -> list[str]:
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
         """Show it."""
         return [*super().collect_usage_pieces(ctx), "[-- SNAKEMAKE'S OPTIONS]"]
 
@@ -158,7 +159,7 @@ def sweep(
         _sweep(study, launches, cores, options, dry_run)
 
 
-def _sweep(study: StudyFile, launches: int | None, cores: str, options: list[str], dry_run: bool) -> None:
+def _sweep(study: Path, launches: int | None, cores: str, options: list[str], dry_run: bool) -> None:
     from castmates.pipeline import snakemake
     from castmates.pipeline.closing import refuse_nothing
     from castmates.project import load

@@ -57,7 +57,8 @@ def _show(folder: Path) -> None:
         shown = address(running, ui, read(folder, "tracks").about)
         way.write(f'<meta http-equiv="refresh" content="0;url={html.escape(shown)}">')
         way.flush()
-        show_in_browser(shown, Path(way.name).as_uri())
+        typer.echo(shown)
+        show_in_browser(Path(way.name).as_uri())
         typer.echo("Served on this machine only; Ctrl-C ends it.")
         try:
             running.serve_forever()

@@ -75,16 +75,16 @@ def test_help_shows_pages_and_commands_without_a_network():
     assert "Usage: castmates sweep" in ask("help", "sweep").output
 
 
-def test_what_comes_after_two_dashes_is_snakemake_s(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.yaml").write_text("name: s\nplatform: modelled\nleads: [chase]\nantagonists: [stream]\n")
+def test_what_comes_after_two_dashes_is_snakemake_s(monkeypatch):
+    monkeypatch.chdir(house.ROOT)
+    study = "config/studies/demo.yaml"
     asked = []
     monkeypatch.setattr("castmates.pipeline.snakemake.run", lambda words, *_: asked.append(words) or 0)
-    done = ask("sweep", "study.yaml", "--launches", "12", "-j", "1", "-n", "--", "--forceall")
+    done = ask("sweep", study, "--launches", "12", "-j", "1", "-n", "--", "--forceall")
     assert done.exit_code == 0, done.exception
     (words,) = asked
     assert words[words.index("--cores") :] == [
-        "--cores", "1", "--forceall", "--dry-run", "--config", "study=study.yaml", "launches=12"
+        "--cores", "1", "--forceall", "--dry-run", "--config", f"study={study}", "launches=12"
     ]  # fmt: skip
 
 
