@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from castmates.cli.arguments import Cores, Format, StudiedOrDefault
-from castmates.cli.command import INSTEAD, RESULTS, command, only_with
+from castmates.cli.command import INSTEAD, RESULTS, command, only_with, option
 from castmates.cli.place import Placing, Solver, place_jobs
 
 TRY, PLACE = only_with("--try"), only_with("--place")
@@ -25,100 +23,83 @@ SOLVING = 60.0
 def advice(
     study: StudiedOrDefault,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what is suspected, what is not shown, and what is not known, and why.")
+        bool, option("--all", help="Also what is suspected, what is not shown, and what is not known, and why.")
     ] = False,
     form: Format = "text",
     finding: Annotated[
         str,
-        typer.Option(
+        option(
             "--try",
             metavar="FINDING",
             help="Measure what this advice gives: the lead as it is and changed, in fresh launches in mixed order.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = "",
     place: Annotated[
         bool,
-        typer.Option(
+        option(
             "--place",
             help="Show which jobs should share which last-level cache, for a limit on what each may lose.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
     options: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="An option of the lead to change, in place of the rule's.",
-            rich_help_panel=TRY,
+        option(
+            "--set", metavar="NAME=VALUE", help="An option of the lead to change, in place of the rule's.", under=TRY
         ),
     ] = None,
     variables: Annotated[
         list[str] | None,
-        typer.Option(
-            "--variable",
-            metavar="NAME=VALUE",
-            help="An environment variable of the lead to try instead.",
-            rich_help_panel=TRY,
+        option(
+            "--variable", metavar="NAME=VALUE", help="An environment variable of the lead to try instead.", under=TRY
         ),
     ] = None,
     cpus: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="How many CPUs to give the lead instead.", rich_help_panel=TRY),
+        int | None, option(min=1, metavar="N", help="How many CPUs to give the lead instead.", under=TRY)
     ] = None,
     jobs: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="A YAML file with the keys of `place`: jobs, domains, cores … The study's if left out.",
-            rich_help_panel=PLACE,
+            under=PLACE,
         ),
     ] = None,
     machine: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="Place on the machine that `castmates doctor --capture` wrote into this file.",
-            rich_help_panel=PLACE,
+            under=PLACE,
         ),
     ] = None,
     solver: Annotated[
         Solver,
-        typer.Option(
-            help="auto: try all groupings where they are few, else an integer programme (HiGHS).",
-            rich_help_panel=PLACE,
-        ),
+        option(help="auto: try all groupings where they are few, else an integer programme (HiGHS).", under=PLACE),
     ] = "auto",
     seconds: Annotated[
         float,
-        typer.Option(
+        option(
             min=1.0,
             max=86_400.0,
             metavar="S",
             help="That the integer programme may take for each grouping.",
-            rich_help_panel=PLACE,
+            under=PLACE,
         ),
     ] = SOLVING,
     confirm: Annotated[
-        bool,
-        typer.Option(
-            "--confirm", help="Measure the best three groupings, each group by itself.", rich_help_panel=PLACE
-        ),
+        bool, option("--confirm", help="Measure the best three groupings, each group by itself.", under=PLACE)
     ] = False,
     launches: Annotated[
         int | None,
-        typer.Option(
-            min=3,
-            max=10_000,
-            metavar="N",
-            help="Fresh launches; the study's own number, and at least 3.",
-            rich_help_panel=BOTH,
+        option(
+            min=3, max=10_000, metavar="N", help="Fresh launches; the study's own number, and at least 3.", under=BOTH
         ),
     ] = None,
     cores: Cores = "all",
     only_write: Annotated[
-        bool, typer.Option("--only-write", help="Write the study files and measure nothing.", rich_help_panel=BOTH)
+        bool, option("--only-write", help="Write the study files and measure nothing.", under=BOTH)
     ] = False,
 ) -> None:
     """Show findings and what to do about them; try an advice, place jobs."""

@@ -83,8 +83,7 @@ Cores = Annotated[
     ),
 ]
 Launches = Annotated[
-    int | None,
-    typer.Option(min=1, max=10_000, metavar="N", help="More launches of each program than the study has."),
+    int | None, typer.Option(min=1, max=10_000, metavar="N", help="More launches of each program than the study has.")
 ]
 TracedMix = Annotated[
     str,

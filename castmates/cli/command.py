@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from castmates.errors import CastmatesError
@@ -32,6 +33,11 @@ class Declared:
 def only_with(*modes: str) -> str:
     """The heading above options that one of these needs: it is shown in the help, and followed."""
     return f"With {' or '.join(modes)}"
+
+
+def option(*names: str, under: str | None = None, **more: Any) -> Any:  # noqa: ANN401 (what typer gives)
+    """An option; `under` is the heading above it."""
+    return typer.Option(*names, rich_help_panel=under, **more)
 
 
 class Command(TyperCommand):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from castmates.cli.arguments import CATALOGUE, Format
-from castmates.cli.command import BEGIN, INSTEAD, command, only_with
+from castmates.cli.command import BEGIN, INSTEAD, command, only_with, option
 from castmates.cli.screen import show
 from castmates.errors import CastmatesError
 
@@ -25,93 +25,58 @@ GRANT = only_with("--grant")
     order=2,
 )
 def doctor(
-    everything: Annotated[bool, typer.Option("--all", help="Every row, and what each lack costs.")] = False,
+    everything: Annotated[bool, option("--all", help="Every row, and what each lack costs.")] = False,
     form: Format = "text",
     capture: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write this machine into a file, for a report or `castmates plan`.",
-            rich_help_panel=INSTEAD,
-        ),
+        option(metavar="FILE", help="Write this machine into a file, for a report or `castmates plan`.", under=INSTEAD),
     ] = None,
     verify_cat: Annotated[
-        bool,
-        typer.Option(
-            "--verify-cat", help="Test whether way masks have an effect on this machine.", rich_help_panel=INSTEAD
-        ),
+        bool, option("--verify-cat", help="Test whether way masks have an effect on this machine.", under=INSTEAD)
     ] = False,
     memory_peak: Annotated[
-        bool,
-        typer.Option(
-            "--memory-peak", help="Measure the memory bandwidth of a package, by cores.", rich_help_panel=INSTEAD
-        ),
+        bool, option("--memory-peak", help="Measure the memory bandwidth of a package, by cores.", under=INSTEAD)
     ] = False,
     verify_counters: Annotated[
-        bool,
-        typer.Option(
-            "--verify-counters",
-            help="Test whether counters count correctly on this machine.",
-            rich_help_panel=INSTEAD,
-        ),
+        bool, option("--verify-counters", help="Test whether counters count correctly on this machine.", under=INSTEAD)
     ] = False,
     grant: Annotated[
         bool,
-        typer.Option(
+        option(
             "--grant",
             help="As root: give a user, once, what sweeps need without root; each step is printed.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
-    granted: Annotated[bool, typer.Option("--granted", help="Show what is granted.", rich_help_panel=INSTEAD)] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="As root: undo all grants.", rich_help_panel=INSTEAD)] = False,
+    granted: Annotated[bool, option("--granted", help="Show what is granted.", under=INSTEAD)] = False,
+    undo: Annotated[bool, option("--undo", help="As root: undo all grants.", under=INSTEAD)] = False,
     restore: Annotated[
         bool,
-        typer.Option(
+        option(
             "--restore",
             help="Put right what killed runs have left: changed knobs, control groups, scratch folders.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
     user: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Who runs sweeps; the user who called sudo if left out.", rich_help_panel=GRANT
-        ),
+        str | None, option(metavar="NAME", help="Who runs sweeps; the user who called sudo if left out.", under=GRANT)
     ] = None,
     groups: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=1000,
-            metavar="N",
-            help="Largest number of groups with separate masks.",
-            rich_help_panel=GRANT,
-        ),
+        int, option(min=1, max=1000, metavar="N", help="Largest number of groups with separate masks.", under=GRANT)
     ] = 6,
     default_group: Annotated[
-        bool,
-        typer.Option(
-            "--default-group",
-            help="Also the masks of all processes that are in no group.",
-            rich_help_panel=GRANT,
-        ),
+        bool, option("--default-group", help="Also the masks of all processes that are in no group.", under=GRANT)
     ] = False,
     shell: Annotated[
         int | None,
-        typer.Option(
-            min=2,
-            metavar="PID",
-            help="The shell that starts sweeps; the calling one if left out.",
-            rich_help_panel=GRANT,
-        ),
+        option(min=2, metavar="PID", help="The shell that starts sweeps; the calling one if left out.", under=GRANT),
     ] = None,
     tracing: Annotated[
         bool,
-        typer.Option(
+        option(
             "--tracing",
             help="Also traces of who wakes and who runs instead: these show all programs here.",
-            rich_help_panel=GRANT,
+            under=GRANT,
         ),
     ] = False,
 ) -> None:

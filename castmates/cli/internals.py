@@ -77,9 +77,7 @@ def build_inputs(
 
 
 @command("internals schemas", "castmates internals schemas --check")
-def schemas(
-    check: Annotated[bool, typer.Option("--check", help="Only check whether they are stale.")] = False,
-) -> None:
+def schemas(check: Annotated[bool, typer.Option("--check", help="Only check whether they are stale.")] = False) -> None:
     """Write the JSON Schemas of the YAML files, for editors."""
     from castmates.files import replace_text
     from castmates.study.schema import SCHEMAS, text_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from castmates.cli.arguments import LIMIT, Format, Launches, StudyFile, complete_workloads, enough
-from castmates.cli.command import BEGIN, INSTEAD, command, only_with
+from castmates.cli.command import BEGIN, INSTEAD, command, only_with, option
 from castmates.cli.screen import show, show_json
 
 if TYPE_CHECKING:
@@ -26,54 +26,49 @@ PREDICT = only_with("--predict")
 )
 def plan(
     study: StudyFile,
-    scenes: Annotated[bool, typer.Option("--scenes", help="Also every launch and its scenes.")] = False,
-    counters: Annotated[bool, typer.Option("--counters", help="Also what is counted.")] = False,
-    masks: Annotated[bool, typer.Option("--masks", help="Also who gets which part of the cache.")] = False,
+    scenes: Annotated[bool, option("--scenes", help="Also every launch and its scenes.")] = False,
+    counters: Annotated[bool, option("--counters", help="Also what is counted.")] = False,
+    masks: Annotated[bool, option("--masks", help="Also who gets which part of the cache.")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="All details; with --predict also losses that were measured.")
+        bool, option("--all", help="All details; with --predict also losses that were measured.")
     ] = False,
     form: Format = "text",
     launches: Launches = None,
     machine: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Plan for the machine that `castmates doctor --capture` wrote into this file."
-        ),
+        option(metavar="FILE", help="Plan for the machine that `castmates doctor --capture` wrote into this file."),
     ] = None,
     pilot: Annotated[
         bool,
-        typer.Option(
+        option(
             "--pilot",
             help="Measure a few launches (--launches; 3), and propose how many launches and rounds the study should "
             "have.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
     predict: Annotated[
         bool,
-        typer.Option(
+        option(
             "--predict",
             help="Predict what pairs lose that were not measured, from those that were, and show how far off "
             "predictions are.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
     lead: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Only this program; with --beside one combination.", rich_help_panel=PREDICT),
+        str, option(metavar="NAME", help="Only this program; with --beside one combination.", under=PREDICT)
     ] = "",
     beside: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="NAMES",
             help="All that run beside it, separated by commas.",
             autocompletion=complete_workloads,
-            rich_help_panel=only_with("--lead"),
+            under=only_with("--lead"),
         ),
     ] = "",
-    limit: Annotated[
-        str, typer.Option(metavar="PERCENT", show_default=False, help=LIMIT, rich_help_panel=PREDICT)
-    ] = "",
+    limit: Annotated[str, option(metavar="PERCENT", show_default=False, help=LIMIT, under=PREDICT)] = "",
 ) -> None:
     """Show what a study will do, how long it takes, what it can find.
 

@@ -10,11 +10,7 @@ from castmates.cli.command import BEGIN, AfterDashes, command
 
 
 @command(
-    "profile",
-    "castmates profile --beside stream,chase -- python train.py",
-    group=BEGIN,
-    order=7,
-    kind=AfterDashes,
+    "profile", "castmates profile --beside stream,chase -- python train.py", group=BEGIN, order=7, kind=AfterDashes
 )
 def profile(
     program: Annotated[
@@ -41,8 +37,7 @@ def profile(
         bool, typer.Option("--only-trace", help="Measure no losses of speed, and make no report.")
     ] = False,
     step_function: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The tf.function that is one step, where Keras does not train."),
+        str, typer.Option(metavar="NAME", help="The tf.function that is one step, where Keras does not train.")
     ] = "",
     cpus: Annotated[int, typer.Option(min=1, metavar="N", help="CPUs that the program is given.")] = 1,
     environment: Annotated[

@@ -66,8 +66,7 @@ def query(
         typer.Option("--output", "-o", metavar="FILE", help="Write into this file; its ending is the format."),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help=f"Rows at most; {ROWS} in a table, else all; 0 for all."),
+        int | None, typer.Option(min=0, metavar="N", help=f"Rows at most; {ROWS} in a table, else all; 0 for all.")
     ] = None,
 ) -> None:
     """Ask traces by SQL: what threads did, who ran instead, what was waited for.

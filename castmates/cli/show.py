@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from castmates.cli.arguments import LIMIT, StudiedOrDefault
-from castmates.cli.command import INSTEAD, RESULTS, command
+from castmates.cli.command import INSTEAD, RESULTS, command, option
 from castmates.cli.screen import console, show, show_json
 from castmates.errors import CastmatesError
 
@@ -27,7 +27,7 @@ def show_result(
     study: StudiedOrDefault,
     form: Annotated[
         Literal["text", "json", "tables", "tensorboard"],
-        typer.Option(
+        option(
             "--format",
             metavar="FORMAT",
             help="text; json for scripts; tables: each of results/<study>/tables as JSON, beside its CSV; tensorboard: "
@@ -35,22 +35,18 @@ def show_result(
         ),
     ] = "text",
     progress: Annotated[
-        bool,
-        typer.Option(
-            "--progress", help="How far its sweep is: launches, time left, what runs.", rich_help_panel=INSTEAD
-        ),
+        bool, option("--progress", help="How far its sweep is: launches, time left, what runs.", under=INSTEAD)
     ] = False,
     partitions: Annotated[
         bool,
-        typer.Option(
+        option(
             "--partitions",
             help="Which share of the cache is advised for each pair that loses: for a limit, or at the knee.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
     limit: Annotated[
-        str,
-        typer.Option(metavar="PERCENT", show_default=False, help=f"The same as --partitions. {LIMIT}"),
+        str, option(metavar="PERCENT", show_default=False, help=f"The same as --partitions. {LIMIT}")
     ] = "",
 ) -> None:
     """Show what came out: each loss, how sure it is, what to do next."""

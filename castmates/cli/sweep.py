@@ -5,17 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from castmates.cli.arguments import (
-    LIMIT,
-    Cores,
-    Launches,
-    Quiet,
-    StudyFile,
-    TextOrJson,
-    Verbose,
-    loudness,
-)
-from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with
+from castmates.cli.arguments import LIMIT, Cores, Launches, Quiet, StudyFile, TextOrJson, Verbose, loudness
+from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with, option
 from castmates.errors import CastmatesError
 
 ANALYSES = ("gather_blocks", "estimate_effects", "estimate_operations", "estimate_traces")  # rules that make tables
@@ -54,81 +45,68 @@ def sweep(
     study: StudyFile,
     launches: Launches = None,
     cores: Cores = "all",
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only list the jobs that would run.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "-n", help="Only list the jobs that would run.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
     again: Annotated[
-        bool, typer.Option("--analyse-again", help="Make all tables again from what is measured, as for a new version.")
+        bool, option("--analyse-again", help="Make all tables again from what is measured, as for a new version.")
     ] = False,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Discard failed and unusable launches first, and measure them again.")
+        bool, option("--retry", help="Discard failed and unusable launches first, and measure them again.")
     ] = False,
     changed: Annotated[
         bool,
-        typer.Option(
+        option(
             "--changed",
             help="Also launches that were measured otherwise than the study says now.",
-            rich_help_panel=only_with("--retry"),
+            under=only_with("--retry"),
         ),
     ] = False,
     confirm: Annotated[
         bool,
-        typer.Option(
+        option(
             "--confirm",
             help="Measure the advised shares of the cache in fresh launches, and renew the report.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
     replay: Annotated[
         bool,
-        typer.Option(
+        option(
             "--replay",
             is_eager=True,
             help="Measure a published study again here, and compare: STUDY is a folder that `castmates paper` wrote, "
             "results/<study>, or blocks/<company>/<number> in one of them. Status 3: an effect differs; 4: undecided.",
-            rich_help_panel=INSTEAD,
+            under=INSTEAD,
         ),
     ] = False,
-    limit: Annotated[
-        str, typer.Option(metavar="PERCENT", show_default=False, help=LIMIT, rich_help_panel=CONFIRM)
-    ] = "",
+    limit: Annotated[str, option(metavar="PERCENT", show_default=False, help=LIMIT, under=CONFIRM)] = "",
     mix: Annotated[
-        str, typer.Option(metavar="MIX", help="Only this mix; all with an advice if left out.", rich_help_panel=CONFIRM)
+        str, option(metavar="MIX", help="Only this mix; all with an advice if left out.", under=CONFIRM)
     ] = "",
     partition: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Of --mix: this partition, advised or not.", rich_help_panel=only_with("--mix")
-        ),
+        str, option(metavar="NAME", help="Of --mix: this partition, advised or not.", under=only_with("--mix"))
     ] = "",
-    lead: Annotated[
-        str, typer.Option(metavar="NAME", help="Only the mixes of this lead.", rich_help_panel=REPLAY)
-    ] = "",
+    lead: Annotated[str, option(metavar="NAME", help="Only the mixes of this lead.", under=REPLAY)] = "",
     name: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Name of the replay; the study's with -replay if left out.", rich_help_panel=REPLAY
-        ),
+        str, option(metavar="NAME", help="Name of the replay; the study's with -replay if left out.", under=REPLAY)
     ] = "",
     margin: Annotated[
         float | None,
-        typer.Option(
+        option(
             min=0.0001,
             max=0.9999,
             help="The largest difference that counts as none; the study's if left out.",
-            rich_help_panel=REPLAY,
+            under=REPLAY,
         ),
     ] = None,
     form: Annotated[
-        TextOrJson,
-        typer.Option("--format", metavar="FORMAT", help="text, or json for scripts.", rich_help_panel=REPLAY),
+        TextOrJson, option("--format", metavar="FORMAT", help="text, or json for scripts.", under=REPLAY)
     ] = "text",
     only_write: Annotated[
         bool,
-        typer.Option(
-            "--only-write",
-            help="Write the study files and measure nothing.",
-            rich_help_panel=only_with("--confirm", "--replay"),
+        option(
+            "--only-write", help="Write the study files and measure nothing.", under=only_with("--confirm", "--replay")
         ),
     ] = False,
 ) -> None:

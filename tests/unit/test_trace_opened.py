@@ -1,4 +1,4 @@
-"""`castmates open --trace`: the folder of a trace, on this machine only."""
+"""`castmates trace open`: the folder of a trace, on this machine only."""
 
 import http.client
 import threading
