@@ -9,12 +9,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDERS = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings", "envs")
-SCRIPTS = "scripts/*.py"
+FILES = ("scripts/*.py", "docs/*.md", "config/README.md")
 
 
 def shipped(root: Path) -> list[str]:
     """What the wheel has of the clone beside the package, by its place in the clone."""
-    return [*FOLDERS, *sorted(str(file.relative_to(root)) for file in root.glob(SCRIPTS))]
+    return [*FOLDERS, *sorted(str(file.relative_to(root)) for pattern in FILES for file in root.glob(pattern))]
 
 
 class Clone(BuildHookInterface[Any]):

@@ -42,6 +42,12 @@ def findings() -> Path:
     return home() / "config" / "findings"
 
 
+def pages() -> dict[str, Path]:
+    """The pages of the documentation, by what `castmates help` calls them."""
+    found = {file.stem: file for file in sorted((home() / "docs").glob("*.md"))}
+    return dict(sorted({**found, "configuration": home() / "config" / "README.md"}.items()))
+
+
 def schema(name: str) -> Path:
     """The JSON Schema of a `study`, a `catalogue` or a `findings` file, for editors."""
     return home() / "config" / "schemas" / f"{name}.schema.json"

@@ -3,7 +3,7 @@
 loss … [PARTITION]       45.6 % [45.1, 46.0]
 rounded … [PARTITION]    46 %
 verdict … [PARTITION]    slower
-fresh … PARTITION        the loss in fresh blocks of `castmates confirm`
+fresh … PARTITION        the loss in fresh blocks of `castmates sweep --confirm`
 part … PART              points of a part of the loss, with the interval
 knee …                   the fewest ways that are enough, with the interval
 controls                 each control with its verdict

@@ -18,7 +18,7 @@ def give(
     grantee = find_grantee(user)
     granting = Granting(grantee, record(), say)
     shell = shell or (None if cgroup.has_scopes(grantee) else cgroup.calling_shell(grantee))
-    with repair_lock("castmates grant", say):
+    with repair_lock("castmates doctor --grant", say):
         _forget_what_a_restart_undid()
         say(f"cache partitions (resctrl), for {grantee.name}:")
         resctrl.give(granting, groups, default_group)
@@ -39,7 +39,7 @@ def give(
 def undo(say: Say) -> None:
     """Take back everything that was granted."""
     must_be_root("grant --undo")
-    with repair_lock("castmates grant --undo", say):
+    with repair_lock("castmates doctor --undo", say):
         # First, because members of a killed run that are frozen in the user's control group would thaw when it goes.
         for line in heal().sentences:
             say(line)

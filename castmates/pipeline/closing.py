@@ -44,9 +44,7 @@ def closing_words(project: Project, plan: Plan) -> str:
     reasons = Counter(reason for file in files if (reason := useless(read(file))))
     if reasons:
         few = " and ".join(f"{count} of {len(files)} launches: {reason}" for reason, count in reasons.items())
-        lines.append(
-            f"{few}. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again.\n"
-        )
+        lines.append(f"{few}. `{retry_command(project.study_file)}` measures them again.\n")
     return "".join(lines)
 
 
@@ -56,7 +54,7 @@ def refuse_nothing(project: Project) -> None:
     if files and all(useless(record_or_why(file)) for file in files):
         raise CastmatesError(
             f"nothing counts of the {len(files)} launches of {project.study.name}: {project.results.page_file} shows "
-            f"why. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again."
+            f"why. `{retry_command(project.study_file)}` measures them again."
         )
 
 

@@ -27,7 +27,7 @@ from castmates.study.spec import Block, Mix, Plan
 from castmates.study.study_text import study_text
 from castmates.study.wanted import with_place
 
-HEAD = "Written by `castmates confirm {study}`: fresh blocks for a partition that it recommends."
+HEAD = "Written by `castmates sweep {study} --confirm`: fresh blocks for a partition that it recommends."
 
 
 def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: int | None) -> Path:
@@ -123,8 +123,8 @@ def _why_not(advice: pd.DataFrame) -> str:
     words = {
         NOT_NEEDED: f"without a partition, the loss is at most {limit}",
         OPEN: f"a loss beyond {limit} without a partition, or a gain under one, is not proven",
-        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates "
-        "recommend` shows what comes nearest",
+        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates show "
+        "--partitions` shows what comes nearest",
         TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more blocks",
         NO_SWEEP: "no partition that gives the lead its own ways was measured, so add a sweep such as `split: all`",
     }

@@ -19,7 +19,7 @@ from castmates.study.confirmation import FEWEST_BLOCKS
 from castmates.study.group_study import Together, group_study, name_of, studies_of
 from castmates.study.study_text import study_text
 
-HEAD = "Written by `castmates place {study} --confirm`: fresh launches of the best groups of jobs."
+HEAD = "Written by `castmates advice {study} --place --confirm`: fresh launches of the best groups of jobs."
 
 
 def files_of(request: Request, advice: Advice) -> Mapping[Path, Sequence[Group]]:

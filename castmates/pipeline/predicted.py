@@ -52,7 +52,7 @@ class Predicting:
             mixes = self.effects.loc[_pairs(self.effects), "mix"].nunique()
             raise CastmatesError(
                 f"{self.project.study_file}: {mixes} mixes of two programs were measured, and {FEWEST_PAIRS} are the "
-                "fewest from which others are predicted; add pairs, or the key `predict` (docs/prediction.md)."
+                "fewest from which others are predicted; add pairs, or the key `predict` (castmates help prediction)."
             )
         return table
 

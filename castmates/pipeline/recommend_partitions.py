@@ -92,6 +92,6 @@ def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFra
     if advice.empty:
         raise CastmatesError(
             f"{project.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "
-            "`split: all`, and run the sweep (docs/partitions.md)."
+            "`split: all`, and run the sweep (castmates help partitions)."
         )
     return advice

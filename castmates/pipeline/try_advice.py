@@ -22,7 +22,7 @@ from castmates.study.study_text import study_text
 from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying
 
 BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
-HEAD = "Written by `castmates try {study} {finding}`: fresh launches that try its advice."
+HEAD = "Written by `castmates advice {study} --try {finding}`: fresh launches that try its advice."
 
 
 @dataclass(frozen=True)

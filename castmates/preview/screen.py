@@ -200,14 +200,15 @@ def _kind(names: Sequence[str]) -> str:
 def _next(outline: Outline) -> RenderableType:
     study = study_argument(outline.file)
     if outline.total.unusable and not outline.to_measure[1]:
-        command = f"castmates retry{study} && castmates sweep{study}"
+        command = f"castmates sweep{study} --retry"
         why = f"   {outline.total.unusable} launches are unusable, and are measured again"
     else:
         command, why = f"castmates {'sweep' if outline.to_measure[1] else 'show'}{study}", ""
     here = ("Next     ", "bold")
     if outline.captured:  # nothing can be measured there from here
         here, why = ("There    ", "bold"), "   on the machine that was captured; nothing of this is measured here"
-    details = "--scenes --counters" + (" --masks" if outline.partitions or outline.notes else "") + " --all --json"
+    masks = " --masks" if outline.partitions or outline.notes else ""
+    details = f"--scenes --counters{masks} --all --format json"
     return Group(
         Text.assemble(here, (command, "cyan"), (why, "dim")),
         Text.assemble(("Details  ", "bold"), ("castmates plan", "cyan"), (f" {details}", "dim")),

@@ -29,10 +29,11 @@ def with_rounds_of_pilot(study: Study, study_file: Path) -> Study:
     file = pilot_folder(study).pilot_file
     if not file.exists():
         raise CastmatesError(
-            f"{study_file}: 'budget.rounds' is pilot, but there is no {file}; run `castmates pilot {study_file}`, or "
+            f"{study_file}: 'budget.rounds' is pilot, but there is no {file}; run `castmates plan {study_file} "
+            f"--pilot`, or "
             "write a number of rounds."
         )
-    with understanding(file, "what a pilot leaves", f"run `castmates pilot {study_file}` again"):
+    with understanding(file, "what a pilot leaves", f"run `castmates plan {study_file} --pilot` again"):
         rounds = int(mapping_of(file)["rounds"])
     return study.model_copy(update={"budget": study.budget.model_copy(update={"rounds": rounds})})
 
@@ -42,5 +43,5 @@ def read_spreads(study: Study, make: Callable[..., Spread]) -> dict[str, Spread]
     file = pilot_folder(study).pilot_file
     if not file.is_file():
         return {}
-    with understanding(file, "what a pilot leaves", "run `castmates pilot` again"):
+    with understanding(file, "what a pilot leaves", "run `castmates plan --pilot` again"):
         return {identity: make(**spread) for identity, spread in mapping_of(file)["mixes"].items()}

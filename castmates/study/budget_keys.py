@@ -47,7 +47,7 @@ class Budget(Written):
         default=False,
         description="whether windows are spent where they decide: after fixed numbers of launches, mixes and "
         "partitions whose question is answered stop, and of a curve only those cells are measured that decide "
-        "(docs/methodology.md); not beside 'precision'",
+        "(castmates help methodology); not beside 'precision'",
     )
     blocks: int = Field(
         default=5,
@@ -68,7 +68,7 @@ class Budget(Written):
     rounds: Annotated[int | Literal["auto", "pilot"], BeforeValidator(_rounds)] = Field(
         default="auto",
         description="passes over all scenes inside a block; 'auto': as many as the first two launches of each company "
-        "show to be best for the others; 'pilot': as many as `castmates pilot` found best",
+        "show to be best for the others; 'pilot': as many as `castmates plan --pilot` found best",
     )
     spare_rounds: int = Field(
         default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"

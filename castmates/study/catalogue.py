@@ -100,12 +100,12 @@ def _does_not_fit(workload: Workload, inputs: Collection[str]) -> str:
     if workload.attach and workload.progress != "heartbeat":
         return f"has 'attach: {workload.attach}', but its progress is '{workload.progress}'; make it 'heartbeat'"
     if workload.step_function and not workload.attach:
-        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (docs/profile-a-program.md)"
+        return "has a 'step_function' but no 'attach'; add 'attach: tensorflow' (castmates help profile-a-program)"
     on_gpu = TORCH in workload.words and workload.options.get("device") == "gpu"
     if on_gpu and not workload.frozen_between_steps:
         return (
             "has 'options.device: gpu', so it would be frozen with work queued there; add 'frozen_between_steps: true' "
-            "(docs/gpu.md)"
+            "(castmates help gpu)"
         )
     return misread(workload)
 
@@ -192,7 +192,7 @@ def check_latency(study: Study, workloads: Workloads, place: str) -> None:
     if study.recommend.latency and not any(workloads[name].requests for name in leads):
         raise CastmatesError(
             f"{place}: 'recommend.latency' is a limit for open-loop services, but no lead is one; add a lead such as "
-            "memcached-5k (docs/services.md), or take the key out."
+            "memcached-5k (castmates help services), or take the key out."
         )
 
 

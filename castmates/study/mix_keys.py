@@ -112,7 +112,7 @@ class ArrangedMix(MixRule):
     distance: Distances = Field(
         default=[],
         description="how near to the lead the antagonists sit, one or several of smt, core, llc, socket, other-socket "
-        "(docs/placement.md); each is a mix",
+        "(castmates help placement); each is a mix",
     )
     count: Counts = Field(
         default=[1], min_length=1, description="how many times the antagonists are there, such as [1, 2, 4]"

@@ -1,4 +1,4 @@
-"""The key `place` of a study, and the file of `castmates place --jobs`: which jobs are to share which caches."""
+"""The key `place` of a study, and the file of `castmates advice --place --jobs`: which jobs share which caches."""
 
 from typing import Annotated, Literal
 

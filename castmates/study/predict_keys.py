@@ -19,7 +19,7 @@ class PredictKeys(Written):
     bubbles: list[Name] = Field(
         default=[],
         description="dials, such as capacity-half-llc and bandwidth-2gbs, beside which every lead is measured: its "
-        "sensitivity (docs/prediction.md)",
+        "sensitivity (castmates help prediction)",
     )
     reporters: list[Name] = Field(
         default=[], description="leads that are measured beside every antagonist and bubble: the pressure of each"

@@ -219,7 +219,7 @@ class Writer:
         """Print a sentence, once for each kind of trouble."""
         if what not in self._complained:
             self._complained.add(what)
-            print(f"{sentence} (docs/phases.md).", file=sys.stderr)
+            print(f"{sentence} (castmates help phases).", file=sys.stderr)
 
     def _complaint(self, outer: int, name: str, of_a_phase: bool = True) -> str:
         if not isinstance(name, str) or not name or "/" in name or "\0" in name or not name.isprintable():

@@ -167,17 +167,16 @@ class House:
     def complete(self) -> None:
         """Give the same command until all is measured, failed blocks forgotten once."""
         self._note("the study is completed")
-        for words in (["castmates", "retry"], ["snakemake", "--cores", "all", TABLES]):
-            done = subprocess.run(
-                words,
-                cwd=self.sweeps.folder,
-                env=self.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=LONGEST,
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+        done = subprocess.run(
+            ["castmates", "sweep", "--retry", "--", TABLES],
+            cwd=self.sweeps.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
         self.assert_clean()
         self._note("done")
 

@@ -67,10 +67,10 @@ def said(made, home):
         (home / part).symlink_to(Path(__file__).parents[2] / part)
     texts = {"page": [text for name in ("recommendation", "to-try") for text in page["sections"].get(name, [])]}
     with contextlib.chdir(home):
-        for command in ("show", "recommend", "findings"):
-            done = CliRunner(env={"COLUMNS": "10000"}).invoke(app, [command, "golden.yaml"])
+        for name, command in (("show", ["show"]), ("recommend", ["show", "--partitions"]), ("findings", ["advice"])):
+            done = CliRunner(env={"COLUMNS": "10000"}).invoke(app, [*command, "golden.yaml"])
             assert done.exit_code == 0, done.output
-            texts[command] = done.output.splitlines()
+            texts[name] = done.output.splitlines()
     texts["show"] = [" ".join(part.split()) for part in "\n".join(texts["show"]).split("\n\n")]
     return texts, {name: pd.read_csv(io.StringIO(tables[name])) for name in ("effects", "recommendations")}
 

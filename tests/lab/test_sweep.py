@@ -58,12 +58,12 @@ GUEST = """
         bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs {target}' &
     shell=$!
     until grep -q "^State:.*T" /proc/$shell/status; do sleep 0.1; done
-    python -m castmates grant --user nobody --shell $shell > /share/granted || exit
+    python -m castmates doctor --grant --user nobody --shell $shell > /share/granted || exit
     kill -CONT $shell
     wait $shell
     code=$?
     cp -a results logs /share
-    python -m castmates grant --undo > /share/undone || exit
+    python -m castmates doctor --undo > /share/undone || exit
     look > /share/after 2>&1
     exit $code
 """

@@ -147,7 +147,7 @@ def test_without_the_framework_it_says_where_to_run(framework, tmp_path):
     process = start(framework, tmp_path / "beats", path=str(Path(sys.executable).parent))
     _, complaints = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
-    assert f"castmates build-environment {framework}" in complaints
+    assert f"castmates internals build-environment {framework}" in complaints
     with Reader(tmp_path / "beats") as reader:
         assert reader.state is State.FAILED
 

@@ -205,7 +205,7 @@ def test_without_tensorflow_it_says_where_to_run(interpreter, tmp_path):
     job = start(own, tmp_path / "beats", "--model", "dlrm")
     _, complaints = job.communicate(timeout=PATIENCE)
     assert job.returncode == 2
-    assert "castmates build-environment tfmodels" in complaints
+    assert "castmates internals build-environment tfmodels" in complaints
     with Reader(tmp_path / "beats") as reader:
         assert reader.state is State.FAILED
 

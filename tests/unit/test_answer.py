@@ -131,7 +131,7 @@ def test_a_program_that_failed_is_a_row_without_numbers_and_its_reason(tmp_path)
     (card,) = found.cards
     assert card.state == "bad"
     assert "ended with status 1 before it was ready" in card.text
-    assert "castmates retry" in card.text
+    assert "castmates sweep STUDY.yaml --retry" in card.text
 
 
 @settings(max_examples=30, deadline=None)

@@ -387,7 +387,7 @@ def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path
         getattr(study_, name).to_parquet(study_.folder.tables / f"{name}.parquet")
     for file in study_.folder.tables.glob("effects.*"):
         file.unlink()
-    done = CliRunner().invoke(app, ["graph", str(study_.folder.path), "--format", "json"])
+    done = CliRunner().invoke(app, ["trace", "graph", str(study_.folder.path), "--format", "json"])
     assert done.exit_code == 0, done.exception
     assert "Path of the schedule of a step alone" in done.output
 

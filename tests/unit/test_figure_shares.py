@@ -132,7 +132,7 @@ def test_sentences_name_ways_loss_others_and_the_next_step():
     (row,) = one.recommendations.to_dict("records")
     assert f"instead of {row['without_pct']:.1f} %" in said
     assert "; stream then loses " in said
-    assert "Not confirmed yet: run `castmates confirm STUDY.yaml`" in said
+    assert "Not confirmed yet: run `castmates sweep STUDY.yaml --confirm`" in said
     (none,) = recommendation.context(results(atoms(), limit=1.0))["sentences"]
     assert "no lead mask is shown to keep the loss within 1 %" in none
     (few,) = recommendation.context(results(atoms(), blocks=2))["sentences"]

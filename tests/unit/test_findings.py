@@ -442,12 +442,12 @@ def test_a_study_without_findings_has_no_such_part(tmp_path):
 
 
 def test_the_command_shows_them_for_people_and_for_scripts(waiting):
-    shown = CliRunner().invoke(app, ["findings", str(waiting)])
+    shown = CliRunner().invoke(app, ["advice", str(waiting)])
     assert shown.exit_code == 0, shown.output
     assert "input-bound/job" in shown.output
     assert "Why it matters: Nothing of the model works in that time." in shown.output
-    assert "not known" in CliRunner().invoke(app, ["findings", str(waiting), "--all"]).output
-    data = json.loads(CliRunner().invoke(app, ["findings", str(waiting), "--json"]).output)["findings"]
+    assert "not known" in CliRunner().invoke(app, ["advice", str(waiting), "--all"]).output
+    data = json.loads(CliRunner().invoke(app, ["advice", str(waiting), "--format", "json"]).output)["findings"]
     first = data[0]
     assert (first["id"], first["state"]) == ("input-bound/job", PROVEN)
     assert first["evidence"][0]["value"] == pytest.approx(0.3)

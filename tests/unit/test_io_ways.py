@@ -307,7 +307,7 @@ def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
            "held": state, "freedom": 4}  # fmt: skip
     (advice,) = recommendations(frame([row], PARETO), 3.0).to_dict("records")
     assert advice["held"] == state
-    said = sentence(advice, "castmates confirm s.yaml")
+    said = sentence(advice, "castmates sweep s.yaml --confirm")
     assert words in said
     assert ("processor" in said) is bool(words)
 

@@ -290,7 +290,7 @@ def test_what_a_look_leaves_is_read_again(folder):
 
 def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
     with pytest.raises(
-        CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates pilot study.yaml`"
+        CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates plan study.yaml --pilot`"
     ):
         load(rounds="pilot").plan()
     file = pilot_folder(load().study).pilot_file
@@ -339,7 +339,7 @@ def test_the_status_counts_what_is_there_and_sees_who_holds_the_lock(folder, mon
         running = progress(loaded).running
         assert running is not None
         assert running.process == os.getpid()
-        assert "castmates status" in printed(progress_screen(progress(loaded)))
+        assert "castmates show --progress" in printed(progress_screen(progress(loaded)))
     assert progress(loaded).running is None
     page = loaded.results.page_file
     page.parent.mkdir(parents=True)

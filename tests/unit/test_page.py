@@ -269,8 +269,8 @@ def test_a_block_that_never_got_ready_has_a_dash_for_its_launch_and_the_way_out(
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     launch = '<td class="n" data-value="nan">–</td>'
     assert html.count(f'{launch}\n    {launch}{launch}\n    <td class="n" data-value="61.0">61.0</td>') == 1
-    assert html.count("<code>castmates retry STUDY.yaml</code>") == 2, "in the card and in the health panel"
-    assert "discards it, so that the next sweep measures it again." in parsed(html).text()
+    assert html.count("<code>castmates sweep STUDY.yaml --retry</code>") == 2, "in the card and in the health panel"
+    assert "measures it again." in parsed(html).text()
 
 
 def edited(folder, table, change):

@@ -274,7 +274,7 @@ def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others
     with_others = pareto_table(plan, table, whole)
     pd.testing.assert_frame_equal(*(each.drop(columns=of_others, errors="ignore") for each in (found, with_others)))
     assert found[["kept_pct", "stp"]].isna().all(axis=None)
-    said = sentence(recommendations(found, 20.0).iloc[0], "castmates confirm x.yaml")
+    said = sentence(recommendations(found, 20.0).iloc[0], "castmates sweep x.yaml --confirm")
     assert "unknown: no launch measured every member both alone and together" in said
 
 

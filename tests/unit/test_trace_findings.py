@@ -103,17 +103,17 @@ def test_a_trace_with_a_known_fault_has_that_finding_and_no_other(fault):
 
 def test_each_finding_shows_the_number_where_to_look_and_what_tries_it(study):
     results = traced(study, scripted(*FAULTS["four threads on a CPU"][:1], {"study": "made", "mix": "job+stream"}))
-    shown = CliRunner().invoke(app, ["findings", str(study)]).output
+    shown = CliRunner().invoke(app, ["advice", str(study)]).output
     assert "In 75.0 % of the time in which threads of job could run, another of its own threads had the CPU" in shown
     assert "no interval, because one launch was traced" in shown
-    assert "To see it: castmates query" in shown
+    assert "To see it: castmates trace query" in shown
     assert "job+stream --named ran-instead" in shown
     assert "the longest step of the scene begins 0.1000 s after the first event and takes 10.00 ms" in shown
     text = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     assert "The lead’s threads wait for each other’s CPU" in text.replace("&#39;", "’").replace("'", "’")
     assert "queued_own is 75.0" in text
     assert "Waits for a CPU, switches, faults and memory calls" in text
-    data = json.loads(CliRunner().invoke(app, ["findings", str(study), "--json"]).output)["findings"]
+    data = json.loads(CliRunner().invoke(app, ["advice", str(study), "--format", "json"]).output)["findings"]
     (one,) = [each for each in data if each["rule"] == "threads-wait-for-each-other" and each["state"] == SEEN]
     assert one["trace"] == "job+stream"
     assert not [each for each in data if each["rule"] in OF_TRACES and each["state"] == PROVEN]

@@ -108,7 +108,7 @@ def test_a_trace_that_failed_is_a_sentence_and_a_study_without_any_has_no_sectio
     folder = make(tmp_path / "study")
     assert trace_parts(read_results(folder)) == []
     planned = replace(read_results(folder), plan=plan(study(["lead"], ["stream", "compute"])))
-    assert "`castmates trace STUDY.yaml lead+stream` makes one" in how_to_trace(planned)
+    assert "`castmates trace record STUDY.yaml lead+stream` makes one" in how_to_trace(planned)
     assert "scheduler" not in figure_names(None, False)
     assert "scheduler" in figure_names(None, False, recorded=True)
     place = folder / "traces" / MIX

@@ -60,12 +60,10 @@ def test_a_kind_of_reason_is_counted_once_for_a_window():
 def test_failures_are_counted_with_their_reasons():
     failed = {"status": "failed", "reason": "stream@1 was never ready."}
     assert words.failure_sentence(blocks(failed, failed, {})) == (
-        "2 of 3 launches failed: stream@1 was never ready. "
-        "`castmates retry` discards them, so that the next sweep measures them again."
+        "2 of 3 launches failed: stream@1 was never ready. `castmates sweep --retry` measures them again."
     )
     assert words.failure_sentence(blocks(failed)) == (
-        "1 of 1 launch failed: stream@1 was never ready. "
-        "`castmates retry` discards it, so that the next sweep measures it again."
+        "1 of 1 launch failed: stream@1 was never ready. `castmates sweep --retry` measures it again."
     )
     assert "failed: no reason was given. `" in words.failure_sentence(blocks({"status": "failed"}))
     assert words.failure_sentence(blocks({}, {})) == "All 2 launches were measured."
@@ -77,11 +75,13 @@ def test_failures_are_counted_with_their_reasons():
 def test_blocks_without_a_clean_round_are_told_with_the_failures():
     failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
     said = words.failure_sentence(blocks(failed, unclean, unclean, {}))
-    assert said.startswith("1 of 4 launches failed: it ended. `castmates retry` discards it,")
-    assert said.endswith(" 2 launches have a rejected measurement in every round; `castmates retry` discards them too.")
+    assert said.startswith("1 of 4 launches failed: it ended. `castmates sweep --retry` measures it again.")
+    assert said.endswith(
+        " 2 launches have a rejected measurement in every round; `castmates sweep --retry` measures them again too."
+    )
     assert words.failure_sentence(blocks(unclean, {})) == (
         "All 2 launches were measured. 1 launch has a rejected measurement in every round. "
-        "`castmates retry` discards it, so that the next sweep measures it again."
+        "`castmates sweep --retry` measures it again."
     )
     for fine in (blocks(failed, {}), blocks({}, {})):
         assert "without a rejected measurement" not in words.failure_sentence(fine)

@@ -100,9 +100,9 @@ def test_a_failed_block_is_told_and_costs_the_others_nothing(finished, wide, tmp
     page = (project.results / "report/index.html").read_text()
     assert "false ended with status 1" in page
     assert "2 of 6 launches: failed" in told
-    assert "castmates retry" in told
+    assert "castmates sweep --retry" in told
     project.assert_finished()
-    assert "2 blocks discarded" in project.castmates("retry")
+    assert "2 launches discarded" in project.castmates("sweep", "--retry", "--", "--dry-run")
     assert "measure_block" in project.run("--dry-run").stdout, "the report is there, but discarded blocks are not"
 
 

@@ -51,7 +51,7 @@ try:
         from castmates.report.figures.index import figures_of
 
         SWEEP = PlannedSweep.of(
-            study_file, config.get("blocks"), cache_folder(), figures_of
+            study_file, config.get("launches"), cache_folder(), figures_of
         )
 except CastmatesError as problem:
     # A WorkflowError would come with a traceback.

@@ -10,5 +10,5 @@ def sweep_command(results: Results, launches: int | None = None) -> str:
         return ""
     root, study = results.folder.path.resolve().parent.parent, study_argument(results.study_file)
     if (root / "Makefile").is_file() and (root / "castmates").is_dir():  # a clone: make sets everything up
-        return "make sweep" + study.replace(" ", " STUDY=", 1) + (f" BLOCKS={launches}" if launches else "")
-    return f"castmates sweep{study}" + (f" --blocks {launches}" if launches else "")
+        return "make sweep" + study.replace(" ", " STUDY=", 1) + (f" LAUNCHES={launches}" if launches else "")
+    return f"castmates sweep{study}" + (f" --launches {launches}" if launches else "")

@@ -68,8 +68,10 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
         needed = planned
     elif feasible:
         needed = max(needed, planned + 1, measured + 1)
-    again = f"{retry_command(results.study_file)} && " if useless and missing else ""
-    sweep = sweep_command(results, None if missing or has_looks(results) else needed)
+    if useless and missing and results.study_file:
+        sweep = retry_command(results.study_file)
+    else:
+        sweep = sweep_command(results, None if missing or has_looks(results) else needed)
     more = needed - measured
     return ToSettle(
         pairs=len(wanted),
@@ -77,7 +79,7 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
         launches=needed,
         more=more,
         seconds=more * seconds_of_launches(results),
-        command=f"{again}{sweep}" if sweep and (feasible or missing) else "",
+        command=sweep if feasible or missing else "",
         kind=wanted[0].state,
         planned=missing,
         hopeless=tuple(hopeless),

@@ -50,5 +50,5 @@ def how_to_trace(results: Results) -> str:
     study = study_argument(results.study_file) if results.study_file else " STUDY.yaml"
     return (
         "This study has no trace, which would show what threads do beside their neighbours and what they wait for: "
-        f"`castmates trace{study} {shlex.quote(mixes[0])}` makes one in a launch of its own."
+        f"`castmates trace record{study} {shlex.quote(mixes[0])}` makes one in a launch of its own."
     )

@@ -120,7 +120,7 @@ def kinds_of(reasons: str) -> list[str]:
     return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
-def failure_sentence(blocks: pd.DataFrame, retry: str = "castmates retry") -> str:
+def failure_sentence(blocks: pd.DataFrame, retry: str = "castmates sweep --retry") -> str:
     """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
     failed = blocks[blocks["status"] == "failed"]
     unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
@@ -144,13 +144,12 @@ def _failures(failed: pd.DataFrame) -> str:
 def _unclean(count: int, retry: str, after_failures: bool) -> str:
     sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} a rejected measurement in every round"
     if after_failures:
-        return f"{sentence}; `{retry}` discards {_them(count)} too."
+        return f"{sentence}; `{retry}` measures {_them(count)} again too."
     return f"{sentence}. {_retry(count, retry)}"
 
 
 def _retry(count: int, retry: str) -> str:
-    them = _them(count)
-    return f"`{retry}` discards {them}, so that the next sweep measures {them} again."
+    return f"`{retry}` measures {_them(count)} again."
 
 
 def _them(count: int) -> str:

@@ -85,7 +85,7 @@ COMPARISON_HISTORY: Columns = {
     "blocks": "int64",
 }
 
-# replay.csv and .parquet of `castmates replay`: a row per published effect; "here" is where it was measured again.
+# replay.csv, .parquet of `castmates sweep --replay`: a row per published effect; "here": where it was measured again.
 REPLAY: Columns = {
     "mix": "str",
     "lead": "str",

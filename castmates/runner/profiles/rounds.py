@@ -52,7 +52,7 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with page_of(stage, lead, say) as page:
         if page is None:
-            raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (docs/operations.md)")
+            raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (castmates help operations)")
         outcome.graph = page.left(GRAPH)
         for wanted in order(block):
             taken = _taken(outcome, stage, page, wanted, steps, traces)
@@ -144,7 +144,7 @@ def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path)
         read = None if answer.get("storage_bytes") is None else int(answer["storage_bytes"])
         versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
-        raise NoAnswer("its answer does not follow docs/operations.md") from None
+        raise NoAnswer("its answer does not follow castmates help operations") from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         here.rename(folder)

@@ -106,14 +106,15 @@ def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[
     if keys.rest is None:
         notes.add(
             f"cache.rest: everybody else on the machine keeps all ways, because {_NOT_BOUNDED}; "
-            "`sudo castmates grant --default-group` permits it."
+            "`sudo castmates doctor --grant --default-group` permits it."
         )
         keys = keys.model_copy(update={"rest": "all"})
     possible = cuts(keys, cache, study_file, notes)
     if bounding := [cut.name for cut in possible if cut.rest is not None]:
         notes.add(
             f"cache.rest: {some_of(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; "
-            "`sudo castmates grant --default-group` permits it, and without 'rest' in the study they bound nobody else."
+            "`sudo castmates doctor --grant --default-group` permits it, and without 'rest' in the study they "
+            "bound nobody else."
         )
     return [cut for cut in possible if cut.rest is None]
 

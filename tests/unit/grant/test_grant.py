@@ -181,7 +181,7 @@ def test_who_called_sudo_is_meant():
 @pytest.mark.parametrize("call", [lambda: grant.undo(print), lambda: grant.give("nobody", 1, False, None, print)])
 def test_only_root_may(call, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(CastmatesError, match="needs root, this once: sudo castmates grant"):
+    with pytest.raises(CastmatesError, match="needs root, this once: sudo castmates doctor --grant"):
         call()
 
 
