@@ -1,4 +1,4 @@
-"""README.md: short, its commands and keys exist, and its numbers are those of the runs that it names."""
+"""README.md is short, its commands and keys exist, and its numbers are those of the runs that it names."""
 
 import csv
 import re
@@ -22,6 +22,11 @@ COMMANDS = [line for code in CODE for line in code.split(" && ") if line.startsw
 def test_it_is_short():
     assert len(README.splitlines()) <= 90
     assert len([link for link in LINK.finditer(README) if not link["picture"]]) == 6
+
+
+def test_all_pages_are_those_of_the_start_page():
+    linked = {link["target"].partition("#")[0] for link in LINK.finditer((ROOT / "docs/index.md").read_text())}
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= {*linked, "index.md"}
 
 
 @pytest.mark.parametrize("line", COMMANDS)
