@@ -171,6 +171,10 @@ def main() -> None:
         from castmates.english import printable
 
         sys.exit(printable("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))]))))
+    except ModuleNotFoundError as lacking:
+        from castmates.extras import explained
+
+        sys.exit(f"castmates: {explained(lacking)}")
 
 
 def _version(wanted: bool) -> None:

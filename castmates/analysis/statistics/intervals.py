@@ -115,11 +115,11 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def quantile(freedom: Floats) -> Floats:
-    """The two-sided factor of Student's t."""
+def quantile(freedom: Floats, chance: float | Floats = (1 + CONFIDENCE) / 2) -> Floats:
+    """What Student's t stays below with this chance; as it stands, the factor of an interval's half-width."""
     from scipy import special  # scipy.stats has the same, and takes a second; reading results takes neither
 
-    return np.asarray(special.stdtrit(freedom, (1 + CONFIDENCE) / 2), dtype=float)
+    return np.asarray(special.stdtrit(freedom, chance), dtype=float)
 
 
 def two_sided(mean: Floats, error: Floats, freedom: Floats) -> Floats:
