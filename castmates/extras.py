@@ -29,7 +29,8 @@ def lacking_words(*extras: str) -> str:
     names = [PACKAGES.get(name, name) for missing in lacking.values() for name in missing]
     if not names:
         return ""
-    wanted = f"[{','.join(extra for extra in extras if extra)}]" if any(extras) else ""
+    lacked = ",".join(extra for extra in extras if extra and lacking[extra])
+    wanted = f"[{lacked}]" if lacked else ""
     source = f"-e '{_short(folder)}{wanted}'" if (folder := clone()) else f"'castmates{wanted}'"
     return f"{listed(names)} {'are' if len(names) > 1 else 'is'} not installed: run `pip install {source}`"
 

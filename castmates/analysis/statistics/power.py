@@ -25,7 +25,7 @@ def chance_within(spread: float, blocks: int, log: float, edge: float) -> float:
         return float(blocks >= FEWEST_BLOCKS and abs(log) <= edge)
     error, reach = spread / math.sqrt(blocks), student.two_sided(blocks - 1)
     chance = 0.0
-    for scale, weight in student.scales(blocks - 1, reach):
+    for scale, weight in student.scales(blocks - 1, 4 * reach):  # the interval that just fits is a kink
         room = edge / error - reach * scale  # that is left to the mean, in standard errors
         if room > 0:
             chance += weight * (NORMAL.cdf(room - log / error) - NORMAL.cdf(-room - log / error))
