@@ -69,6 +69,10 @@ def script(rule: str) -> Path:
     return _of_the_package() / "scripts" / f"{rule}.py"
 
 
+def clone() -> Path | None:
+    """The clone that this package lies in, if it does."""
+    return PACKAGE.parent if (PACKAGE.parent / MARK).is_file() else None
+
+
 def _of_the_package() -> Path:
-    clone = PACKAGE.parent
-    return clone if (clone / MARK).is_file() else IN_A_WHEEL
+    return clone() or IN_A_WHEEL

@@ -66,6 +66,10 @@ def main() -> None:
         from castmates.english import printable
 
         sys.exit(printable("\n".join(filter(None, [f"castmates: {problem}", excerpt(str(problem))]))))
+    except ModuleNotFoundError as lacking:
+        from castmates.extras import explained
+
+        sys.exit(f"castmates: {explained(lacking)}")
 
 
 COMMANDS = collected()

@@ -15,6 +15,7 @@ from types import FrameType
 import castmates
 from castmates import shipped
 from castmates.errors import CastmatesError
+from castmates.extras import SWEEP, refuse_lacking
 from castmates.linux.end_with_parent import end_with_parent
 from castmates.pipeline import ending_sweep
 from castmates.pipeline.closing import SHOWN_ELSEWHERE
@@ -34,6 +35,7 @@ def sweep(
     shows_result: bool = True,
 ) -> None:
     """Let Snakemake measure what is missing of a study and write its page; it ends with the result, if wanted."""
+    refuse_lacking(SWEEP)
     chosen = [f"study={study_file}", *([] if launches is None else [f"launches={launches}"])]
     words = [*workflow_words(), "--cores", cores, *options, "--config", *chosen]
     say(shlex.join(["snakemake", *words]))

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from castmates.english import listed, percent
+from castmates.extras import SWEEP, TRACE, lacking_words
 from castmates.preview.amounts import Amount
 from castmates.preview.detectable import Chance, Chances
 from castmates.preview.outline import Outline, Row
@@ -129,6 +130,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Placing jobs", outline.placing
     if outline.missing:
         yield "Missing here", Text("\n".join(outline.missing), style="red")
+    if lacking := lacking_words(SWEEP, *([TRACE] if outline.profiles or outline.traces else [])):
+        yield "To sweep", Text(lacking, style="red")
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:

@@ -41,7 +41,8 @@ def digests() -> dict:
 
 def forget() -> None:
     """Have files read anew that were edited: within a process they are taken to stay."""
-    for cached in (sources._names_in, sources._digest_of_file, sources._own_digest):
+    kept = (sources._source, sources._files_of, sources._names_in, sources._digest_of_file, sources._own_digest)
+    for cached in kept:
         cached.cache_clear()
 
 

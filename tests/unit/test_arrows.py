@@ -59,6 +59,7 @@ NOT_PURE = {"os", "pathlib", "subprocess", "shutil", "socket", "tempfile", "io",
 FLAT = {
     "english",
     "errors",
+    "extras",
     "files",
     "protocols",
     "sampler",

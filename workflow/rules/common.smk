@@ -17,6 +17,20 @@ except ModuleNotFoundError as problem:
     raise WorkflowError(
         "castmates is not installed for the Python that runs Snakemake: install the wheel, or run the workflow of a clone."
     ) from None
+from castmates import extras
+
+
+def refuse_lacking(*wanted):
+    """Say what is not installed before anything is launched; jobs may have environments of their own (--sdm conda)."""
+    if not workflow.deployment_settings.deployment_method:
+        try:
+            extras.refuse_lacking(*wanted)
+        except CastmatesError as problem:
+            sys.exit(f"castmates: {problem}")
+
+
+refuse_lacking(extras.SWEEP)
+
 from castmates import shipped
 from castmates.english import printable
 from castmates.files import cache_folder
@@ -63,6 +77,8 @@ TERMS = SWEEP.terms
 STUDY = TERMS.study
 FOLDER = TERMS.folder
 CACHE = Path(TERMS.cache)
+if TERMS.profiles or TERMS.traces or traces_there(FOLDER):
+    refuse_lacking(extras.TRACE)
 
 
 wildcard_constraints:

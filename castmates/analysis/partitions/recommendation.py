@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from castmates.analysis.partitions.families import family_of
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
@@ -107,7 +106,7 @@ def _bound(table: pd.DataFrame, confidence: Floats) -> Floats:
     """From the upper end of the two-sided interval, which is the bound where there is one kind of partition only."""
     log, high = (-np.log1p(-table[name].to_numpy(dtype=float) / 100) for name in ("loss_pct", "loss_high"))
     freedom = np.where(np.isnan(high), np.nan, table["freedom"].to_numpy(dtype=float))
-    wider = np.asarray(special.stdtrit(freedom, confidence), dtype=float) / quantile(freedom)
+    wider = quantile(freedom, confidence) / quantile(freedom)
     return np.asarray(-100 * np.expm1(-(log + (high - log) * wider)), dtype=float)
 
 
