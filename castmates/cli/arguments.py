@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from castmates.study.written import InPercent
 
 
 def _default() -> Path:
@@ -82,18 +85,38 @@ LeadLoss = Annotated[
     str,
     typer.Option(
         "--lead-loss",
-        metavar="PERCENT",
+        metavar="N%",
         show_default=False,
-        help="What the lead may lose, in per cent; the study's own limit if left out.",
+        help="What the lead may lose, such as 3%; the study's own limit if left out.",
+    ),
+]
+Margin = Annotated[
+    str,
+    typer.Option(
+        "--margin",
+        metavar="N%",
+        show_default=False,
+        help="The largest difference that counts as none, such as 2%; the study's if left out.",
     ),
 ]
 
 
 def limit_of(lead_loss: str) -> float | None:
     """The limit in per cent; None where it was left out."""
-    from castmates.study.recommend_keys import percent_of_loss
+    from castmates.study.written import LOSS
 
+    return _share("--lead-loss", lead_loss, LOSS)
+
+
+def margin_of(margin: str) -> float | None:
+    """The margin as a fraction; None where it was left out."""
+    from castmates.study.written import PART
+
+    return _share("--margin", margin, PART)
+
+
+def _share(option: str, written: str, form: "InPercent") -> float | None:
     try:
-        return percent_of_loss(lead_loss) if lead_loss else None
+        return form.read(written) if written else None
     except ValueError as problem:
-        raise CastmatesError(f"--lead-loss is '{lead_loss}', expected {problem}.") from None
+        raise CastmatesError(f"{option} is '{written}', expected {problem}.") from None

@@ -79,8 +79,8 @@ COMMANDS: dict[str, tuple[Listed, ...]] = {
         ),
         ("status", status, ("castmates status", "castmates status study.yaml --json")),
         ("compare", compare, ("castmates compare results/old results/new",)),
-        ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3",)),
-        ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3",)),
+        ("recommend", recommend, ("castmates recommend study.yaml --lead-loss 3%",)),
+        ("confirm", confirm, ("castmates confirm study.yaml --lead-loss 3%",)),
         (
             "predict",
             predict,

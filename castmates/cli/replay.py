@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import AsJson, Cores, complete_study
+from castmates.cli.arguments import AsJson, Cores, Margin, complete_study, margin_of
 from castmates.cli.screen import console, rows_of, show_json
 
 if TYPE_CHECKING:
@@ -40,12 +40,7 @@ def replay(
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Name of the replay; the study's name with -replay if left out.")
     ] = "",
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0001, max=0.9999, help="The largest difference that counts as none; the study's if left out."
-        ),
-    ] = None,
+    margin: Margin = "",
     cores: Cores = "all",
     only_write: Annotated[bool, typer.Option("--only-write", help="Write the study and measure nothing.")] = False,
     as_json: AsJson = False,
@@ -70,7 +65,7 @@ def replay(
     if only_write:
         return
     snakemake.sweep(prepared.file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
-    found = _compared(source, prepared, margin)
+    found = _compared(source, prepared, margin_of(margin))
     files = _write(found, prepared)
     if as_json:
         show_json(_data(found))

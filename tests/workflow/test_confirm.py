@@ -51,7 +51,7 @@ def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_trut
     assert (before["verdict"], before["confirmation"]) == ("met", "not confirmed yet")
     page = swept.results / "report/index.html"
     assert "Not confirmed yet: run <code>castmates confirm config/config.yaml</code>" in page.read_text()
-    said = swept.castmates("recommend", "--lead-loss", "60")
+    said = swept.castmates("recommend", "--lead-loss", "60%")
     assert "not measured: modelled" in said.lower()
     assert "Not confirmed yet" in said
     end_amid_the_blocks(swept, signal.SIGTERM)
