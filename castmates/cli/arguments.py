@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from castmates import shipped
 from castmates.errors import CastmatesError
+
+if TYPE_CHECKING:
+    from castmates.study.written import InPercent
 
 
 def _default() -> Path:
@@ -95,6 +98,14 @@ OnlyWrite = Annotated[bool, typer.Option("--only-write", help="Write the study f
 Beside = Annotated[
     str, typer.Option(metavar="NAMES", help="Its neighbours, separated by commas.", autocompletion=complete_workloads)
 ]
+Margin = Annotated[
+    str,
+    typer.Option(
+        metavar="N%",
+        show_default=False,
+        help="The largest difference that counts as none, such as 2%; the study's if left out.",
+    ),
+]
 LIMIT = "What the lead may lose, such as 3%; the study's own limit if left out."
 
 
@@ -105,12 +116,23 @@ def loudness(quiet: bool, verbose: bool) -> list[str]:
 
 def limit_of(limit: str) -> float | None:
     """The limit in per cent; None where it was left out."""
-    from castmates.study.recommend_keys import percent_of_loss
+    from castmates.study.written import LOSS
 
+    return _share("--limit", limit, LOSS)
+
+
+def margin_of(margin: str) -> float | None:
+    """The margin as a fraction; None where it was left out."""
+    from castmates.study.written import PART
+
+    return _share("--margin", margin, PART)
+
+
+def _share(option: str, written: str, form: "InPercent") -> float | None:
     try:
-        return percent_of_loss(limit) if limit else None
+        return form.read(written) if written else None
     except ValueError as problem:
-        raise CastmatesError(f"--limit is '{limit}', expected {problem}.") from None
+        raise CastmatesError(f"{option} is '{written}', expected {problem}.") from None
 
 
 def enough(launches: int | None, fewest: int, mode: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from castmates.cli.arguments import NEEDED, Format, Output, complete_study
+from castmates.cli.arguments import NEEDED, Format, Margin, Output, complete_study, margin_of
 from castmates.cli.command import RESULTS, command
 from castmates.cli.screen import console, show_json
 
@@ -36,12 +36,7 @@ def compare(
         str, typer.Option("--baseline", help="The study that the others are compared with; the first if left out.")
     ] = "",
     output: Output = None,
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0001, max=0.9999, help="The largest difference that counts as none; the studies' if left out."
-        ),
-    ] = None,
+    margin: Margin = "",
     form: Format = "text",
 ) -> None:
     """Compare studies of the same mixes: machines, kernels, dates."""
@@ -51,7 +46,7 @@ def compare(
         from castmates.report.comparison.folder import may_write, write
 
         may_write(output)
-    several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin)
+    several = compare_studies(with_baseline(studies, baseline) if baseline else studies, margin_of(margin))
     if form == "json":
         from castmates.report.comparison.data import as_data
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from castmates.cli.arguments import LIMIT, Cores, Launches, Quiet, StudyFile, TextOrJson, Verbose, loudness
+from castmates.cli.arguments import LIMIT, Cores, Launches, Quiet, StudyFile, TextOrJson, Verbose, loudness, margin_of
 from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with, option
 from castmates.errors import CastmatesError
 
@@ -92,14 +92,9 @@ def sweep(
         str, option(metavar="NAME", help="Name of the replay; the study's with -replay if left out.", under=REPLAY)
     ] = "",
     margin: Annotated[
-        float | None,
-        option(
-            min=0.0001,
-            max=0.9999,
-            help="The largest difference that counts as none; the study's if left out.",
-            under=REPLAY,
-        ),
-    ] = None,
+        str,
+        option(metavar="N%", help="The largest difference that counts as none, such as 2%; the study's.", under=REPLAY),
+    ] = "",
     form: Annotated[
         TextOrJson, option("--format", metavar="FORMAT", help="text, or json for scripts.", under=REPLAY)
     ] = "text",
@@ -126,7 +121,7 @@ def sweep(
     elif replay:
         from castmates.cli.replay import Replaying, replay_published
 
-        wish = Replaying(lead, launches, name, margin, only_write, form == "json")
+        wish = Replaying(lead, launches, name, margin_of(margin), only_write, form == "json")
         replay_published(study, wish, cores, options)
     else:
         if retry:

@@ -11,7 +11,7 @@ from pydantic import (
     model_serializer,
 )
 
-from castmates.study.written import Amount, Precision, Written, bytes_of
+from castmates.study.written import Amount, Percentage, PositivePercentage, Written, bytes_of
 
 
 def _rounds(value: object) -> object:
@@ -38,10 +38,10 @@ FRESH = 2  # launches of a cell after those that answered its question: their sh
 class Budget(Written):
     """How much measuring a study may do."""
 
-    precision: Precision | None = Field(
+    precision: PositivePercentage | None = Field(
         default=None,
         description="half-width of the interval of each lead's slowdown against solo at which no more blocks are "
-        "added, such as 1% or 0.01 (1 % of the solo time); without it there are exactly 'blocks'",
+        "added, such as 1% of the solo time; without it there are exactly 'blocks'",
     )
     adaptive: bool = Field(
         default=False,
@@ -163,49 +163,37 @@ LATER_LIMITS = ("neighbour_cpus", "package_cpus", "foreign_traffic", "left_in_ca
 class Limits(Written):
     """When a window is rejected; decided before anything is measured."""
 
-    steal: float = Field(
+    steal: Percentage = Field(
         default=0.03,
-        ge=0,
-        le=1,
         description="share of CPU time stolen by the hypervisor on the members' CPUs",
     )
-    foreign: float = Field(
+    foreign: Percentage = Field(
         default=0.05,
-        ge=0,
-        le=1,
         description="share of a CPU of the block that other programs took (two clock ticks are forgiven)",
     )
-    neighbours: float = Field(
+    neighbours: Percentage = Field(
         default=0.03,
-        ge=0,
-        le=1,
         description="share of the CPU time around a last-level cache of the block that other programs took on its "
         "other CPUs",
     )
-    silence: float = Field(
+    silence: PositivePercentage = Field(
         default=0.5,
-        gt=0,
-        le=1,
         description="share of a slice for which a member that makes many steps in it may make none",
     )
-    cycles: float = Field(
+    cycles: PositivePercentage = Field(
         default=0.5,
-        gt=0,
-        le=1,
         description="share of a window's slices that must be left when rejected ones, and those beside them, are out",
     )
     swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
-    restart_gap: float = Field(
+    restart_gap: Percentage = Field(
         default=0.05,
-        ge=0,
-        le=1,
         description="share of a window in which an antagonist that is run again and again was absent between two runs",
     )
     neighbour_cpus: float = Field(
         default=0.5,
         ge=0,
         description="CPUs whose time other programs took around a last-level cache of the block, however many share it "
-        "('neighbours: 1' lets them take all)",
+        "('neighbours: 100%' lets them take all)",
     )
     package_cpus: float = Field(
         default=1.0,
@@ -218,10 +206,8 @@ class Limits(Written):
         "resctrl counts them",
     )
 
-    left_in_caches: float = Field(
+    left_in_caches: Percentage = Field(
         default=0.25,
-        ge=0,
-        le=1,
         description="share of the last-level caches that members may still hold when these were emptied for a "
         "stretch, where occupancy can be read",
     )
@@ -235,4 +221,8 @@ class Limits(Written):
     def _without_what_is_not_set(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out later limits that are the usual ones: blocks from before stay what they are."""
         usual = {name: field.default for name, field in type(self).model_fields.items() if name in LATER_LIMITS}
-        return {name: value for name, value in plain(self).items() if name not in usual or value != usual[name]}
+        return {
+            name: value
+            for name, value in plain(self).items()
+            if name not in usual or getattr(self, name) != usual[name]
+        }

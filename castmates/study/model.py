@@ -30,7 +30,17 @@ from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.suites_keys import Npb, Parsec, Spec2017
 from castmates.study.trace_keys import TraceKeys, recordable
 from castmates.study.variant_keys import VariantKeys
-from castmates.study.written import Amount, Name, Option, OptionName, Package, VariableName, Written, bytes_of
+from castmates.study.written import (
+    Amount,
+    Name,
+    Option,
+    OptionName,
+    Package,
+    PartialPercentage,
+    VariableName,
+    Written,
+    bytes_of,
+)
 
 ControlKind = Literal["positive", "negative"]
 CpuList = Annotated[str, StringConstraints(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
@@ -256,11 +266,9 @@ class Study(Written):
     controls: Controls | None = Field(
         default=Controls(), description="the positive and the negative control; null measures neither"
     )
-    margin: float = Field(
+    margin: PartialPercentage = Field(
         default=0.02,
-        gt=0,
-        lt=1,
-        description="a change smaller than this is called equivalent to none (0.02 is 2 %)",
+        description="a change smaller than this is called equivalent to none, such as 2%",
     )
     seed: int = Field(default=1, ge=0, description="of every random order in the study")
     place: PlaceKeys = PlaceKeys()

@@ -81,7 +81,7 @@ def test_results_show_themselves_in_a_line(folder):
 def test_a_study_file_of_this_name_elsewhere_is_another_study(folder, monkeypatch, tmp_path):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    (tmp_path / "here/study.yaml").write_text("name: study\nmargin: 0.5\n")
+    (tmp_path / "here/study.yaml").write_text("name: study\nmargin: 50%\n")
     assert castmates.load(folder).study is None
     (tmp_path / "here/results").mkdir()
     folder.rename(tmp_path / "here/results/study")

@@ -162,7 +162,7 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
         ("jobs: {chase: 0}", "'jobs.chase' is 0, but expected a whole number from 1 to 256, or the keys count and"),
         (
             "jobs: {chase: {limit: 0}}",
-            "'jobs.chase.limit' is 0, but expected a loss in per cent, above 0 and below 100",
+            "'jobs.chase.limit' is 0, but expected a share above 0% and below 100%",
         ),
         ("jobs: {chase: 200, stream: 57}", "'jobs' is {'chase': 200, 'stream': 57}, but expected 256 jobs at most"),
         ("jobs: {}", "there are no jobs to place; write them under `jobs`"),

@@ -80,7 +80,7 @@ def test_what_was_not_measured_is_listed_and_named_predicted(study):
     assert sum("predicted (modelled)" in line for line in lines) == 8
     every = ask(study, "--all").output
     assert sum(" modelled" in line for line in every.splitlines()) == 28
-    near = json.loads(ask(study, "--format", "json", "--limit", "3").output)["worth_measuring"]
+    near = json.loads(ask(study, "--format", "json", "--limit", "3%").output)["worth_measuring"]
     assert all(line.endswith("which may lose more or less than 3.0 %") for line in near)
 
 
@@ -107,7 +107,7 @@ def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
         (["--lead", "nobody", "--beside", ","], "--beside is ',', expected names"),
         (["--lead", "nobody"], "some.yaml: 'nobody' is no lead here; there are chase, gather, spmv"),
         (["--lead", "nobody", "--beside", "tree"], "nothing was measured from which the loss of nobody beside tree"),
-        (["--limit", "x"], "--limit is 'x', expected a loss in per cent"),
+        (["--limit", "x"], "--limit is 'x', expected a share above 0% and below 100%"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(study, arguments, expected):
@@ -127,7 +127,7 @@ def test_too_few_pairs_are_refused_with_their_number(study):
     ("written", "expected"),
     [
         ("leads: [a, b, c], measure: 10%", "line 2: 'predict.measure' is '10%', but expected at least 34%"),
-        ("leads: [a, b], measure: 150%", "a share of the grid's pairs, above 0 and at most 100%"),
+        ("leads: [a, b], measure: 150%", "a share above 0% and at most 100%"),
         ("leads: [a, a]", "line 2: 'predict.leads' is ['a', 'a'], but expected each name once"),
         ("leads: [a]", "'predict.leads'"),
         ("leads: [a, b], bubbles: [b]", "dials beside the grid's antagonists, which have 'b' too"),

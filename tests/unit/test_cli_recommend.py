@@ -63,9 +63,9 @@ def test_a_limit_that_is_none_is_refused_with_what_is_expected(project):
         (CONFIRM, "x"),
         *((SHOW, limit) for limit in ("0", "-3", "200", "nan", "3 % or so")),
     ):
-        said = f"--limit is '{limit}', expected a loss in per cent, above 0 and below 100, such as 3 or 2.5%."
+        said = f"--limit is '{limit}', expected a share above 0% and below 100%, such as 3%."
         assert refused(command, "--limit", limit) == said
-    for limit in ("20", "20 %"):
+    for limit in ("20%", "20 %"):
         done = ask(SHOW, "--limit", limit)
         assert done.exit_code == 0, done.exception
         assert "keep the loss within 20 %" in done.output
@@ -76,7 +76,7 @@ def test_a_limit_that_is_none_is_refused_with_what_is_expected(project):
 def test_a_study_that_is_not_analysed_names_the_command(project, command):
     plan = maker.made(maker.atoms(ways=(2,)), blocks=3)
     study_folder.write(RESULTS, plan, maker.windows(plan))
-    assert refused(command, "--limit", "3") == (
+    assert refused(command, "--limit", "3%") == (
         "results/golden/tables/pareto.parquet: the table is not there; run `castmates sweep config/studies/mine.yaml`."
     )
 
@@ -84,17 +84,17 @@ def test_a_study_that_is_not_analysed_names_the_command(project, command):
 @pytest.mark.parametrize("command", [SHOW, CONFIRM])
 def test_a_study_without_a_sweep_is_told_how_to_get_one(project, command):
     analysed(maker.made([maker.mix(maker.LEAD, maker.STREAM)], blocks=3))
-    said = refused(command, "--limit", "3")
+    said = refused(command, "--limit", "3%")
     assert said.startswith("config/studies/mine.yaml: no partition was measured, so none can be recommended; add")
     assert refused(command) == said
 
 
 def test_scripts_get_the_rows_of_the_table(project):
     analysed(maker.made(maker.atoms(ways=(2, 4), caps=(), sensitivity=()), blocks=3))
-    data = json.loads(ask(SHOW, "--limit", "20", "--format", "json").output)
+    data = json.loads(ask(SHOW, "--limit", "20%", "--format", "json").output)
     (row,) = data["recommended"]
     assert (row["verdict"], row["limit_pct"], row["lead_ways"]) == ("met", 20, 4)
     (price,) = row["paid"]
     assert (price["who"], price["loss"][0]) == ("stream", pytest.approx(100 * (1 - math.exp(-0.25))))
-    (row,) = json.loads(ask(SHOW, "--limit", "90", "--format", "json").output)["recommended"]
+    (row,) = json.loads(ask(SHOW, "--limit", "90%", "--format", "json").output)["recommended"]
     assert (row["verdict"], row["partition"], row["paid"]) == ("not needed", "", [])

@@ -304,7 +304,7 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
     ("budget", "sentence"),
     [
         ({"precision": "1%", "blocks": 3}, "'budget.blocks' is 3, but expected at least 4, because 'precision'"),
-        ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0, such as 1% or 0.01"),
+        ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0% and at most 100%"),
         (
             {"precision": "1%", "most_blocks": 10},
             "'budget.most_blocks' is 10, but expected at least 11, because 'precision' is given: no company stops "

@@ -29,7 +29,7 @@ def test_a_design_is_told_in_words():
     [(_, pairs)] = plan.designs(makers.plan(makers.study(["a"], ["b"], machine={"prepare": {}})))
     texts = dict(pairs)
     assert texts["spare rounds"] == "1"
-    assert texts["limits"].startswith("steal 0.03, foreign 0.05, ")
+    assert texts["limits"].startswith("steal 3%, foreign 5%, ")
     assert texts["prepare"] == "nothing"
     assert texts["counters"].startswith("events basic, ")
 

@@ -24,7 +24,7 @@ STUDY = {
     "model": {"ways": 8},
     "antagonists": ["stream"],
     "cache": {"monitor": 0, "sweeps": [{"split": "all"}]},
-    "recommend": {"lead_loss": 20},
+    "recommend": {"lead_loss": "20%"},
     "budget": BUDGET,
 }
 CURVES = "results/small/tables/curves.csv"

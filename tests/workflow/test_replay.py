@@ -20,7 +20,7 @@ from tests.workflow.sweeps import Sweeps
 pytestmark = pytest.mark.modelled
 
 LONGEST = 300  # seconds of one command, on a machine that does other things too
-MARGIN = ("--margin", "0.5")  # three launches of two rounds show no less
+MARGIN = ("--margin", "50%")  # three launches of two rounds show no less
 
 
 def replay(sweeps: Sweeps, *words: object) -> subprocess.Popen[str]:
