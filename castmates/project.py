@@ -201,7 +201,7 @@ class Project:
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Mixes:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
-        placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
+        placebo = self.study.model.model_dump_json(exclude_defaults=True) if self.modelled else native.content(PLACEBO)
         peak = None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
         together = [
             *(each.members for each in wanted(self.study)),

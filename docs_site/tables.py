@@ -53,8 +53,7 @@ HEADS = {
     "block.py": "Tables of a launch",
 }
 INTRODUCTION = """Every table is written as CSV and as Parquet. `results/<study>/tables/` has those of a study,
-`results/<study>/blocks/<company>/<number>/` those of a launch. Columns
-are added at the end, never renamed or reordered.
+`results/<study>/blocks/<company>/<number>/` those of a launch.
 Types are those of pandas; `Int64` may be missing. Any program that reads Parquet can use them:
 
 ```python

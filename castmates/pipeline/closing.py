@@ -25,7 +25,7 @@ def closing_text(project: Project, plan: Plan) -> str:
     folder = project.results
     try:
         answer = folder.answer_file.read_text(encoding="utf-8")
-    except OSError:  # only tables were asked for, or an earlier version wrote the report
+    except OSError:  # only tables were asked for
         answer = ""
     paragraphs = ["".join(f" {line}\n" if line else "\n" for line in answer.splitlines())]
     paragraphs += ["".join(f" {line}\n" for line in closing_words(project, plan).splitlines())]

@@ -173,7 +173,7 @@ class Results:
     def block_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """One table of all blocks, or of these (company, number); blocks from before it was written have no rows.
+        """One table of all blocks, or of these (company, number).
 
         All steps or samples of a large study do not fit into memory: take `block_parts` for them.
         """

@@ -30,7 +30,7 @@ STUDY_FILES = (
     str(EVERY.replay_study_file),
     str(EVERY.trial_study_file("*")),
 )
-# What effects are made of; windows of older blocks lack columns that were added since.
+# What effects are made of.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
 

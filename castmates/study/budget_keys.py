@@ -1,14 +1,12 @@
 """What a user may write under `budget` and `limits`: how much is measured, and what counts."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
 )
 
 from castmates.study.written import Amount, Percentage, PositivePercentage, Written, bytes_of
@@ -156,10 +154,6 @@ class Budget(Written):
         return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
 
 
-# Limits that came after the first release: a record has them only where a study sets them, so that older blocks stay.
-LATER_LIMITS = ("neighbour_cpus", "package_cpus", "foreign_traffic", "left_in_caches")
-
-
 class Limits(Written):
     """When a window is rejected; decided before anything is measured."""
 
@@ -216,13 +210,3 @@ class Limits(Written):
     def foreign_bytes(self) -> int:
         """What others may move in a second."""
         return bytes_of(self.foreign_traffic)
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_set(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out later limits that are the usual ones: blocks from before stay what they are."""
-        usual = {name: field.default for name, field in type(self).model_fields.items() if name in LATER_LIMITS}
-        return {
-            name: value
-            for name, value in plain(self).items()
-            if name not in usual or getattr(self, name) != usual[name]
-        }

@@ -312,8 +312,8 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
 
 def _identity(members: Sequence[Member], conditions: _Conditions, partition: Partition | None) -> str:
     """Everything that decides what is measured; where it is built and how long we wait for it do not."""
-    aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
-    kept = [member.model_copy(update=aside).canonical() for member in members]
+    aside = ("ready_within", "environment_key", "inputs_key", "package")
+    kept = [member.canonical(without=aside) for member in members]
     knobs = [f"{knob} {word}" for knob, word in conditions.prepare.words.items()]
     knobs += ["beyond_site"] if conditions.beyond_site else []
     shares = [] if partition is None else [partition.canonical()]

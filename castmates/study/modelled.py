@@ -1,15 +1,13 @@
 """The modelled machine and its workloads as a study writes them, and what planning sees of them."""
 
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
 )
 
 from castmates.study import masks
@@ -19,8 +17,6 @@ from castmates.study.written import Amount, Percentage, Written, bytes_of
 
 LINE = 64  # bytes
 EVENTS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-# Keys of the machine that came after its first release.
-LATER = ("io_ways", "tied", "registers", "power", "threads", "sibling", "sockets")
 
 
 def _mask_text(value: object) -> object:
@@ -70,11 +66,6 @@ class WorkloadModel(Written):
         if sum(each.share for each in sets) > 1 + 1e-9:
             raise ValueError("working sets whose shares add up to 100 % at most")
         return sets
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with machines: workloads from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "prefetched" or self.prefetched}
 
     def at_once(self, prefetching: bool) -> float:
         """How many accesses are under way at the same time; one at least is waited for."""
@@ -164,16 +155,6 @@ class MachineModel(Written):
         if masks.parse(written) >> info.data.get("ways", 32):
             raise ValueError("a mask of ways that the cache has")
         return written
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older studies have no words for, so that their machine stays what it is."""
-        usual = {name: type(self).model_fields[name].default for name in LATER}
-        return {
-            name: value
-            for name, value in plain(self).items()
-            if name not in usual or getattr(self, name) != usual[name]
-        }
 
     @field_validator("least_ways")
     @classmethod

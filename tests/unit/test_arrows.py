@@ -88,8 +88,7 @@ ELSEWHERE = [  # what other interpreters import: the standard library, and these
     "jaxjobs.job",
     "jaxjobs.models",
     "phase_layout",
-    "phase_handle",
-    "range_writer",
+    "phase_names",
     "tfmodels.graph_ranges",
     "attached.follow",
 ]

@@ -205,8 +205,3 @@ def test_pairs_and_groups_are_all_to_all(study, mixes, expected):
 def test_what_cannot_be_is_one_sentence(study, mixes, said):
     with pytest.raises(CastmatesError, match=said):
         study(mixes)
-
-
-def test_plans_without_sets_are_what_they_were(study):
-    written = study([{"lead": "w0", "antagonists": ["w1"]}]).model_dump(mode="json")
-    assert not {"drawn", "sets"} & set(written)

@@ -406,12 +406,10 @@ def test_keys_that_contradict_each_other_are_refused(keys, why):
         gather([], study, "s.yaml", ())
 
 
-def test_only_a_service_is_another_member_than_before():
-    """Blocks that were measured before the key was there stay what they are."""
+def test_only_a_service_has_requests_and_a_load():
     plan = plan_of((1000,), 1)
     lead, other = plan.blocks[0].company.members
-    assert lead.model_dump()["requests"] is True
-    assert "requests" not in other.model_dump()
+    assert (lead.requests, other.requests) == (True, False)
     assert same_service(lead) != same_service(other)
     assert [load_of(lead), load_of(other)] == [1000.0, None]
     words = ("openloop", "--load", "2.5K")

@@ -130,7 +130,7 @@ def test_a_plan_of_a_stranger_reads_no_block_outside_of_its_folder(tmp_path):
     one = plan([company("c", mix("a@0", "b@1"))], blocks=2)
     folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
     text = (folder / "plan.json").read_text()
-    (folder / "plan.json").write_text(text.replace('"id":"c"', '"id":"../../elsewhere"'))
+    (folder / "plan.json").write_text(text.replace('"id": "c"', '"id": "../../elsewhere"'))
     done = CliRunner().invoke(app, ["compare", str(folder), str(folder)])
     assert "no name of a file" in str(done.exception)
 

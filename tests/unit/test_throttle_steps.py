@@ -4,7 +4,6 @@ import pytest
 
 from castmates.machine.throttle_steps import equal_steps
 from castmates.rdt.resctrl.capabilities import read_cache
-from castmates.study.cache import Bandwidth
 from castmates.study.cache_keys import CacheKeys
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import cuts
@@ -50,9 +49,3 @@ def test_the_cache_of_such_a_machine_knows_it(tmp_path):
     for path, text in tree.items():
         sysfs.write(tmp_path / "sys/fs/resctrl" / path, text)
     assert read_cache(tmp_path).bandwidth == SKYLAKE
-
-
-def test_a_plan_from_before_reads_and_writes_as_it_did():
-    assert "becomes" not in PERCENT.model_dump()
-    assert Bandwidth.model_validate(PERCENT.model_dump()) == PERCENT
-    assert Bandwidth.model_validate_json(SKYLAKE.model_dump_json()) == SKYLAKE

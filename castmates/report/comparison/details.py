@@ -70,7 +70,7 @@ def _of_tables(
     read: Callable[[Plan, pd.DataFrame], pd.DataFrame],
     notes: list[str],
 ) -> dict[str, pd.DataFrame]:
-    """The changes in a table of each study; of one that an earlier version wrote, a note."""
+    """The changes in a table of each study; of one that cannot be read, a note."""
     found = {}
     for letter, study in studies.items():
         try:

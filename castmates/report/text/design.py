@@ -11,6 +11,7 @@ from castmates.study.spec import Block, Design, Member, Plan
 from castmates.study.written import BY_HAND
 
 Shown = tuple[str, list[tuple[str, str]]]  # a heading, then key by key
+NO_SETTINGS = {"decided", "profiling", "tracing"}  # the last two are those of other launches
 
 
 def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
@@ -74,7 +75,7 @@ def _heading(group: Sequence[Block], of: int) -> str:
 
 
 def _pairs(alike: Sequence[Design]) -> list[tuple[str, str]]:
-    values = alike[0].model_dump(mode="json", exclude={"decided"}, context=BY_HAND) | {"rounds": _rounds(alike)}
+    values = alike[0].model_dump(mode="json", exclude=NO_SETTINGS, context=BY_HAND) | {"rounds": _rounds(alike)}
     return [(_spaced(key), _text(value)) for key, value in values.items()]
 
 

@@ -95,10 +95,10 @@ def _rows(results: Results) -> list[Row]:
 
 
 def _whose(row: Row) -> Row:
-    """In whose name a row stands: tables from before had members alone."""
-    scope, scene = str(row.get("scope") or MEMBER), str(row.get("scene") or "corun")
-    of_all = "the block's packages" if scope == PACKAGES else scope
-    return {"whose": row["member"] if scope == MEMBER else of_all, "scene": scene, "is_member": scope == MEMBER}
+    """In whose name a row stands."""
+    of_all = "the block's packages" if row["scope"] == PACKAGES else row["scope"]
+    is_member = row["scope"] == MEMBER
+    return {"whose": row["member"] if is_member else of_all, "is_member": is_member}
 
 
 def _texts(row: Row) -> Row:

@@ -1,7 +1,4 @@
-"""The data contract of a block: the files that it leaves, and the columns of its tables; study.py has those of a study.
-
-Other people's scripts read these tables: add columns at the end, never rename or reorder.
-"""
+"""The data contract of a block: the files that it leaves, and the columns of its tables."""
 
 import hashlib
 import json
@@ -51,7 +48,7 @@ WINDOWS: Columns = {
     "later": "float64",  # rate in the later halves of its slices over that in the earlier ones
     "lead_in_passes": "int64",  # unmeasured cycles before its stretch
     "not_steady": "bool",  # caches were emptied, and rates or occupancy still changed at last, or are not known
-    "host": "str",  # the node; "" where a model was played, and in blocks from before this was written
+    "host": "str",  # the node; "" where a model was played
     "processor": "str",  # its model; "" where nothing was measured
     "machine": "str",  # the class of nodes; "" in a study without classes
     # Of an open-loop service, in its slices that count; NaN for all other members.
@@ -63,9 +60,7 @@ WINDOWS: Columns = {
     "p95_s": "float64",  # the same of another quantile
     "p99_s": "float64",  # what the member is judged by
 }
-# Columns of windows that blocks lack which were measured before: empty there.
 OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")
-LATER_WINDOWS = ("host", "processor", "machine", *OF_SERVICES)
 
 # blocks/<company>/<n>/slices.parquet: a row per slice and active member.
 SLICES: Columns = {

@@ -1,4 +1,4 @@
-"""The data contract of a comparison of studies: add columns at the end, never rename or reorder."""
+"""The data contract of a comparison of studies."""
 
 from castmates.results.columns.block import Columns
 

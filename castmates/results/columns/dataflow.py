@@ -1,7 +1,6 @@
 """The data contract of dataflow graphs: what a profile launch leaves of its lead's graph, and the study's tables of it.
 
-Add columns at the end, never rename or reorder. Floating-point operations, bytes and bounds are estimated or computed,
-never measured: `source` names them so.
+Floating-point operations, bytes and bounds are estimated or computed, never measured: `source` names them so.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The data contract of trials: what the advice of a finding gave in fresh launches. Add columns at the end."""
+"""The data contract of trials: what the advice of a finding gave in fresh launches."""
 
 from collections.abc import Mapping
 

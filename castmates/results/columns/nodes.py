@@ -1,4 +1,4 @@
-"""The data contract of what each node of a class came to; study.py has the rules for all tables."""
+"""The data contract of what each node of a class came to."""
 
 from castmates.results.columns.block import Columns
 

@@ -1,7 +1,4 @@
-"""The data contract of profile launches: what they leave, and the study's tables that are made of it.
-
-Add columns at the end, never rename or reorder.
-"""
+"""The data contract of profile launches: what they leave, and the study's tables that are made of it."""
 
 from collections.abc import Mapping
 
@@ -96,7 +93,6 @@ PROFILE_TABLES: Mapping[str, Columns] = {
     "traced_stages": TRACED_STAGES,
     "device_calls": DEVICE_CALLS,
 }
-LATER_PROFILE_TABLES = ("traced_stages", "device_calls")  # launches of earlier versions lack them
 
 # tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.
 OPERATION_EFFECTS: Columns = {

@@ -1,4 +1,4 @@
-"""The data contract of placement advice: add columns at the end, never rename or reorder."""
+"""The data contract of placement advice."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,4 @@
-"""The data contract of launches under oneDNN's log: what they leave, and the study's tables that are made of it.
-
-Add columns at the end, never rename or reorder.
-"""
+"""The data contract of launches under oneDNN's log: what they leave, and the study's tables that are made of it."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,4 @@
-"""The data contract of ranges: what members annotate, one row each, where a study asks for ranges.
-
-Add columns at the end, never rename or reorder.
-"""
+"""The data contract of ranges: what members annotate, one row each, where a study asks for ranges."""
 
 from collections.abc import Mapping
 

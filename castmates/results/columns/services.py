@@ -1,4 +1,4 @@
-"""The data contract of what is made of open-loop services. Add columns at the end, never rename or reorder."""
+"""The data contract of what is made of open-loop services."""
 
 from castmates.results.columns.block import Columns
 

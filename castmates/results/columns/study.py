@@ -1,7 +1,4 @@
-"""The data contract: the columns of every table that a study leaves, in order, with their types.
-
-Other people's scripts read these tables: add columns at the end, never rename or reorder.
-"""
+"""The data contract: the columns of every table that a study leaves, in order, with their types."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -122,7 +119,6 @@ CONTROLS: Columns = {
     "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a separate family
     "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
     "platform": "str",
-    # Added later.
     "mix": "str",  # of the positive and the negative control
     "baseline": "str",  # solo; of the positive and the negative control placebo
     "study_lead": "bool",  # False where the lead plays only in the controls
@@ -164,7 +160,6 @@ BLOCKS: Columns = {
     "windows": "int64",
     "windows_rejected": "int64",
     "platform": "str",
-    # Added later.
     "host": "str",  # the node that it was measured on
     "processor": "str",  # its model; "" where nothing was measured
     "boot_id": "str",  # of the node: blocks between two starts of it share one
@@ -218,7 +213,6 @@ SYSTEM: Columns = {
     "blocks": "int64",  # in which every member has a pair
     "blocks_incomplete": "int64",  # measured ones in which some member has none
     "platform": "str",
-    # Added later.
     "possibly_biased": "bool",  # of a member, the co-run was rejected more often than its baseline, as in effects
     "machine": "str",  # the class of nodes; "" in a study without classes
 }
@@ -251,7 +245,6 @@ LATENCY: Columns = {
     "steps_needed": "int64",  # of a block
     "refused": "str",  # why there is no number; "" where there is one
     "platform": "str",
-    # Added later.
     "possibly_biased": "bool",  # the scene was rejected more often than its baseline, as in effects
     "machine": "str",  # the class of nodes; "" in a study without classes
     "what": "str",  # step, request: a request to an open-loop service counts from when it was due
@@ -285,7 +278,6 @@ RESOURCES: Columns = {
     "blocks": "int64",
     "rounds": "int64",
     "platform": "str",
-    # Added later.
     "scope": "str",  # member; what has none: package 0 …, packages (all of the block's together)
     "scene": "str",  # whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition
     "machine": "str",  # the class of nodes; "" in a study without classes

@@ -1,7 +1,4 @@
-"""The data contract of timelines: what a trace launch, or an imported trace, leaves. All times are on one clock.
-
-Add columns at the end, never rename or reorder.
-"""
+"""The data contract of timelines: what a trace launch, or an imported trace, leaves. All times are on one clock."""
 
 from collections.abc import Mapping
 

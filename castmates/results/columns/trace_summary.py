@@ -1,6 +1,6 @@
 """The data contract of what traces come to: the tables that are made of the timelines in results/<study>/traces.
 
-A trace is one launch, so none of these numbers has an interval. Add columns at the end, never rename or reorder.
+A trace is one launch, so none of these numbers has an interval.
 """
 
 from collections.abc import Mapping

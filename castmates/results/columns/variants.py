@@ -1,4 +1,4 @@
-"""The data contract of variants of leads. Add columns at the end, never rename or reorder."""
+"""The data contract of variants of leads."""
 
 from castmates.results.columns.block import Columns
 

@@ -13,7 +13,7 @@ from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.rounds.ranges import columns_of, share_out
 from castmates.traces.operations import Ints
-from castmates.workloads.range_file import Range
+from castmates.workloads.phase_records import Range
 
 Row = dict[str, Any]
 Key = tuple[str, str]  # domain and path
