@@ -146,7 +146,7 @@ class Settling:
             "response": {name: _mean_curve(scenes.values()) for name, scenes in self.responses.items()},
         }
 
-    def _learn_of_lead(self, scenes: Scenes) -> str:
+    def _learn_of_lead(self, scenes: Scenes) -> Reason | None:
         last, scene = last_off(scenes)
         if last >= HALF and last_off(scenes, certain=True)[0] < HALF:
             last = HALF - 1  # not sure enough to throw slices away: the next ones are longer
