@@ -12,6 +12,7 @@ from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.node_facts import NodeFacts
+from castmates.study.remarks import Remark
 from castmates.study.tracing_design import Tracing
 
 # Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
@@ -363,7 +364,7 @@ class Plan(Frozen):
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a neighbour cannot do on this machine what it is named for, or is too far
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter

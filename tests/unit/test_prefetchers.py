@@ -167,7 +167,7 @@ def test_the_plan_says_that_no_launch_would_begin():
     where, programs = layout_of(MachineModel()), workloads("a", "b")
     host = Host(where, no_prefetching="the module is not loaded.")
     found = resolve(study(["a"], ["b"], cache=BOTH), Programs(programs, prepared(programs), "p"), host, "study.yaml")
-    assert "cache.prefetchers: no launch will begin here: the module is not loaded." in found.notes
+    assert "cache.prefetchers: no launch will begin here: the module is not loaded." in map(str, found.notes)
 
 
 @pytest.mark.parametrize("word", ["maybe", "[on, 1]", "[]", "{a: off}"])
