@@ -316,7 +316,7 @@ def _identity(members: Sequence[Member], conditions: _Conditions, partition: Par
     kept = [member.model_copy(update=aside).canonical() for member in members]
     knobs = [f"{knob} {word}" for knob, word in conditions.prepare.words.items()]
     knobs += ["beyond_site"] if conditions.beyond_site else []
-    shares = [] if partition is None else [partition.canonical()]
+    shares = [] if partition is None else [partition.model_copy(update={"curve": ""}).canonical()]
     return hashlib.sha256("\n".join([str(PROTOCOL), conditions.placebo, *kept, *knobs, *shares]).encode()).hexdigest()[
         :12
     ]

@@ -124,8 +124,9 @@ class Share(Frozen):
 class Partition(Frozen):
     """What everybody in a mix may take; who is not named has everything."""
 
-    name: str  # "split-4"; UNMANAGED has no shares
+    name: str  # "split-4", for display; UNMANAGED has no shares
     shares: tuple[Share, ...]
+    curve: str = Field(default="", exclude_if=lambda curve: not curve)  # its name without the lead's ways
 
     @property
     def of_cache(self) -> bool:
@@ -145,8 +146,7 @@ class Mix(Frozen):
     lead: str  # member names
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
-    # Of the antagonists: those that share no last-level cache with the lead.
-    apart: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    apart: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)  # antagonists in another cache
 
 
 class Control(Frozen):

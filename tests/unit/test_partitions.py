@@ -15,6 +15,7 @@ from castmates.study import evictors, mixes
 from castmates.study.companies import Room
 from castmates.study.evictors import Part
 from castmates.study.model import Workload
+from castmates.study.partitions.planned import curves
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
@@ -449,3 +450,21 @@ def test_who_asks_to_bound_it_and_may_not_has_no_such_partitions():
     )
     assert paths(swept(SPLIT)) == paths(swept(SPLIT | {"rest": "antagonists"}))
     assert not swept(SPLIT | {"rest": "all"}, on=NOT_HIS).notes
+
+
+def test_partitions_that_differ_by_the_leads_ways_alone_are_of_one_curve():
+    sweeps = [
+        {"name": "a-4", "split": [4, 6], "position": ["low", "high"]},
+        {"overlap": [2], "lead": [6]},
+        {"antagonist_cap": [4], "lead": [6]},
+        {"masks": {"lead": "0x00f", "antagonists": "0xff0"}},
+    ]
+    assert curves(swept({"sweeps": sweeps})) == {
+        "a-4-split-4": "a-4-split",
+        "a-4-split-6": "a-4-split",
+        "a-4-split-4-high": "a-4-split-high",
+        "a-4-split-6-high": "a-4-split-high",
+        "overlap-2-lead-6": "overlap-2-lead",
+        "cap-4-lead-6": "cap-4-lead",
+        "lead-00f-antagonists-ff0": "lead-00f-antagonists-ff0",
+    }

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.analysis.effects.mask_stamp import masks_stamp
 from castmates.errors import CastmatesError
 from castmates.linux import msr
 from castmates.linux.owner import myself
@@ -19,6 +18,7 @@ from castmates.runner.rounds.prefetch_witness import CHANGED, OFF, PrefetchWitne
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, layout_of
+from castmates.study.partitions.planned import masked
 from castmates.study.reading import read
 from castmates.study.schedule import stretches
 from castmates.study.spec import UNMANAGED
@@ -75,7 +75,7 @@ def test_off_is_a_partition_beside_every_mix_and_measures_nothing_else_again():
     assert {(share.member, share.prefetchers) for share in partition.shares} == {
         (name, "off") for name in (mix.lead, *mix.antagonists)
     }
-    assert masks_stamp([PREFETCHERS_OFF], ["measured"], {}) is None, "no mask was set"
+    assert not masked(both), "no mask is set"
     for one in ("on", ["on"]):
         assert plan(study(["a"], ["b"], cache={"prefetchers": one})).blocks == bare.blocks
 

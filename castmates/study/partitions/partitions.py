@@ -139,7 +139,7 @@ def partition_of(cut: Cut, lead: Member, antagonists: Sequence[Member]) -> Parti
         return None
     if cut.rest is not None:
         shares.append(Share(member=REST, ways=cut.rest))
-    return Partition(name=cut.name, shares=tuple(shares))
+    return Partition(name=cut.name, shares=tuple(shares), curve=cut.curve)
 
 
 def _part(member: Member, role: Part, cut: Cut) -> Part:

@@ -31,6 +31,7 @@ class Cut:
     """A partition by roles."""
 
     name: str
+    curve: str  # its name without the lead's ways
     alone: bool = False  # the lead runs alone under it
     lead: Part = Part()
     antagonists: Part = Part()
@@ -109,7 +110,7 @@ def _cuts(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
         "lead_ways": _lead_ways,
         "overlap": _overlap,
         "antagonist_cap": _antagonist_cap,
-        "bandwidth": lambda *_: [Cut("")],  # everybody has all ways
+        "bandwidth": lambda *_: [Cut("", "")],  # everybody has all ways
     }
     divided = _written(sweep, ground, where) if sweep.masks is not None else makers[sweep.kind](sweep, ground)
     rates = _rates(sweep, ground)
@@ -122,7 +123,7 @@ def _cuts(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
                     raise CastmatesError(
                         f"{where}.name' is {name}, which is what no partition is called; choose another."
                     )
-                yield replace(throttled, name=name)
+                yield replace(throttled, name=name, curve="-".join(filter(None, [sweep.name, throttled.curve])))
 
 
 def _split(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
@@ -133,7 +134,7 @@ def _split(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
             if (others := ground.others(lead, name)) is None:
                 ground.notes.add(ground.key, f"{name} left out: too few ways lie beside it.")
                 continue
-            yield Cut(name, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
+            yield Cut(name, f"split{side}", lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
 
 
 def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
@@ -149,7 +150,7 @@ def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
                     f"{name} leaves too few ways for everybody else on the machine, who therefore has "
                     "all, the lead's too.",
                 )
-            yield Cut(name, alone=True, lead=Part(lead), rest=_rest(others, ground))
+            yield Cut(name, f"lead{side}", alone=True, lead=Part(lead), rest=_rest(others, ground))
 
 
 def _overlap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
@@ -163,20 +164,23 @@ def _overlap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
             for side, lead in _placed(own, sweep.position, ground, "lead"):
                 mask = masks.pick(ground.region, others, 0 if side else ground.size - others)
                 name = f"overlap-{shared}-lead-{own}{side}"
-                yield Cut(name, lead=Part(lead), antagonists=Part(mask), rest=_rest(mask, ground))
+                curve = f"overlap-{shared}-lead{side}"
+                yield Cut(name, curve, lead=Part(lead), antagonists=Part(mask), rest=_rest(mask, ground))
 
 
 def _antagonist_cap(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
     for own in ground.ways(sweep.lead, "lead", ground.size, ground.size - 1) if sweep.lead else [None]:
         for cap in ground.ways(sweep.antagonist_cap or (), "antagonist_cap", ground.size, ground.size - 1):
-            for side in dict.fromkeys(sweep.position):
-                high = side == "high"
+            for place in dict.fromkeys(sweep.position):
+                high = place == "high"
                 others = masks.pick(ground.region, cap, 0 if high else ground.size - cap)
                 lead = None
                 if own is not None:
                     lead = masks.pick(ground.region, own, ground.size - own if high else 0)
-                name = f"cap-{cap}" + (f"-lead-{own}" if own is not None else "") + ("-high" if high else "")
-                yield Cut(name, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
+                side = "-high" if high else ""
+                name = f"cap-{cap}" + (f"-lead-{own}" if own is not None else "") + side
+                curve = f"cap-{cap}" + ("-lead" if own is not None else "") + side
+                yield Cut(name, curve, lead=Part(lead), antagonists=Part(others), rest=_rest(others, ground))
 
 
 def _placed(ways: int, sides: Sequence[str], ground: _Ground, key: str) -> Iterator[tuple[str, int]]:
@@ -212,7 +216,7 @@ def _written(sweep: Sweep, ground: _Ground, where: str) -> Iterator[Cut]:
             "everybody else on the machine has all ways, because the role antagonists has no "
             "mask; write one for 'rest' if they should not.",
         )
-    yield Cut(name, lead=roles["lead"], antagonists=roles["antagonists"], named=parts, rest=rest)
+    yield Cut(name, name, lead=roles["lead"], antagonists=roles["antagonists"], named=parts, rest=rest)
 
 
 def _part(written: Masks, ground: _Ground, where: str) -> Part:
@@ -246,7 +250,8 @@ def _with_code(cut: Cut, sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
     size, least = masks.popcount(own), masks.fewest(ground.cache)
     for ways in ground.ways(sweep.code, f"code with {cut.name}", size - least, size - least):
         code = masks.pick(own, ways)
-        yield replace(cut, name=f"{cut.name}-code-{ways}", lead=Part(masks.without(own, code), code))
+        coded = replace(cut, lead=Part(masks.without(own, code), code))
+        yield replace(coded, name=f"{cut.name}-code-{ways}", curve=f"{cut.curve}-code-{ways}")
 
 
 def _rates(sweep: Sweep, ground: _Ground) -> dict[str, list[int]]:
@@ -267,10 +272,11 @@ def _throttled(cut: Cut, chosen: Mapping[str, int]) -> Cut:
     for who, value in chosen.items():
         if who not in ("lead", "antagonists"):
             named[who] = replace(named.get(who, Part()), bandwidth=value)
-    words = [cut.name, *(f"{who}-mb{value}" for who, value in chosen.items())]
+    throttles = [f"{who}-mb{value}" for who, value in chosen.items()]
     return replace(
         cut,
-        name="-".join(filter(None, words)),
+        name="-".join(filter(None, [cut.name, *throttles])),
+        curve="-".join(filter(None, [cut.curve, *throttles])),
         lead=replace(cut.lead, bandwidth=chosen.get("lead")),
         antagonists=replace(cut.antagonists, bandwidth=chosen.get("antagonists")),
         named=named,
