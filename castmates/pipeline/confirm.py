@@ -82,9 +82,11 @@ def _confirmed(plan: Plan, mix: Mix, fresh: StudyFolder, searched: Searched) -> 
 def _nothing(plan: Plan, mix: Mix, platform: str, source: str) -> dict[str, Any]:
     """A confirming study of which no block counts."""
     lead, *others = map(workload_of, (mix.lead, *mix.antagonists))
+    (partition,) = mix.partitions
     return {
         "mix": mix.name, "lead": lead, "antagonists": with_place("+".join(others), mix.name),
-        "partition": mix.partitions[0].name, "stage": CONFIRMED, "source": source, "blocks": 0, "refused": 0,
+        "partition": partition.name, "curve": partition.curve, "stage": CONFIRMED, "source": source, "blocks": 0,
+        "refused": 0,
         "frontier": False, "platform": platform, "machine": plan.machine,
     }  # fmt: skip
 

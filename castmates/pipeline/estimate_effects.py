@@ -50,6 +50,7 @@ from castmates.results.plans import analysed
 from castmates.results.records import BROKEN
 from castmates.results.tables import write_table
 from castmates.study.memory_peak import Peak
+from castmates.study.partitions.planned import masked
 from castmates.study.spec import Plan
 
 
@@ -154,7 +155,8 @@ def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, l
     more = nodes_stamps(plan, [part.plan for part in parts], tables["nodes"], left_out)
     platforms = set(windows["platform"])
     machine = as_one([part.terms.machine for part in parts])
-    tables["stamps"] = stamps_table(plan.study, tables["controls"], tables["effects"], platforms, machine, more)
+    tried = masked(plan) & set(tables["effects"]["partition"])
+    tables["stamps"] = stamps_table(plan.study, tables["controls"], tried, platforms, machine, more)
     for name, table in tables.items():
         write_table(table, folder / name)
 

@@ -112,7 +112,7 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Services", "\n".join(outline.services)
     if mixes := on_mixes(outline.notes):
         yield "Mixes", "\n".join(_shown(mixes, outline))
-    if outline.partitions or on_partitions(outline.notes):
+    if outline.partitions or outline.torn or on_partitions(outline.notes):
         yield "Partitions", "\n".join(_partitions(outline))
     if outline.cautions:
         yield "Do they do it here?", "\n".join(outline.cautions)
@@ -186,7 +186,7 @@ def _partitions(outline: Outline) -> Iterator[str]:
         yield ", ".join(_kind(names) for names in kinds.values())
     if outline.remembered:
         yield "as they were planned last: the cache cannot be partitioned now (castmates doctor)"
-    yield from _shown(on_partitions(outline.notes), outline)
+    yield from _shown([*outline.torn, *on_partitions(outline.notes)], outline)
 
 
 def _shown(notes: Sequence[str], outline: Outline) -> Iterator[str]:

@@ -53,6 +53,7 @@ from castmates.study.class_caches import is_watched
 from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
+from castmates.study.partitions.planned import masked
 from castmates.study.reading import read
 from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
@@ -304,10 +305,9 @@ class Results:
         """Whether the masks of its partitions were seen to do something; None where none was set."""
         machine: Mapping[str, Any] = {"way_masks": self.machine.way_masks}
         if self.plan.machines:
-            known = read_json(self.folder.machine_file)
-            parts = (facts_of_nodes(self.folder, part, self.windows, known) for part in parts_of(self.plan))
-            machine = as_one([node for nodes in parts for node in nodes])
-        return masks_stamp(set(self.effects["partition"]), self.platforms, machine)
+            known, parts = read_json(self.folder.machine_file), parts_of(self.plan)
+            machine = as_one([node for one in parts for node in facts_of_nodes(self.folder, one, self.windows, known)])
+        return masks_stamp(masked(self.plan) & set(self.effects["partition"]), self.platforms, machine)
 
     @cached_property
     def against_solo(self) -> dict[str, list[dict[str, Any]]]:

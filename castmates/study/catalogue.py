@@ -9,7 +9,7 @@ from castmates.study.mix_sets import MixSets
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
-from castmates.study.remarks import MIXES
+from castmates.study.remarks import MIXES, Remark
 from castmates.study.wanted import wanted
 
 Workloads = Mapping[str, Workload]
@@ -62,15 +62,16 @@ def gather(
     return finished
 
 
-def stacked(folders: Iterable[Files]) -> tuple[Files, tuple[str, ...]]:
+def stacked(folders: Iterable[Files]) -> tuple[Files, tuple[Remark, ...]]:
     """The files of several folders, where the first that defines a workload wins, and a remark on what it replaces."""
     files: Files = []
-    remarks: list[str] = []
+    remarks: list[Remark] = []
     for later in folders:
         there = {name for _, catalogue in later for name in catalogue.workloads}
         for file, before in files:
             if names := sorted(there & set(before.workloads)):
-                remarks.append(f"{MIXES}{file} replaces {listed(names)} of the catalogue that ships with Castmates.")
+                text = f"{file} replaces {listed(names)} of the catalogue that ships with Castmates."
+                remarks.append(Remark(about=MIXES, text=text))
         hidden = {name for _, before in files for name in before.workloads}
         files += [(file, _without(catalogue, hidden)) for file, catalogue in later]
     return files, tuple(remarks)

@@ -12,6 +12,7 @@ from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.node_facts import NodeFacts
+from castmates.study.remarks import Remark
 from castmates.study.tracing_design import Tracing
 
 # Raise it when the way of measuring changes, or the default of a record: what was measured before is measured again.
@@ -82,8 +83,9 @@ class Share(Frozen):
 class Partition(Frozen):
     """What everybody in a mix may take; who is not named has everything."""
 
-    name: str  # "split-4"; UNMANAGED has no shares
+    name: str  # "split-4", for display; UNMANAGED has no shares
     shares: tuple[Share, ...]
+    curve: str = Field(default="", exclude_if=lambda curve: not curve)  # its name without the lead's ways
 
     @property
     def of_cache(self) -> bool:
@@ -103,8 +105,7 @@ class Mix(Frozen):
     lead: str  # member names
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
-    # Of the antagonists: those that share no last-level cache with the lead.
-    apart: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()  # antagonists in another cache
 
 
 class Control(Frozen):
@@ -297,7 +298,7 @@ class Plan(Frozen):
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a neighbour cannot do on this machine what it is named for, or is too far
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter

@@ -112,6 +112,7 @@ def _block(head, lead, scenes, rounds, dice, logs):
                     "unit": "step", "open_ns": clock, "close_ns": clock + 10**9, "first_ns": clock + 5 * 10**6,
                     "last_ns": clock + 995 * 10**6, "beats": 100, "units": 100.0, "valid": not rejected,
                     "rate": rate * (0.93 if rejected else 1), "reasons": "steal: 2.4 % of cpu0" if rejected else "",
+                    "reason_kinds": "steal" if rejected else "", "blamed": "",
                 } | one_slice(not rejected)
             )  # fmt: skip
             clock += 1_300_000_000

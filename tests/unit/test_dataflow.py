@@ -289,9 +289,9 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
     parts = []
     for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
         common = {
-            "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
+            "study": [f"s{each}" for each in number // launches], "company": "c", "block": number % launches,
             "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
-            "platform": "modelled", "repetition": 1,
+            "platform": "modelled", "round": 1,
         }  # fmt: skip
         compute, idle = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
         traces = dict.fromkeys(["before_ms", "batch_ms", "other_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}

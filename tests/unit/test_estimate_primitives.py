@@ -34,7 +34,7 @@ def leave(launch: Block, folder: Path, flags: list[str] | None) -> None:
     folder.mkdir(parents=True)
     logged = is_logged(launch)
     ms = LOGGED_MS if logged else USUAL_MS
-    about = COMMON | {"company": launch.company.id, "launch": launch.number, "repetition": 1}
+    about = COMMON | {"company": launch.company.id, "block": launch.number, "round": 1}
     calls, steps, primitives = [], [], []
     for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
         own = about | {"scene": scene, "kind": kind, "mix": mix}

@@ -15,6 +15,7 @@ from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.results.columns.study import BLOCKS, frame
+from castmates.study.remarks import Remark
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.windows_maker import slices_of
 
@@ -136,7 +137,7 @@ def test_the_other_figures_show_what_holds_without_partitions():
 
 def test_only_a_study_with_partitions_shows_their_figure():
     note = "cache.sweeps.1.split: 40 left out: from 1 to 11 ways can be given here."
-    one = results(atoms(), noise=0.01, notes=(note,))
+    one = results(atoms(), noise=0.01, notes=(Remark(about="cache", text=note),))
     html = page(one, dict.fromkeys(shown(one), "<svg></svg>"))
     assert 'id="figure-partitions"' in html
     assert note in html

@@ -184,7 +184,7 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
     assert f"everybody has everything: L3:{llc}=fff (12 ways, 18 MiB)" in text
     assert found(loaded).partitions == ("split-4", "lead-2")
     monkeypatch.setattr(project, "read_cache", lambda: None)
-    assert sum("the last-level cache cannot be partitioned here" in note for note in found(loaded).notes) == 1
+    assert sum("the last-level cache cannot be partitioned here" in note for note in map(str, found(loaded).notes)) == 1
 
 
 @pytest.mark.parametrize("sweep", ["{split: [4, 8]}", "{lead_ways: 2}"])

@@ -321,10 +321,7 @@ def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
 def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
     def change(windows):
         first = windows["window"].eq(1) & windows["block"].eq(2)
-        windows["valid"], windows["reasons"] = (
-            ~first,
-            first.map({True: "steal: 5 %; steal: 6 %; swapping: 2", False: ""}),
-        )
+        windows["valid"], windows["reason_kinds"] = ~first, first.map({True: "steal; swapping", False: ""})
         windows.loc[windows["block"].eq(3) & windows["round"].eq(3), "round"] = 4
 
     folder = edited(make(tmp_path / "study", failed=1), "windows", change)
@@ -348,7 +345,7 @@ def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
 
 
 def test_a_window_of_several_members_is_counted_once():
-    rows = [{"company": "c", "block": 1, "window": 1, "kind": "corun", "valid": False, "reasons": "steal: 5 %"}] * 2
+    rows = [{"company": "c", "block": 1, "window": 1, "kind": "corun", "valid": False, "reason_kinds": "steal"}] * 2
     assert health.rejections(pd.DataFrame(rows)) == [
         {"kind": "corun", "kept": 0, "rejected": 1, "share": 100.0, "reasons": "steal (1)"}
     ]

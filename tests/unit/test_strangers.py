@@ -198,10 +198,10 @@ def test_a_record_without_its_tables_counts_for_nothing(tmp_path):
 def results_full_of(evil, place):
     """Results with this text wherever a text of a stranger's may stand."""
     folder = results_maker.make(place, leads=["a"], antagonists=["b"], machine=machine_of(evil))
-    for table, column in (("windows", "reasons"), ("blocks", "reason")):
+    for table, column in (("windows", "blamed"), ("blocks", "reason")):
         file = folder / f"tables/{table}.parquet"
         rows = pd.read_parquet(file)
-        rows[column] = f"CPU time of others: {evil} took 40 %"
+        rows[column] = evil
         rows["valid" if table == "windows" else column] = False if table == "windows" else evil
         rows.to_parquet(file)
     content = json.loads((folder / "plan.json").read_text())

@@ -35,7 +35,9 @@ WINDOWS: Columns = {
     "units": "float64",  # done between the first and the last heartbeat of each slice
     "rate": "float64",  # units per second; NaN where the member beat fewer than twice; of a service 1 / p99_s
     "valid": "bool",  # the ledger of the whole window is clean
-    "reasons": "str",  # why not, separated by "; "
+    "reasons": "str",  # why not, in words, separated by "; "
+    "reason_kinds": "str",  # the kinds of these reasons, each once, separated by "; "
+    "blamed": "str",  # the programs that took what was others', separated by "; "
     "platform": "str",
     "switch_ns": "Int64",  # when the scene was set for its first slice, CLOCK_MONOTONIC
     "schemata": "str",  # what the kernel reported of the member's group at the closing edge; "" where it has none
@@ -87,6 +89,8 @@ SLICES: Columns = {
     "watched": "bool",  # everything was read, not only what is cheap
     "counted": "bool",  # it is part of its window's rate
     "reasons": "str",  # why it does not count; "" too where it was dropped with another of its cycle
+    "reason_kinds": "str",  # as in windows
+    "blamed": "str",
     "platform": "str",
     "length_s": "float64",  # nominal length, from switch_ns on: the step that ends a slice comes after it
     "steady_s": "float64",  # from switch_ns on, left out of this member's progress

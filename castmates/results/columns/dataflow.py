@@ -11,7 +11,7 @@ from castmates.results.columns.scenes import SCENE
 _LAUNCH: Columns = {
     "study": "str",
     "company": "str",
-    "launch": "int64",  # number of the profile launch within its company, from 1
+    "block": "int64",  # number of the profile launch within its company, from 1
     "member": "str",
 }
 

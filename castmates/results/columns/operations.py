@@ -177,7 +177,7 @@ ITERATIONS: Columns = {
     "longest_ms": "float64",
     "outliers": "int64",  # steps that are three robust standard deviations away from the median
     "key_launch": "str",  # of the step closest to the median, the one to look at: company and number
-    "key_repetition": "int64",
+    "key_round": "int64",
     "key_step": "int64",
     "usual_ms": "float64",  # of steps that were not traced, right before and after
     "slower": "float64",  # how many times as long a traced step takes
@@ -244,8 +244,8 @@ NOT_COMPARED: Columns = {
     "member": "str",
     "platform": "str",
     "company": "str",
-    "launch": "int64",
-    "repetition": "int64",
+    "block": "int64",
+    "round": "int64",
     "different": "float64",  # share of the step in operations that one of the two alone has, the larger one
     "reason": "str",  # other threads, another graph
 }

@@ -58,6 +58,7 @@ PARETO: Columns = {
     "lead": "str",
     "antagonists": "str",
     "partition": "str",
+    "curve": "str",
     "lead_ways": "Int64",
     "lead_bytes": "float64",
     "stage": "str",  # search; confirmed: fresh blocks of another study, which measure this partition alone

@@ -6,13 +6,13 @@ from castmates.results.columns.block import Columns
 TRACE: Columns = {
     "study": "str",
     "company": "str",
-    "launch": "int64",  # number of the profile launch within its company, from 1
+    "block": "int64",  # number of the profile launch within its company, from 1
     "scene": "str",
     "kind": "str",  # solo, corun
     "mix": "str",  # lead and antagonists, joined by +; "" where the scene serves several
     "partition": "str",
     "member": "str",
-    "repetition": "int64",  # of the scene's trace in its launch, from 1
+    "round": "int64",  # of the scene's trace in its launch, from 1
 }
 
 # Which scene a row is of, over all launches.

@@ -31,7 +31,7 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
     common = {
         "study": outcome.block.study,
         "company": outcome.block.company.id,
-        "launch": outcome.block.number,
+        "block": outcome.block.number,
         "member": outcome.block.company.lead.name,
         "platform": outcome.platform,
     }

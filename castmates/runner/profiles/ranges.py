@@ -41,7 +41,7 @@ def near(aligned: Aligned, ranges: Sequence[Range]) -> Iterator[Row]:
 
 def fitting(rows: Sequence[Row], log: RangeLog) -> list[Row]:
     """As many rows as are kept, of every trace an equal number; how many do not fit is noted in the log."""
-    kept = share_out([(row["scene"], row["repetition"]) for row in rows], log.most)
+    kept = share_out([(row["scene"], row["round"]) for row in rows], log.most)
     log.left_out = len(rows) - sum(kept)
     return [row for row, keep in zip(rows, kept, strict=True) if keep]
 
