@@ -16,7 +16,8 @@ from benchmarks.simulated_cast import COMPANIES, LAUNCHES, LEAD, SHORT, Counts, 
 from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
-from castmates.results.columns.block import SLICES, WINDOWS, Columns
+from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.results.columns.contract import Columns
 from castmates.study.spec import Company, Plan, Scene
 
 SWITCH = 0.001  # seconds

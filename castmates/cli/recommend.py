@@ -22,12 +22,12 @@ def recommend(study: StudyFile, lead_loss: LeadLoss = "", as_json: AsJson = Fals
     project = load(study)
     advice = advised(project, read_plan(project.results.plan_file), limit_of(lead_loss))
     tables = Tables(project.results, project.study_file)
-    effects = tables.needed("effects", EFFECTS)
+    effects = tables.read(EFFECTS)
     command = f"castmates confirm {study}" + (f" --lead-loss {lead_loss}" if lead_loss else "")
     if as_json:
         prices = [[asdict(one) for one in recommendation.paid(row, effects)] for row in records(advice)]
         rows = [row | {"paid": price} for row, price in zip(rows_of(advice), prices, strict=True)]
         show_json({"study": project.study.name, "recommended": rows, "confirm": command})
         return
-    refused = recommendation.refusals(tables.needed("pareto", PARETO))
+    refused = recommendation.refusals(tables.read(PARETO))
     typer.echo(recommendation.texts(advice, effects, command, refused), nl=False)

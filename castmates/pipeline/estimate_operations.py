@@ -22,7 +22,7 @@ from castmates.pipeline.estimate_first_epoch import first_epoch_table
 from castmates.pipeline.estimate_paths import graph_nodes, path_tables
 from castmates.pipeline.estimate_primitives import read_logged, work_tables
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
-from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import Profile, first_epoch_profiles, logged_profiles, read_profile, usual_profiles
@@ -68,7 +68,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     made.mkdir()
     try:
-        for name, columns in OPERATION_TABLES.items():
+        for name, columns in written_by("estimate_operations").items():
             table = tables[name]() if name in tables else frame([], columns)
             write_table(table[list(columns)].astype(dict(columns)) if len(table) else frame([], columns), made / name)
         for file in sorted(made.iterdir()):

@@ -9,8 +9,8 @@ from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
 from castmates.errors import CastmatesError
 from castmates.files import make_folder
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.timeline.queries.found import of_study, readable
@@ -22,7 +22,8 @@ READ = ("tracks", "intervals", "instants", "samples")  # of a timeline; stacks s
 
 def write_tables(folder: StudyFolder, output: Path) -> None:
     """Read every trace that is there, one at a time, and write all tables into `output`: all of them, or none."""
-    rows: dict[str, list[dict[str, object]]] = {name: [] for name in TRACE_SUMMARY_TABLES}
+    tables = written_by("estimate_traces")
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in tables}
     for trace in _traces(folder):
         for name, each in rows_of(trace).items():
             rows[name] += each
@@ -31,7 +32,7 @@ def write_tables(folder: StudyFolder, output: Path) -> None:
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     made.mkdir()
     try:
-        for name, columns in TRACE_SUMMARY_TABLES.items():
+        for name, columns in tables.items():
             write_table(frame(rows[name], columns), made / name)
         for file in sorted(made.iterdir()):
             file.replace(output / file.name)

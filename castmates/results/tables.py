@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.files import replace, writing
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Table
 from castmates.results.columns.study import frame
 from castmates.results.csv import write_csv
 from castmates.results.folder import StudyFolder
@@ -34,11 +34,11 @@ class Tables:
         study = self.study_file or "STUDY.yaml"
         return f"run `castmates sweep {study} --analyse-again`"
 
-    def needed(self, name: str, columns: Columns) -> "pd.DataFrame":
-        """A table that every analysed study has."""
+    def read(self, columns: Table) -> "pd.DataFrame":
+        """A table of the study."""
         import pandas as pd
 
-        file = self.folder.table_file(name)
+        file = self.folder.table_file(columns.name)
         try:
             table = pd.read_parquet(file)
         except FileNotFoundError:
@@ -57,11 +57,6 @@ class Tables:
             return table[list(columns)].astype(dict(columns))
         except ValueError as problem:
             raise CastmatesError(f"{file}: this is no table of this version ({problem}); {self.again}.") from None
-
-    def later(self, name: str, columns: Columns) -> "pd.DataFrame":
-        """A table that studies analysed by an earlier version lack: empty there."""
-        there = self.folder.table_file(name).exists()
-        return self.needed(name, columns) if there else frame([], columns)
 
 
 def write_table(table: "pd.DataFrame", stem: Path) -> None:

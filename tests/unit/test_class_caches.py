@@ -70,7 +70,7 @@ def swept(tmp_path_factory):
     return loaded, Results(
         name="classes", plan=plan, windows=windows, blocks=frame([], BLOCKS), carryover=frame([], CARRYOVER),
         effects=joined(tables["effects"]), controls=joined(tables["controls"]),
-        sensitivity_curves=joined(tables["curves"]), knees=joined(tables["knees"]),
+        sensitivity=joined(tables["curves"]), knees=joined(tables["knees"]),
         mitigations=joined(tables["mitigations"]),
     )  # fmt: skip
 
@@ -132,7 +132,7 @@ def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
 
 def test_a_panel_of_the_sensitivity_has_the_ways_and_the_size_of_its_class(swept):
     results = swept[1]
-    found = sensitivity._panels(results, results.sensitivity_curves.to_dict("records"), [])
+    found = sensitivity._panels(results, results.sensitivity.to_dict("records"), [])
     assert {(panel.ways, panel.way_bytes) for panel in found} == {(8, 2**20), (12, 2**21)}
     assert any("MiB in one cache" in text for text in texts(sensitivity.draw(results)[0]))
 

@@ -56,7 +56,7 @@ rule estimate_effects:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(STUDY_TABLES),
+            table=list(written_by("estimate_effects")),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -78,7 +78,7 @@ rule estimate_operations:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(OPERATION_TABLES),
+            table=list(written_by("estimate_operations")),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -98,7 +98,7 @@ rule estimate_traces:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(TRACE_SUMMARY_TABLES),
+            table=list(written_by("estimate_traces")),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -123,7 +123,7 @@ rule recommend_partitions:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(PARTITION_TABLES),
+            table=list(written_by("recommend_partitions")),
             suffix=["csv", "parquet"],
         ),
     log:

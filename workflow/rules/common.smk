@@ -24,11 +24,9 @@ from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming, trials
 from castmates.results.columns.block import RECORD
-from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
-from castmates.results.columns.partitions import PARTITION_TABLES
-from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.operations import PROFILE_RECORD
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.trace import TRACE_RECORD
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.traces import traces_there
 from castmates.workloads import environments, inputs
 
