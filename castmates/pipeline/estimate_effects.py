@@ -44,11 +44,12 @@ from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import SLICES
+from castmates.results.columns.registry import written_by
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import BROKEN
-from castmates.results.tables import write_table
+from castmates.results.tables import tables_of, write_table
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 
@@ -83,6 +84,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
 
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
+    names = set(written_by("estimate_effects", tables_of(plan, folder)))
     plan, records = analysed(plan, folder), RecordReader(folder)
     measured = StudyBlocks(folder, folder.places(plan))
     every = measured.windows()
@@ -112,8 +114,9 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     made = output / ".new"  # all of them, or none
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     try:
-        tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
-        tasks["effects"] = partial(_write_verdicts, plan, parts, windows, len(plan.blocks) - len(kept.blocks), made)
+        tasks = {name: partial(_write, make, made / name) for name, make in tables.items() if name in names}
+        left_out = len(plan.blocks) - len(kept.blocks)
+        tasks["effects"] = partial(_write_verdicts, plan, parts, windows, left_out, names, made)
         side_by_side(tasks, jobs)
         for file in sorted(made.iterdir()):
             file.replace(output / file.name)
@@ -147,7 +150,9 @@ def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFr
     return blocks_table(read, plan.ignored_hosts)
 
 
-def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, folder: Path) -> None:
+def _write_verdicts(
+    plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, names: set[str], folder: Path
+) -> None:
     """Write the effects, and what is made of them."""
     made = [_verdicts(part, windows) for part in parts]
     tables = {name: joined([each[name] for each in made]) for name in made[0]}
@@ -155,8 +160,8 @@ def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, l
     platforms = set(windows["platform"])
     machine = as_one([part.terms.machine for part in parts])
     tables["stamps"] = stamps_table(plan.study, tables["controls"], tables["effects"], platforms, machine, more)
-    for name, table in tables.items():
-        write_table(table, folder / name)
+    for name in names & tables.keys():
+        write_table(tables[name], folder / name)
 
 
 def _verdicts(part: _Part, windows: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -26,7 +26,7 @@ from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import Profile, first_epoch_profiles, logged_profiles, read_profile, usual_profiles
-from castmates.results.tables import write_table
+from castmates.results.tables import tables_of, write_table
 from castmates.study.spec import Plan
 
 
@@ -68,7 +68,7 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     made.mkdir()
     try:
-        for name, columns in written_by("estimate_operations").items():
+        for name, columns in written_by("estimate_operations", tables_of(plan, folder)).items():
             table = tables[name]() if name in tables else frame([], columns)
             write_table(table[list(columns)].astype(dict(columns)) if len(table) else frame([], columns), made / name)
         for file in sorted(made.iterdir()):

@@ -22,7 +22,7 @@ from castmates.results.columns.registry import written_by
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
-from castmates.results.tables import Tables, write_table
+from castmates.results.tables import Tables, tables_of, write_table
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 from castmates.study.spec import Plan
@@ -44,8 +44,10 @@ def write_tables(
         for part in pooled(kept, windows)
     ]
     found = {name: joined([part[name] for part in parts]) for name in parts[0]}
-    found["loads"] = loads(tables.read(SERVICES), latency)  # by class already
-    for name, columns in written_by("recommend_partitions").items():
+    names = tables_of(plan, folder)
+    if "loads" in names:
+        found["loads"] = loads(tables.read(SERVICES), latency)  # by class already
+    for name, columns in written_by("recommend_partitions", names).items():
         write_table(found[name].astype(dict(columns)), output / name)
 
 

@@ -8,7 +8,6 @@ from castmates.analysis.findings.findings import Finding, findings
 from castmates.report.results import Results
 from castmates.results.columns.registry import TABLES
 from castmates.results.finding_rules import rules_of
-from castmates.results.traces import traces_there
 
 FOUND = "_findings"  # where results keep them, as they keep each table that was read
 
@@ -26,13 +25,8 @@ def findings_of(results: Results) -> list[Finding]:
 
 def table_of(results: Results, name: str) -> pd.DataFrame | None:
     """A table of the study by its name; None where there is none, or where it is left from a key that is gone."""
-    rule = TABLES[name].rule if name in TABLES else ""
-    if rule == "estimate_operations" and not results.plan.profiles:
-        return None
-    if rule == "estimate_traces" and not traces_there(results.folder):
-        return None
-    if rule:
+    if name in TABLES and TABLES[name].rule:
         table: pd.DataFrame = getattr(results, name)
-        return table
+        return table if results.has(name) or len(table) else None
     file = results.folder.table_file(name)
     return pd.read_parquet(file) if file.is_file() else None

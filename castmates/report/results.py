@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,7 @@ from castmates.results.plans import analysed, read_plan
 from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json
 from castmates.results.rounds import read_decisions
-from castmates.results.tables import Tables
-from castmates.study.class_caches import is_watched
+from castmates.results.tables import Tables, has
 from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
@@ -48,7 +47,6 @@ from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
 NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), blocks=())
-NEEDED = ("effects", "controls", "carryover", "blocks", "windows")
 NO_FACTS, NO_FOLDER = MachineFacts(), StudyFolder(Path())
 
 
@@ -73,6 +71,7 @@ class Results:
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # those that were read, or given
+    strict: bool = False  # a table that the study does not ask for is an error, and not empty
 
     def __init__(self, name: str, **given: Any) -> None:  # noqa: ANN401 (fields)
         """`given`: fields, and tables by their names."""
@@ -91,11 +90,21 @@ class Results:
         return self.tables[name]
 
     def _read(self, table: Table) -> pd.DataFrame:
-        if not self.folder.path.parts:  # made without a folder
-            return frame([], table)
-        tables = Tables(self.folder, Path(self.study_file) if self.study_file else None)
-        needed = table.name in NEEDED or self.folder.table_file(table.name).exists()
-        return tables.read(table) if needed else frame([], table)
+        if self.has(table.name):
+            return Tables(self.folder, Path(self.study_file) if self.study_file else None).read(table)
+        if self.strict and table.asked:
+            raise CastmatesError(
+                f"{self.name} has no table '{table.name}', as the study does not ask for it: {table.asked.key} would."
+            )
+        return frame([], table)
+
+    def has(self, table: str) -> bool:
+        """Whether the study asks for a table, or has one that was made on demand."""
+        asked = TABLES[table].asked
+        if self.plan is not NO_PLAN and (asked is None or asked.asked(self.plan)):
+            return True
+        there = bool(self.folder.path.parts) and self.folder.table_file(table).exists()
+        return there and (self.plan is NO_PLAN or has(asked, self.plan, self.folder))
 
     def __repr__(self) -> str:
         """Name the study; its tables would fill the screen."""
@@ -223,20 +232,10 @@ class Results:
         """Whether anything was tried on the cache."""
         return bool((self.effects["partition"] != UNMANAGED).any())
 
-    @property
-    def phases(self) -> bool:
-        """Whether some lead is to report the phases of its steps."""
-        return any(company.lead.phases for company in self.plan.companies)
-
     @cached_property
     def service_workloads(self) -> set[str]:
         """Workloads that are open-loop services."""
         return service_workloads(self.plan)
-
-    @property
-    def watched(self) -> bool:
-        """Whether a machine of the plan reports what its last-level caches hold."""
-        return is_watched(self.plan)
 
     def lead_effects(self, baseline: str, under_partitions: bool = False) -> pd.DataFrame:
         """The leads' rows against one baseline; without a partition, unless the others are asked for too."""
@@ -259,7 +258,8 @@ def load(study: Path | str) -> Results:
     folder, file = find(Path(study))
     name = folder.path.resolve().name
     here = folder.path.resolve() == StudyFolder.of(name).path.resolve()
-    return _opened(folder, file if here else None)  # elsewhere, the study of this name is another one
+    opened = _opened(folder, file if here else None)  # elsewhere, the study of this name is another one
+    return replace(opened, strict=True)
 
 
 def read_results(folder: Path, study_file: Path | None = None) -> Results:

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 from castmates.errors import CastmatesError
 from castmates.files import replace, writing
 from castmates.results.columns.contract import Table
+from castmates.results.columns.registry import TABLES
 from castmates.results.columns.study import frame
 from castmates.results.csv import write_csv
 from castmates.results.folder import StudyFolder
+from castmates.results.traces import traces_there
+from castmates.study.capabilities import CLASSES, TRACES, Capability
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from castmates.study.spec import Plan
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,20 @@ class Tables:
             return table[list(columns)].astype(dict(columns))
         except ValueError as problem:
             raise CastmatesError(f"{file}: this is no table of this version ({problem}); {self.again}.") from None
+
+
+def has(capability: Capability | None, plan: "Plan", folder: StudyFolder) -> bool:
+    """Whether a study asks for something, or has what is made on demand, or what other nodes left."""
+    if capability is None or capability.asked(plan):
+        return True
+    return (capability is TRACES and bool(traces_there(folder))) or (
+        capability is CLASSES and bool(folder.node_files())
+    )
+
+
+def tables_of(plan: "Plan", folder: StudyFolder) -> list[str]:
+    """The names of the tables that a study has."""
+    return [name for name, table in TABLES.items() if table.rule and has(table.asked, plan, folder)]
 
 
 def write_table(table: "pd.DataFrame", stem: Path) -> None:

@@ -36,9 +36,10 @@ def test_the_report_reads_all_of_it_at_once(folder):
         read_results(folder)
 
 
-def test_a_table_that_an_earlier_version_did_not_write_is_empty(folder):
-    (folder / "tables/system.parquet").unlink(missing_ok=True)
-    assert castmates.load(folder).system.empty
+def test_a_table_that_the_study_does_not_ask_for_is_a_sentence_with_the_key_that_does(folder):
+    with pytest.raises(CastmatesError, match=r"study has no table 'mitigations', .*: `mitigations` would\.$"):
+        _ = castmates.load(folder).mitigations
+    assert read_results(folder).mitigations.empty
 
 
 def test_plan_machine_and_figures_come_with_it(folder):

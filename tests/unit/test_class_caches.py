@@ -95,13 +95,11 @@ def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
 
 
 def test_occupancy_has_its_figure(swept):
-    loaded, results = swept
-    study = loaded.study
-    assert results.watched
-    assert "timeline" in figures_of(study, results.plan)
+    _, results = swept
+    assert "timeline" in figures_of(results.plan, results.folder)
     blind = tuple(one.model_copy(update={"cache": one.cache.model_copy(update={"events": ()})}) for one in
                   results.plan.machines)  # fmt: skip
-    assert "timeline" not in figures_of(study, results.plan.model_copy(update={"machines": blind}))
+    assert "timeline" not in figures_of(results.plan.model_copy(update={"machines": blind}), results.folder)
     assert [cache_bytes(results, member) for member in ("dlrm~small@0", "flood~large@1")] == [8 * 2**20, 24 * 2**20]
 
 

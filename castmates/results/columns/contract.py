@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import NamedTuple
 
+from castmates.study.capabilities import Capability
+
 Columns = Mapping[str, str]  # column -> pandas dtype
 TYPES: Mapping[type | UnionType, str] = {
     str: "str",
@@ -25,9 +27,11 @@ class Column(NamedTuple):
 class Table(Columns):
     """A table: maps its columns to their types, in their order."""
 
-    def __init__(self, name: str, about: str, *columns: Column, rule: str = "") -> None:
-        """`about`: its file, and what a row is; `rule`: of the workflow, that writes it, if any."""
-        self.name, self.about, self.columns, self.rule = name, about, columns, rule
+    def __init__(
+        self, name: str, about: str, *columns: Column, rule: str = "", asked: Capability | None = None
+    ) -> None:
+        """`about`: its file, and what a row is; `rule`: that writes it; `asked`: which studies have it, else all."""
+        self.name, self.about, self.columns, self.rule, self.asked = name, about, columns, rule, asked
         self._types = {column.name: column.type for column in columns}
 
     def __getitem__(self, column: str) -> str:

@@ -6,6 +6,7 @@ never measured: `source` names them so.
 
 from castmates.results.columns.contract import Table, by_name, col, interval, usual
 from castmates.results.columns.scenes import SCENE
+from castmates.study import capabilities
 
 _LAUNCH = (*usual("study company launch member"),)
 
@@ -61,6 +62,7 @@ DATAFLOW_NODES = Table(
     col("beside", str, "that mix"),
     col("on_graph_path", float, "share of the steps alone in which it is on the path of the graph: it has no slack"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 DATAFLOW_EDGES = Table(
@@ -70,6 +72,7 @@ DATAFLOW_EDGES = Table(
     *_EDGE,
     *usual("platform"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 CRITICAL_PATH = Table(
@@ -94,6 +97,7 @@ CRITICAL_PATH = Table(
     col("per_thread_ms", float, "bound by the threads: the work, divided among them evenly"),
     col("bounds", str, "what these two are: computed"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 PATH_OPERATIONS = Table(
@@ -112,6 +116,7 @@ PATH_OPERATIONS = Table(
     col("graph_slack_ms", float, "how much longer it could take before the path of the graph grows; computed"),
     *usual("launches"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 PATH_EFFECTS = Table(
@@ -126,6 +131,7 @@ PATH_EFFECTS = Table(
     col("traces", int, "rounds of traces, over all launches"),
     *usual("platform"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 PATH_CHANGES = Table(
@@ -141,4 +147,5 @@ PATH_CHANGES = Table(
     col("path_ms", float, "of a step: what it adds because it is on the path more often; negative: less often"),
     *usual("launches platform"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )

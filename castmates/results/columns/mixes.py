@@ -1,6 +1,7 @@
 """The data contract of the table of means over mixes."""
 
 from castmates.results.columns.contract import Table, col, interval, usual
+from castmates.study import capabilities
 
 SYSTEM_OVER_MIXES = Table(
     "system_over_mixes",
@@ -33,4 +34,5 @@ SYSTEM_OVER_MIXES = Table(
     col("possibly_biased", bool, "in some mix, as in system"),
     *usual("machine"),
     rule="estimate_effects",
+    asked=capabilities.SETS,
 )

@@ -1,6 +1,7 @@
 """The data contract of what each node of a class came to; study.py has the rules for all tables."""
 
 from castmates.results.columns.contract import Table, col, interval, usual
+from castmates.study import capabilities
 
 NODES = Table(
     "nodes",
@@ -24,4 +25,5 @@ NODES = Table(
     col("verdict", str, "nodes differ, no difference seen, not compared; of a control as in controls"),
     *usual("platform"),
     rule="estimate_effects",
+    asked=capabilities.CLASSES,
 )

@@ -2,6 +2,7 @@
 
 from castmates.results.columns.contract import Table, by_name, col, ends, interval, usual
 from castmates.results.columns.scenes import SCENE, TRACE
+from castmates.study import capabilities
 
 PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, written last
 
@@ -112,6 +113,7 @@ OPERATION_EFFECTS = Table(
     *usual("platform"),
     *ends("share_of_loss", "95 % between launches, by Fieller; NaN where the difference in ms may be none"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 _TIMES = (
@@ -142,6 +144,7 @@ OPERATION_SUMMARY = Table(
     col("gflops", float, "10^9 operations in a second of its own time; NaN: not known, or none"),
     col("source", str, 'of these three: primitives; estimated, from the graph of the step; "" where nothing is known'),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 OPERATION_TYPES = Table(
@@ -151,6 +154,7 @@ OPERATION_TYPES = Table(
     *usual("type direction"),
     *_TIMES,
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 OPERATION_LAYERS = Table(
@@ -162,6 +166,7 @@ OPERATION_LAYERS = Table(
     *usual("direction"),
     *_TIMES,
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 ITERATIONS = Table(
@@ -181,6 +186,7 @@ ITERATIONS = Table(
     col("usual_ms", float, "of steps that were not traced, right before and after"),
     col("slower", float, "how many times as long a traced step takes"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 # What input_pipeline and first_epoch have in common.
@@ -205,6 +211,7 @@ INPUT_PIPELINE = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 FIRST_EPOCH = Table(
@@ -230,6 +237,7 @@ FIRST_EPOCH = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    asked=capabilities.FIRST_EPOCH,
 )
 
 THREAD_POOLS = Table(
@@ -247,6 +255,7 @@ THREAD_POOLS = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 NOT_COMPARED = Table(
@@ -256,6 +265,7 @@ NOT_COMPARED = Table(
     col("different", float, "share of the step in operations that one of the two alone has, the larger one"),
     col("reason", str, "other threads, another graph"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 MEMORY_USE = Table(
@@ -275,6 +285,7 @@ MEMORY_USE = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 INPUT_STAGES = Table(
@@ -296,6 +307,7 @@ INPUT_STAGES = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )
 
 KERNELS = Table(
@@ -317,4 +329,5 @@ KERNELS = Table(
     *usual("launches"),
     col("share", float, "of the time of all that ran on the device"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )

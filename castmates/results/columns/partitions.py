@@ -1,6 +1,7 @@
 """The data contract of partitions: what shares of the cache do, and which one is recommended."""
 
 from castmates.results.columns.contract import Table, col, ends, interval, usual
+from castmates.study import capabilities
 
 SENSITIVITY = Table(
     "sensitivity",
@@ -18,6 +19,7 @@ SENSITIVITY = Table(
     col("held", str, "what the processor held: as asked, otherwise, uncertain, not read, shared with …"),
     *usual("machine"),
     rule="recommend_partitions",
+    asked=capabilities.PARTITIONS,
 )
 
 KNEES = Table(
@@ -39,6 +41,7 @@ KNEES = Table(
     col("verdict", str, "known, between, at least, not reached, too few blocks"),
     *usual("platform machine"),
     rule="recommend_partitions",
+    asked=capabilities.PARTITIONS,
 )
 
 PARETO = Table(
@@ -58,6 +61,7 @@ PARETO = Table(
     *usual("platform held machine"),
     col("freedom", float, "degrees of freedom of the interval of the loss; NaN where there is none"),
     rule="recommend_partitions",
+    asked=capabilities.PARTITIONS,
 )
 
 RECOMMENDATIONS = Table(
@@ -93,6 +97,7 @@ RECOMMENDATIONS = Table(
     *interval("without_pct", "the loss without a partition"),
     *interval("faster", "how many times as fast the lead is as without a partition"),
     rule="recommend_partitions",
+    asked=capabilities.PARTITIONS,
 )
 
 CURVES = Table(
@@ -113,4 +118,5 @@ CURVES = Table(
     *usual("platform machine"),
     col("source", str, "measured, interpolated, or unknown: beyond what was measured"),
     rule="recommend_partitions",
+    asked=capabilities.ADAPTIVE,
 )

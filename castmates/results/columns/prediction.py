@@ -1,6 +1,7 @@
 """The data contract of predictions: what pairs lose that were not measured, and how far predictions are off."""
 
 from castmates.results.columns.contract import Table, col, interval, usual
+from castmates.study import capabilities
 
 PREDICTIONS = Table(
     "predictions",
@@ -23,6 +24,7 @@ PREDICTIONS = Table(
     *usual("machine"),
     col("source", str, 'measured, predicted; "" where unknown'),
     rule="estimate_effects",
+    asked=capabilities.PREDICTION,
 )
 
 PROFILES = Table(
@@ -38,4 +40,5 @@ PROFILES = Table(
     col("equivalent_mib", float, "of pressure: the capacity dial beside which the reporter would lose as much; or NaN"),
     col("equivalent_gb_s", float, "the bandwidth dial: interpolated between two measured settings, 1e9 bytes a second"),
     rule="estimate_effects",
+    asked=capabilities.PREDICTION,
 )

@@ -2,6 +2,7 @@
 
 from castmates.results.columns.contract import Table, col, interval, usual
 from castmates.results.columns.scenes import SCENE, TRACE
+from castmates.study import capabilities
 
 PRIMITIVES = Table(
     "primitives",
@@ -50,6 +51,7 @@ PRIMITIVE_SUMMARY = Table(
     col("gflops", float, "10^9 operations in a second"),
     *usual("launches"),
     rule="estimate_operations",
+    asked=capabilities.PRIMITIVES,
 )
 
 ISA_USE = Table(
@@ -75,6 +77,7 @@ ISA_USE = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    asked=capabilities.PRIMITIVES,
 )
 
 ROOFLINE = Table(
@@ -104,4 +107,5 @@ ROOFLINE = Table(
     ),
     col("source", str, "of operations and bytes: primitives; estimated, from the graph of the step"),
     rule="estimate_operations",
+    asked=capabilities.PROFILE,
 )

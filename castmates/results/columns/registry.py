@@ -1,5 +1,7 @@
 """All tables of a study, by name: each is declared once, in a module of this folder."""
 
+from collections.abc import Collection
+
 from castmates.errors import CastmatesError
 from castmates.results.columns import (
     block,
@@ -49,6 +51,6 @@ def table_of(name: str) -> Table:
     return TABLES[name]
 
 
-def written_by(rule: str) -> dict[str, Table]:
-    """The tables that a rule of the workflow writes."""
-    return {name: table for name, table in TABLES.items() if table.rule == rule}
+def written_by(rule: str, among: Collection[str] = tuple(TABLES)) -> dict[str, Table]:
+    """The tables that a rule of the workflow writes, among those that a study has."""
+    return {name: TABLES[name] for name in among if TABLES[name].rule == rule}

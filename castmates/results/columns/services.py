@@ -1,6 +1,7 @@
 """The data contract of what is made of open-loop services."""
 
 from castmates.results.columns.contract import Table, col, ends, interval, usual
+from castmates.study import capabilities
 
 SERVICES = Table(
     "services",
@@ -31,6 +32,7 @@ SERVICES = Table(
     *interval("p99_ratio", "over that of the baseline in the same launch", "95 % between launches"),
     *usual("blocks platform machine"),
     rule="estimate_effects",
+    asked=capabilities.SERVICES,
 )
 
 LOADS = Table(
@@ -57,4 +59,5 @@ LOADS = Table(
     col("blocks", int, "of the load that keeps the limit"),
     *usual("platform machine"),
     rule="recommend_partitions",
+    asked=capabilities.SERVICES,
 )

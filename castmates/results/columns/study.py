@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.contract import Columns, Table, col, ends, interval, usual
+from castmates.study import capabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,6 +202,7 @@ SYSTEM = Table(
     col("possibly_biased", bool, "of a member, the co-run was rejected more often than its baseline, as in effects"),
     *usual("machine"),
     rule="estimate_effects",
+    asked=capabilities.ALONE,
 )
 
 LATENCY = Table(
@@ -257,6 +259,7 @@ RESOURCES = Table(
     col("scene", str, "whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition"),
     *usual("machine"),
     rule="estimate_effects",
+    asked=capabilities.RESOURCES,
 )
 
 MITIGATIONS = Table(
@@ -285,6 +288,7 @@ MITIGATIONS = Table(
     col("reason", str, "why it was not tried, or has no number"),
     *usual("platform machine"),
     rule="estimate_effects",
+    asked=capabilities.MITIGATIONS,
 )
 
 DISTANCES = Table(
@@ -310,6 +314,7 @@ DISTANCES = Table(
     col("reason", str, "why it was not measured: what it needs of the machine, and what there is"),
     *usual("machine"),
     rule="estimate_effects",
+    asked=capabilities.DISTANCES,
 )
 
 

@@ -4,6 +4,7 @@ A trace is one launch, so none of these numbers has an interval.
 """
 
 from castmates.results.columns.contract import Table, col, usual
+from castmates.study import capabilities
 
 # Whom a row is about: a member in a scene of a trace.
 _MEMBER = (
@@ -63,6 +64,7 @@ TRACE_SUMMARY = Table(
         "wakeups_seen", float, "of the waits of woken threads, the share whose wake-up was seen: what latencies are of"
     ),
     rule="estimate_traces",
+    asked=capabilities.TRACES,
 )
 
 TRACE_WAITS = Table(
@@ -77,6 +79,7 @@ TRACE_WAITS = Table(
     col("ms_per_step", float, "over all threads"),
     *usual("platform"),
     rule="estimate_traces",
+    asked=capabilities.TRACES,
 )
 
 TRACE_EVENTS = Table(
@@ -92,6 +95,7 @@ TRACE_EVENTS = Table(
     col("longest_ms", float, "the longest of them"),
     *usual("platform"),
     rule="estimate_traces",
+    asked=capabilities.TRACES,
 )
 
 TRACE_POOLS = Table(
@@ -112,4 +116,5 @@ TRACE_POOLS = Table(
     col("unnamed", int, "more threads of the member, which have no name but the program's: they may be of any pool"),
     col("not_known", str, "why numbers of the pool's size are NaN"),
     rule="estimate_traces",
+    asked=capabilities.TRACES,
 )

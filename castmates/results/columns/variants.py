@@ -1,6 +1,7 @@
 """The data contract of variants of leads."""
 
 from castmates.results.columns.contract import Table, col, interval, usual
+from castmates.study import capabilities
 
 VARIANT_EFFECTS = Table(
     "variant_effects",
@@ -37,4 +38,5 @@ VARIANT_EFFECTS = Table(
     col("work", float, "how many steps of the base one of the variant's is worth"),
     *usual("platform machine"),
     rule="estimate_effects",
+    asked=capabilities.VARIANTS,
 )
