@@ -1,6 +1,5 @@
 """The measured blocks of a plan -> the study's tables."""
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,7 +37,6 @@ from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
-from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
@@ -49,7 +47,7 @@ from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import BROKEN
-from castmates.results.tables import tables_of, write_table
+from castmates.results.tables import tables_of, write_table, written_together
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 
@@ -110,18 +108,11 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "margins": over(lambda part: margins(part, windows)),
         "mitigations": over(lambda part: estimate_mitigations(part, windows, terms.margin)),
     }
-    make_folder(output)
-    made = output / ".new"  # all of them, or none
-    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
-    try:
+    with written_together(output, "estimate_effects") as made:
         tasks = {name: partial(_write, make, made / name) for name, make in tables.items() if name in names}
         left_out = len(plan.blocks) - len(kept.blocks)
         tasks["effects"] = partial(_write_verdicts, plan, parts, windows, left_out, names, made)
         side_by_side(tasks, jobs)
-        for file in sorted(made.iterdir()):
-            file.replace(output / file.name)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _wrong(metric: object) -> str:

@@ -1,6 +1,5 @@
 """The traces of a study -> its tables of what they show."""
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +7,10 @@ from pathlib import Path
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
 from castmates.errors import CastmatesError
-from castmates.files import make_folder
 from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.tables import write_table
+from castmates.results.tables import write_table, written_together
 from castmates.timeline.queries.found import of_study, readable
 from castmates.timeline.span import extent
 from castmates.timeline.tables import read
@@ -27,17 +25,9 @@ def write_tables(folder: StudyFolder, output: Path) -> None:
     for trace in _traces(folder):
         for name, each in rows_of(trace).items():
             rows[name] += each
-    make_folder(output)
-    made = output / ".new-traces"
-    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
-    made.mkdir()
-    try:
+    with written_together(output, "estimate_traces") as made:
         for name, columns in tables.items():
             write_table(frame(rows[name], columns), made / name)
-        for file in sorted(made.iterdir()):
-            file.replace(output / file.name)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _traces(folder: StudyFolder) -> Iterator[Trace]:

@@ -22,7 +22,7 @@ from castmates.results.columns.registry import written_by
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
-from castmates.results.tables import Tables, tables_of, write_table
+from castmates.results.tables import Tables, tables_of, write_table, written_together
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 from castmates.study.spec import Plan
@@ -47,8 +47,9 @@ def write_tables(
     names = tables_of(plan, folder)
     if "loads" in names:
         found["loads"] = loads(tables.read(SERVICES), latency)  # by class already
-    for name, columns in written_by("recommend_partitions", names).items():
-        write_table(found[name].astype(dict(columns)), output / name)
+    with written_together(output, "recommend_partitions") as made:
+        for name, columns in written_by("recommend_partitions", names).items():
+            write_table(found[name].astype(dict(columns)), made / name)
 
 
 def _of_part(

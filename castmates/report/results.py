@@ -39,6 +39,7 @@ from castmates.results.profiles import profile_records
 from castmates.results.records import Record, Records, read_json
 from castmates.results.rounds import read_decisions
 from castmates.results.tables import Tables, has
+from castmates.study.capabilities import Capability
 from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
@@ -98,13 +99,18 @@ class Results:
             )
         return frame([], table)
 
+    def asks(self, capability: Capability) -> bool:
+        """Whether the study asks for something; without a plan, whether it may."""
+        return not self.plan.blocks or capability.asked(self.plan)
+
     def has(self, table: str) -> bool:
         """Whether the study asks for a table, or has one that was made on demand."""
-        asked = TABLES[table].asked
-        if self.plan is not NO_PLAN and (asked is None or asked.asked(self.plan)):
+        if not self.folder.path.parts:  # made without a folder
+            return False
+        asked, known = TABLES[table].asked, self.plan is not NO_PLAN
+        if known and (asked is None or asked.asked(self.plan)):
             return True
-        there = bool(self.folder.path.parts) and self.folder.table_file(table).exists()
-        return there and (self.plan is NO_PLAN or has(asked, self.plan, self.folder))
+        return self.folder.table_file(table).exists() and (has(asked, self.plan, self.folder) or not known)
 
     def __repr__(self) -> str:
         """Name the study; its tables would fill the screen."""

@@ -1,14 +1,17 @@
 """Reads and writes the tables of a study's analysis; where one cannot be used, the error names the remedy."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
-from castmates.files import replace, writing
+from castmates.files import make_folder, replace, writing
 from castmates.results.columns.contract import Table
-from castmates.results.columns.registry import TABLES
+from castmates.results.columns.registry import TABLES, written_by
 from castmates.results.columns.study import frame
 from castmates.results.csv import write_csv
 from castmates.results.folder import StudyFolder
@@ -76,6 +79,25 @@ def has(capability: Capability | None, plan: "Plan", folder: StudyFolder) -> boo
 def tables_of(plan: "Plan", folder: StudyFolder) -> list[str]:
     """The names of the tables that a study has."""
     return [name for name, table in TABLES.items() if table.rule and has(table.asked, plan, folder)]
+
+
+@contextmanager
+def written_together(output: Path, rule: str) -> Iterator[Path]:
+    """A folder for the tables that a rule writes: they come into `output` together, and those without one go."""
+    make_folder(output)
+    made = output / f".new-{rule}"
+    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
+    made.mkdir()
+    try:
+        yield made
+        names = {file.stem for file in made.iterdir()}
+        for file in sorted(made.iterdir()):
+            file.replace(output / file.name)
+        for name in written_by(rule).keys() - names:  # from before the study ceased to ask for it
+            for suffix in ("csv", "parquet", "json"):
+                (output / f"{name}.{suffix}").unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def write_table(table: "pd.DataFrame", stem: Path) -> None:

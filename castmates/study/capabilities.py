@@ -45,13 +45,19 @@ def _arranged(plan: "Plan") -> bool:
     for mix in {mix.identity: mix for mix in plan.mixes if mix.antagonists and not mix.partitions}.values():
         lead, *others = (name.rpartition("@")[0] for name in (mix.lead, *mix.antagonists))
         found[lead, frozenset(map(without_class, others))] += 1
-    for mix in plan.left_out:
-        found[mix.lead, frozenset(mix.antagonists)] += (mix.lead, frozenset(mix.antagonists)) in found
+    for left in plan.left_out:
+        found[left.lead, frozenset(left.antagonists)] += (left.lead, frozenset(left.antagonists)) in found
     return max(found.values(), default=0) > 1
 
 
 def _services(plan: "Plan") -> bool:
     return any(member.requests for company in plan.companies for member in company.members)
+
+
+def _alone(plan: "Plan") -> bool:
+    from castmates.study.scenes import measures_alone
+
+    return measures_alone(plan)
 
 
 def _profiled(name: str) -> Callable[["Plan"], bool]:
@@ -66,10 +72,7 @@ PHASES = Capability("a lead that reports phases", _phases)
 TOPDOWN_PHASES = Capability("`counters.topdown`", lambda plan: _phases(plan) and TOPDOWN.asked(plan))
 MONITOR = Capability("`cache.monitor`", _watched)
 RESOURCES = Capability("`counters` or `cache.monitor`", lambda plan: PROGRAMS.asked(plan) or _watched(plan))
-ALONE = Capability(
-    "`budget.antagonists_alone`",
-    lambda plan: any(scene.kind == "alone" for company in plan.companies for scene in company.scenes),
-)
+ALONE = Capability("`budget.antagonists_alone`", _alone)
 PARTITIONS = Capability("`cache.sweeps`", lambda plan: any(mix.partitions for mix in plan.mixes))
 ADAPTIVE = Capability("`budget.adaptive`", lambda plan: bool(plan.later))
 MITIGATIONS = Capability("`mitigations`", lambda plan: bool(plan.mitigations))

@@ -267,6 +267,11 @@ def _plan(folder, study, companies, blocks):
     titles = {name: f"The {name}" for names in companies.values() for name in names}
     plan = {"study": study, "titles": titles, "mixes": [], "controls": [], "blocks": planned}
     (folder / "plan.json").write_text(json.dumps(plan))
+    fill(folder)
+
+
+def fill(folder: Path) -> None:
+    """Write each table that the plan asks for and that is not there, without rows."""
     for name in tables_of(read_plan(folder / "plan.json"), StudyFolder(folder)):
         if not (file := folder / "tables" / f"{name}.parquet").exists():
             frame([], TABLES[name]).to_parquet(file)

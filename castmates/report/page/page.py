@@ -25,7 +25,7 @@ from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.common_parts import common_parts, inline_svg
 from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
-from castmates.report.page.trace_parts import how_to_trace, trace_parts
+from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -187,7 +187,6 @@ def _context(
         "primitives": primitives.context(results),
         "findings": found_here,
         "trace_parts": trace_parts(results),
-        "how_to_trace": how_to_trace(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},
