@@ -21,7 +21,8 @@ from pyarrow import parquet
 from castmates import project
 from castmates.files import make_folder, replace_text
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.block import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN, Columns
+from castmates.results.columns.block import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study.event_sets import SETS
 from castmates.study.plan_text import text_of

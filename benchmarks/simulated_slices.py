@@ -15,7 +15,8 @@ from scipy.signal import lfilter
 from benchmarks.simulated_cast import COMPANIES, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
 from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
-from castmates.results.columns.block import SLICES, WINDOWS, Columns
+from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.results.columns.contract import Columns
 from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Company, Plan, Scene
 

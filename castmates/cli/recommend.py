@@ -26,12 +26,12 @@ def show_advised(study: Path, limit: str, as_json: bool) -> None:
     project = load(study)
     advice = advised(project, read_plan(project.results.plan_file), limit_of(limit))
     tables = Tables(project.results, project.study_file)
-    effects = tables.needed("effects", EFFECTS)
+    effects = tables.read(EFFECTS)
     command = f"castmates sweep {study} --confirm" + (f" --limit {limit_of(limit):g}%" if limit else "")
     if as_json:
         prices = [[asdict(one) for one in recommendation.paid(row, effects)] for row in records(advice)]
         rows = [row | {"paid": price} for row, price in zip(rows_of(advice), prices, strict=True)]
         show_json({"study": project.study.name, "recommended": rows, "confirm": command})
         return
-    refused = recommendation.refusals(tables.needed("pareto", PARETO))
+    refused = recommendation.refusals(tables.read(PARETO))
     typer.echo(recommendation.texts(advice, effects, command, refused), nl=False)

@@ -85,7 +85,7 @@ def _compared(source: "Published", prepared: "Replay", margin: float | None) -> 
     from castmates.results.tables import Tables
 
     folder = StudyFolder.of(prepared.plan.study)
-    stamps = Tables(folder, prepared.file).later("stamps", STAMPS)
+    stamps = Tables(folder, prepared.file).read(STAMPS)
     notes = [*prepared.notes, *control_notes(stamps)]
     here = without_controls(read_measured(folder.path))
     return replay_of(prepared.published, here, margin, source.named, notes, published_effects(source))

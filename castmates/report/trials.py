@@ -52,9 +52,9 @@ def read_trial(trial: TrialRecord, folder: StudyFolder) -> Tried:
         margin = measured.study.margin if measured.study else 0.0
         table = measured.windows.assign(study=trial.name)
         found = gains(table, trial.lead, trial.changed, trial.work, beside, margin)
-    effects = tables.later("effects", EFFECTS)
+    effects = tables.read(EFFECTS)
     mine = (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
-    return Tried(trial, found, effects[mine], tables.later("mitigations", MITIGATIONS))
+    return Tried(trial, found, effects[mine], tables.read(MITIGATIONS))
 
 
 def loss_of(tried: Tried, lead: str, beside: str) -> tuple[float, float, float]:

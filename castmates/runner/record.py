@@ -23,10 +23,10 @@ from castmates.results.columns.block import (
     STEPS,
     TOPDOWN,
     WINDOWS,
-    Columns,
     record_text,
     table_file,
 )
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.ranges import RANGE_TABLES, RANGES
 from castmates.runner.outcome import Outcome

@@ -13,7 +13,7 @@ from pyarrow.parquet import write_table
 
 from castmates.errors import CastmatesError
 from castmates.files import mapping_of, reason, replace, replace_text, understanding
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.trace import TRACE_RECORD, TRACE_TABLES
 from castmates.timeline.model import Timeline
 

@@ -39,8 +39,12 @@ def columns(text):
 @pytest.mark.parametrize("name", sorted(file.stem for file in TABLES.glob("*.csv")))
 def test_the_tables_hold_the_golden_numbers(made, name):
     golden = columns((TABLES / f"{name}.csv").read_text())
-    found = list(differences(golden, columns(made[0].get(name, "")), name))
+    found = list(differences(golden, columns(made[0][name]), name))
     assert not found, "\n".join(found[:20]) + ADVICE
+
+
+def test_no_table_is_made_that_the_study_does_not_ask_for(made):
+    assert sorted(made[0]) == sorted(file.stem for file in TABLES.glob("*.csv"))
 
 
 def test_the_page_says_the_golden_words(made):

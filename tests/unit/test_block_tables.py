@@ -20,7 +20,7 @@ def steps_of(block, rows, begin=True, **phases):
         } | {f"{phase}_s": seconds for phase, seconds in phases.items()}
         for n in range(rows)
     ]  # fmt: skip
-    steps = frame(table, STEPS | {f"{phase}_s": "float64" for phase in phases})
+    steps = frame(table, dict(STEPS) | {f"{phase}_s": "float64" for phase in phases})
     begins = [NS + n if n % 2 else None for n in range(rows)]
     return steps.assign(begin_ns=pd.array(begins, "Int64")) if begin else steps.drop(columns="begin_ns")
 

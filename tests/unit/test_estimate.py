@@ -34,29 +34,9 @@ def write(folder):
 
 def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
-    tables = {
-        "effects",
-        "predictions",
-        "profiles",
-        "variant_effects",
-        "services",
-        "attribution",
-        "controls",
-        "carryover",
-        "system",
-        "system_over_mixes",
-        "latency",
-        "resources",
-        "margins",
-        "mitigations",
-        "distances",
-        "nodes",
-        "blocks",
-        "stamps",
-        "windows",
-    }
+    tables = ("effects", "attribution", "controls", "carryover", "latency", "resources", "margins", "blocks", "stamps")
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")),
+        *(f"{name}.{kind}" for name in (*tables, "windows") for kind in ("csv", "parquet")),
     }
     for name, numbers in (("effects", ["slowdown", "p_value"]), ("windows", ["rate"])):
         csv = pd.read_csv(tmp_path / "tables" / f"{name}.csv")

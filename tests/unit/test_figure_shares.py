@@ -33,7 +33,7 @@ def results(*groups, noise=0.004, limit=25.0, **given):
     curves = sensitivity_table(plan, found.effects)
     pareto = pareto_table(plan, found.windows, found.effects)
     advice = worthwhile(recommendations(pareto, limit), found.effects).assign(cache_ways=12)
-    return replace(found, sensitivity_curves=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
+    return replace(found, sensitivity=curves, knees=knees(curves, 12), pareto=pareto, recommendations=advice)
 
 
 def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
@@ -43,7 +43,7 @@ def test_a_panel_for_each_lead_with_labels_knees_and_bytes():
     assert {"dlrm", "bert", "alone", "beside stream", "beside chase"} <= set(said)
     assert any("the knee, from which on 95 %" in text for text in said)
     assert "12" in said  # MiB of eight ways
-    assert len(source) == len(one.sensitivity_curves)
+    assert len(source) == len(one.sensitivity)
     words = texts_for("sensitivity", one).alternative
     assert "dlrm alone: " in words
     assert "knee" in words
@@ -111,7 +111,7 @@ def test_many_curves_have_colours_of_their_own_and_one_line_for_all_knees_that_a
 
 def test_wide_intervals_are_drawn_whole():
     one = results(atoms())
-    wide = replace(one, sensitivity_curves=one.sensitivity_curves.assign(rate_high=140.0))
+    wide = replace(one, sensitivity=one.sensitivity.assign(rate_high=140.0))
     figure, _ = sensitivity.draw(wide)
     assert figure.axes[0].get_ylim()[1] > 140
 

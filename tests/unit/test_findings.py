@@ -28,7 +28,7 @@ from castmates.results.tables import write_table
 from castmates.study.finding_rules import Compared, FindingRules
 from castmates.study.model import Study
 from castmates.study.reading import read
-from tests.unit.results_maker import make
+from tests.unit.results_maker import fill, make
 
 NAN = math.nan
 RULES = rules_of(None, None, ())
@@ -402,6 +402,7 @@ def waiting(tmp_path):
     folder = make(tmp_path / "results" / "made", leads=["job"], blocks=3, rounds=1)
     plan = json.loads((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(json.dumps(plan | {"profiles": plan["blocks"][:1]}))
+    fill(folder)
     for name, rows in {"input_pipeline": [waits(ALONE, 0.3)], "thread_pools": [pool(4, 0.5)]}.items():
         write_table(
             frame([{"study": "made", "launches": 3} | row for row in rows], contract()[name]), folder / "tables" / name

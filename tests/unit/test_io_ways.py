@@ -320,6 +320,6 @@ def test_the_figure_of_ways_remarks_on_it():
         one = plan.model_copy(update={"cache": cache(11, shareable=shareable)})
         effects = estimate_effects(one, found.windows, 0.02)
         curves = sensitivity_table(one, effects)
-        drawn = replace(found, plan=one, effects=effects, sensitivity_curves=curves, knees=knees(curves, 11))
+        drawn = replace(found, plan=one, effects=effects, sensitivity=curves, knees=knees(curves, 11))
         written = " ".join(" ".join(texts(sensitivity.draw(drawn)[0])).split())
         assert ("the processor may add the others" in written) is remark

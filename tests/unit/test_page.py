@@ -12,7 +12,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.report.block_facts import Settled
-from castmates.report.figures.index import FIGURES, figure_names
+from castmates.report.figures.index import FIGURES, figures_of
 from castmates.report.page.page import page, write_page
 from castmates.report.results import read_results
 from castmates.report.text import design as plan
@@ -111,7 +111,7 @@ def test_it_is_accessible(usual):
     assert reader.headings.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in zip(reader.headings, reader.headings[1:], strict=False))
     drawings = [attributes for attributes in reader.all("div") if attributes.get("role") == "img"]
-    names = figure_names(results.study, partitioned=False)
+    names = figures_of(results.plan, results.folder)
     lines = [(FIGURES[name].title, FIGURES[name].module.lacking(results)) for name in names]
     empty = [(title, why) for title, why in lines if why]
     assert empty, "nothing was counted in a made-up study"

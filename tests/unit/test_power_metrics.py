@@ -22,7 +22,7 @@ from castmates.report.results import Results
 from castmates.report.text import resources as on_page
 from castmates.report.text import slices
 from castmates.results.columns.block import BLOCK_TABLES
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, RESOURCES, frame
+from castmates.results.columns.study import RESOURCES, frame
 from tests.unit.windows_maker import company, mix, plan, slices_of, written
 
 PLAN = plan([company("c", mix("bert@0.2", "stream@1"))], blocks=3)
@@ -206,7 +206,7 @@ def test_mbm_is_held_against_the_memory_controllers():
 
 def page_of(table):
     return Results(
-        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), WINDOWS,
+        "synthetic", windows=WINDOWS,
         resources=table,
     )  # fmt: skip
 

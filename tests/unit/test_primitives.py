@@ -13,7 +13,7 @@ from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
-from castmates.results.columns.primitives import PRIMITIVE_TABLES
+from castmates.results.columns.registry import TABLES
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
 from tests.unit.primitives_maker import ALONE_MS, FLAGS, FLOPS, LOSS, MOVED, launches, results, tables
@@ -32,7 +32,7 @@ def one(table, **wanted):
 
 def test_all_tables_have_the_columns_of_the_data_contract():
     for name, table in MADE.items():
-        assert set(PRIMITIVE_TABLES[name]) <= set(table.columns), name
+        assert set(TABLES[name]) <= set(table.columns), name
 
 
 def test_primitives_take_of_a_step_what_they_took():

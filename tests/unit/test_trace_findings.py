@@ -18,17 +18,19 @@ from castmates.report.findings import findings_of
 from castmates.report.page.page import page
 from castmates.report.results import read_results
 from castmates.report.traces import traces
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
 from castmates.results.traces import forget_failed
 from castmates.timeline.tables import write
 from tests.unit.results_maker import make
 from tests.unit.timeline_maker import SCENES, Thread, scripted
 
+TRACE_TABLES = written_by("estimate_traces")
+
 LEAD, WIDE, OTHER = "job@0", "job@0-3", "stream@2"
 RULES = rules_of(None, None, ())
-OF_TRACES = {name: rule for name, rule in RULES.items() if rule.when[0].table in TRACE_SUMMARY_TABLES}
+OF_TRACES = {name: rule for name, rule in RULES.items() if rule.when[0].table in TRACE_TABLES}
 CALM = [("running", 8, ""), ("blocked", 2, "futex")]
 
 
@@ -96,7 +98,7 @@ def test_a_trace_with_a_known_fault_has_that_finding_and_no_other(fault):
     timeline = scripted(threads, {"members": {WIDE: {"cpus": [0, 1, 2, 3]}}} if threads[0].member == WIDE else {})
     tables = timeline.tracks, timeline.intervals, timeline.instants, timeline.samples
     rows = rows_of(Trace(*tables, timeline.about, "job+stream"))
-    made = {name: frame(rows[name], columns) for name, columns in TRACE_SUMMARY_TABLES.items()}
+    made = {name: frame(rows[name], columns) for name, columns in TRACE_TABLES.items()}
     found = {each.name: each.state for each in findings(OF_TRACES, made.get) if each.found}
     assert found == dict.fromkeys(expected, SEEN), "one launch proves nothing"
 
@@ -169,7 +171,7 @@ def test_each_trace_has_its_rows_in_csv_and_parquet(study):
     )  # fmt: skip
     assert list(results.trace_summary.groupby("trace").size().items()) == [("job+stream", 3), ("job+stream@split-4", 2)]
     assert set(results.trace_summary["platform"]) == {"measured"}
-    for name in TRACE_SUMMARY_TABLES:
+    for name in TRACE_TABLES:
         assert (study / "tables" / f"{name}.csv").read_text().count("\n") == len(getattr(results, name)) + 1
 
 

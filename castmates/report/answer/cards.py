@@ -59,7 +59,7 @@ def cards(results: Results) -> list[Card]:
 
 def _sees_losses(results: Results) -> Card:
     positive = results.controls[results.controls["control"] == POSITIVE]
-    word = results.sensitivity[0]
+    word = results.sensitivity_stamp[0]
     rows = positive[positive["verdict"] == word]
     pair = listed([_pair(row) for row in records(rows)]) if len(rows) else ""
     if word == SENSITIVE:

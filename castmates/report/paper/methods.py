@@ -216,7 +216,7 @@ def _statistics(results: Results) -> Iterable[str]:
         f"{margin}; controls are judged at {CONTROL_LEVEL:g}."
     )
     yield from _of_steps_and_shares(results)
-    yield f"{results.stamp[1]} {results.sensitivity[1]} {stamped(results)}"
+    yield f"{results.stamp[1]} {results.sensitivity_stamp[1]} {stamped(results)}"
 
 
 def _of_steps_and_shares(results: Results) -> Iterable[str]:

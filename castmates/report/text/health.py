@@ -44,7 +44,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
     """Each question on the study's health with its answer."""
     rows = [
         ("Controls", results.stamp[1]),
-        ("Sensitivity", results.sensitivity[1]),
+        ("Sensitivity", results.sensitivity_stamp[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Measurements", rejection_sentence(results.blocks, results.windows)),
         ("Masks in the processor", processor.sentences(results)),

@@ -119,7 +119,8 @@ def _cuts(keys: CacheKeys, cache: Cache, study_file: str, notes: Notes) -> list[
         notes.add(
             "cache.rest",
             f"{some_of(bounding)} left out: they bound everybody else on the machine, and {_NOT_BOUNDED}; without "
-            "'rest' in the study they bound nobody else, and `sudo castmates doctor --grant --default-group` permits it.",
+            "'rest' in the study they bound nobody else, and `sudo castmates doctor --grant --default-group` "
+            "permits it.",
         )
     return [cut for cut in possible if cut.rest is None]
 
