@@ -85,7 +85,7 @@ class Partition(Frozen):
 
     name: str  # "split-4", for display; UNMANAGED has no shares
     shares: tuple[Share, ...]
-    curve: str = Field(default="", exclude_if=lambda curve: not curve)  # its name without the lead's ways
+    curve: str = ""  # its name without the lead's ways
 
     @property
     def of_cache(self) -> bool:
