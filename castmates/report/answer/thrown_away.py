@@ -55,9 +55,10 @@ class ThrownAway:
 
     @property
     def share(self) -> float:
-        """Of all slices, or of all windows where these lost more."""
-        slices = (self.rejected + self.dropped) / self.slices if self.slices else 0.0
-        return max(slices, self.windows_lost / self.windows if self.windows else 0.0)
+        """Of all slices, or of all windows where no slice was rejected."""
+        if not self.rejected:
+            return self.windows_lost / self.windows if self.windows else 0.0
+        return (self.rejected + self.dropped) / self.slices if self.slices else 0.0
 
 
 def thrown_away(results: Results) -> ThrownAway:
