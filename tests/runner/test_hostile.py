@@ -43,7 +43,6 @@ needs_root = pytest.mark.needs("root")
 # Behaves until it has been measured for a moment, and then does the deed.
 PROGRAM = """
 import os, signal, sys, time
-from castmates.study.reasons import Reason, ReasonKind
 from castmates.workloads.heartbeat import Writer
 path = os.environ["CASTMATES_HEARTBEAT"]
 beat = Writer.from_environment()

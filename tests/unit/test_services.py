@@ -340,7 +340,8 @@ def results_of(plan, windows, limits=None):
         platforms=["measured"],
         against_solo={lead: rows.to_dict("records") for lead, rows in solo.groupby("lead", sort=False)},
         service_workloads={"redis-1000", "redis-2000"}, blocks=pd.DataFrame({"status": ["measured"], "lead": ["x"]}),
-        windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan, sensitivity=("", ""),
+        windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan,
+        sensitivity_stamp=("", ""),
     )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ CPU = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "85", "stepping"
 def sweep(rates, bandwidth):
     notes = Notes()
     keys = CacheKeys.model_validate({"sweeps": [{"bandwidth": {"antagonists": rates}}]})
-    return [cut.name for cut in cuts(keys, cache(shareable=0, bandwidth=bandwidth), "s.yaml", notes)], notes.sentences
+    found = cuts(keys, cache(shareable=0, bandwidth=bandwidth), "s.yaml", notes)
+    return [cut.name for cut in found], list(map(str, notes.remarks))
 
 
 def test_equal_steps_are_measured_once_with_a_sentence():

@@ -287,7 +287,7 @@ def _note_equal(wanted: Collection[Cut], notes: Notes) -> None:
     """Note which partitions are the same under two names: both are measured, because either may be meant."""
     first: dict[str, str] = {}
     for cut in wanted:
-        if (same := first.setdefault(repr(replace(cut, name="")), cut.name)) != cut.name:
+        if (same := first.setdefault(repr(replace(cut, name="", curve="")), cut.name)) != cut.name:
             notes.add("cache", f"{cut.name} gives everybody the same as {same}; both are measured.")
 
 
