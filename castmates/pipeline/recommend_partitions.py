@@ -23,6 +23,7 @@ from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, tables_of, write_table, written_together
+from castmates.study.capabilities import PARTITIONS
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 from castmates.study.spec import Plan
@@ -79,7 +80,7 @@ def of_limit(plan: Plan, found: Mapping[str, pd.DataFrame], limit_pct: float | N
 
     `found` has the tables pareto, knees and effects.
     """
-    if not any(mix.partitions for mix in plan.mixes):
+    if not PARTITIONS.asked(plan):
         return frame([], RECOMMENDATIONS)
     known = recommendations(found["pareto"], limit_pct, found["knees"] if limit_pct is None else None)
     advice = worthwhile(known, found["effects"])
@@ -91,7 +92,8 @@ def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFra
     """What is advised for a limit, for the study's own or, without any, at the knees."""
     tables = Tables(project.results, project.study_file)
     limit = project.study.recommend.lead_loss if limit_pct is None else limit_pct
-    advice = of_limit(plan, {table.name: tables.read(table) for table in (PARETO, KNEES, EFFECTS)}, limit)
+    there = (PARETO, KNEES, EFFECTS) if PARTITIONS.asked(plan) else ()
+    advice = of_limit(plan, {table.name: tables.read(table) for table in there}, limit)
     if advice.empty:
         raise CastmatesError(
             f"{project.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "

@@ -376,6 +376,8 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> No
 
 def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path) -> None:
     study_ = results(tmp_path / "study")
+    asking = study_.plan.model_copy(update={"profiles": study_.plan.blocks[:1]})
+    study_.folder.plan_file.write_text(asking.canonical())
     for name in (
         "dataflow_nodes",
         "dataflow_edges",

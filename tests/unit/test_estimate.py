@@ -34,9 +34,12 @@ def write(folder):
 
 def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
-    tables = ("effects", "attribution", "controls", "carryover", "latency", "resources", "margins", "blocks", "stamps")
+    tables = (
+        "effects", "attribution", "controls", "carryover", "system", "latency", "resources", "margins", "blocks",
+        "stamps", "windows",
+    )  # fmt: skip
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        *(f"{name}.{kind}" for name in (*tables, "windows") for kind in ("csv", "parquet")),
+        *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")),
     }
     for name, numbers in (("effects", ["slowdown", "p_value"]), ("windows", ["rate"])):
         csv = pd.read_csv(tmp_path / "tables" / f"{name}.csv")

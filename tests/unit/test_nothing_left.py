@@ -92,7 +92,9 @@ def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the
     assert found.headline in page["headings"]
     assert found.headline.startswith("No measurement is left: all ")
     assert f"castmates sweep {STUDY} --retry" in found.command
-    assert "To get a result: stop the other programs on this machine (bash), then discard" in first
+    assert (
+        "To get a result: stop the other programs on this machine (bash), then measure these launches again." in first
+    )
     assert "100 % of the measuring was thrown away" in first
     assert any(line.startswith("To get a result: stop") for line in answer_lines(found))
     assert all(pair.words == "no data" for pair in found.pairs)

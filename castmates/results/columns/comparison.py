@@ -81,7 +81,8 @@ COMPARISON_HISTORY = Table(
 
 REPLAY = Table(
     "replay",
-    'replay.csv and .parquet of `castmates sweep --replay`: a row per published effect; "here" is where it was measured again.',
+    "replay.csv and .parquet of `castmates sweep --replay`: a row per published effect;"
+    ' "here" is where it was measured again.',
     *usual("mix lead antagonists"),
     col("member", str, "without CPUs; the second antagonist of the same program is stream#2"),
     *usual("role baseline"),
