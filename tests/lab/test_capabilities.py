@@ -54,9 +54,11 @@ def test_code_and_data_masks_halve_the_classes_of_the_cache(state):
 
 
 @pytest.mark.machines("linux-6.1", "linux-6.12", "linux-7.2")
-def test_masks_of_the_default_group_do_not_change_what_a_way_holds(resctrl):
+def test_masks_of_the_default_group_bound_members_and_do_not_change_what_a_way_holds(resctrl):
     resctrl.write("schemata", "L3:0=7\nMB:0=30\n")
-    assert read_cache() == ALL
+    assert read_cache() == ALL.model_copy(
+        update={"allowed": 0b111, "bandwidth": PER_CENT.model_copy(update={"allowed": 30})}
+    )
 
 
 @pytest.mark.machines("linux-6.1")
