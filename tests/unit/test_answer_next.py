@@ -41,7 +41,7 @@ def test_the_command_that_is_offered_asks_for_launches_that_the_study_can_have(s
     found = answer(known)
     assert found.settle.feasible
     assert found.command.startswith("castmates sweep s.yaml")
-    asked = re.search(r"--blocks (\d+)$", found.command)
+    asked = re.search(r"--launches (\d+)$", found.command)
     if blocks > 5:
         assert not asked, "planned launches come first"
         assert "has planned" in found.settling
