@@ -94,6 +94,7 @@ def test_a_slip_in_a_size_or_a_rate_is_found_when_the_study_is_read(key, written
     [
         ("load: fast", "'options.load: fast', but expected a number of requests a second, such as 20000 or 20K"),
         ("load: 5K, server: mysql", "'options.server: mysql', but expected memcached, redis or nginx"),
+        ("writes: 10", "'options.writes: 10', but expected a share from 0% to 100%, such as 20%"),
         ("connections: 300", "'options.connections: 300', but expected a whole number from 1 to 256"),
         ("loads: 5K", "'options.loads', which openloop does not have; it has server, load, connections"),
     ],
