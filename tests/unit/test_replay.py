@@ -46,7 +46,7 @@ STUDY = {
     "budget": {"blocks": 3, "rounds": 2, "window": 0.5},
     "cache": {"sweeps": [{"split": ["4"]}, {"lead_ways": ["2"]}]},
     "controls": None,
-    "margin": 0.05,
+    "margin": "5%",
     "workloads": {
         "dlrm": {"like": "chase", "title": "another"},
         **{name: {"like": "stream", "tags": ["tree-like"]} for name in ("oak", "elm", "ash")},
