@@ -89,7 +89,7 @@ def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):
         loss = own[(own["role"] == "lead") & (own["baseline"] == "solo")].set_index("partition")
         gain = own[(own["role"] == "lead") & (own["baseline"] == "unmanaged")].set_index("partition")
         price = own[own["role"] == "antagonist"]
-        needed = loss.at["unmanaged", "verdict"] == "slower" and loss.at["unmanaged", "degradation_low"] > limit
+        needed = loss.at["unmanaged", "verdict"] == "loss" and loss.at["unmanaged", "degradation_low"] > limit
         assert (advice.verdict in ("met", "not met")) == needed, advice.mix
         of_pair = [f"{advice.lead} beside {advice.antagonists}:", f"{advice.mix})"]
         lines = {
@@ -100,7 +100,7 @@ def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):
             assert not lines["findings"], "nothing is advised that keeps no limit, or is not needed"
             continue
         advised += 1
-        assert gain.at[advice.partition, "verdict"] == "faster"
+        assert gain.at[advice.partition, "verdict"] == "gain"
         assert loss.at[advice.partition, "degradation_high"] <= limit
         pays = [printed(row) for row in price[price["partition"].isin([advice.partition, "unmanaged"])].itertuples()]
         times = f"{number(1 / gain.at[advice.partition, 'slowdown'], 2)} \N{MULTIPLICATION SIGN} as fast"

@@ -76,7 +76,7 @@ def make(
                 ratio = _ratio(base, scene)
                 effects.append(_effect(study, lead, name, baseline, ratio, rounds, platform))
         ratio = _ratio(logs["solo"], logs["solo-again"])
-        verdict = "no data" if not measured else "too few blocks" if measured < 3 else "passes"
+        verdict = "no data" if not measured else "too few launches" if measured < 3 else "passes"
         controls.append(
             {"study": study, "lead": lead, "control": "A/A", "ratio": ratio[0], "ratio_low": ratio[1],
              "ratio_high": ratio[2], "within_low": ratio[3], "within_high": ratio[4], "blocks": measured,
@@ -141,7 +141,7 @@ def _parts(study, lead, name, logs, rounds, platform):
              "part": part, "part_of": "" if part == "total" else "total", "start": start, "end": end, "log": log,
              "log_low": low, "log_high": high, "points": 100 * log, "points_low": 100 * low, "points_high": 100 * high,
              "blocks": blocks, "rounds": blocks * rounds, "p_value": 0.5, "p_holm": 0.5, "platform": platform,
-             "verdict": "unclear" if blocks >= 3 else "too few blocks" if blocks else "no data",
+             "verdict": "can't tell yet" if blocks >= 3 else "too few launches" if blocks else "no data",
              "within_low": within_low, "within_high": within_high, "how": "", "partition": "", "candidates": 0,
              "blocks_choosing": 0, "note": "no partition gives the lead and its antagonists separate ways",
              "possibly_biased": False}
@@ -165,11 +165,11 @@ def _effect(study, lead, name, baseline, ratio, rounds, platform):
     if not blocks:
         verdict = "no data"
     elif blocks < 3:
-        verdict = "too few blocks"
+        verdict = "too few launches"
     elif loss[1] > -2 and loss[2] < 2:
-        verdict = "equivalent"
+        verdict = "no loss"
     else:
-        verdict = "slower" if loss[1] > 0 else "faster" if loss[2] < 0 else "unclear"
+        verdict = "loss" if loss[1] > 0 else "gain" if loss[2] < 0 else "can't tell yet"
     return {
         "study": study, "mix": f"{lead}+{name}", "lead": lead, "antagonists": name, "member": f"{lead}@0",
         "role": "lead", "partition": "unmanaged", "lead_ways": None, "baseline": baseline, "metric": "rate",
@@ -198,7 +198,7 @@ def _known(study, blocks, rounds, platform):
         {"study": study, "lead": lead, "control": control, "ratio": ratio,
          "ratio_low": math.nan if few else ratio - 0.006, "ratio_high": math.nan if few else ratio + 0.006,
          "within_low": ratio - 0.004, "within_high": ratio + 0.004, "blocks": blocks, "rounds": blocks * rounds,
-         "p_value": math.nan, "p_holm": math.nan, "verdict": "too few blocks" if few else verdict,
+         "p_value": math.nan, "p_holm": math.nan, "verdict": "too few launches" if few else verdict,
          "platform": platform, "mix": mix, "baseline": baseline, "study_lead": False}
         for control, lead, mix, baseline, ratio, verdict in found
     ]  # fmt: skip

@@ -115,7 +115,7 @@ def test_advice_counts_ways_out_of_those_of_the_class(swept):
     plan, found = swept[1].plan, swept[1]
     pareto = joined([pareto_table(part, found.windows, of_part(found.effects, part)) for part in parts_of(plan)])
     effects = found.effects.assign(
-        verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "faster")
+        verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "gain")
     )
     advice = of_limit(plan, {"pareto": pareto, "effects": effects}, 20.0)
     assert dict(zip(advice["lead"], advice["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}

@@ -59,7 +59,7 @@ def test_two_intervals_give_welchs(scale):
         assert table.loc[row, "p_value"] == pytest.approx(wanted.pvalue)
     assert set(table["letter"]) == {"B"}
     few = compare_changes(changes(one[:, :2]), {"B": changes(other)}, KIND, 0.02)
-    assert set(few["verdict"]) == {"too few blocks"}
+    assert set(few["verdict"]) == {"too few launches"}
     assert few["difference_low"].isna().all()
 
 

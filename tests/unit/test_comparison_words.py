@@ -11,7 +11,7 @@ MINUS = "\N{MINUS SIGN}"
 LOSES, UNSURE, FEW = (1.25, 1.2, 1.3), (1 / 1.01, 0.97, 1.02), (1.25, math.nan, math.nan)
 
 
-def row(a, b, verdict="unclear", blocks=(4, 4)):
+def row(a, b, verdict="can't tell yet", blocks=(4, 4)):
     ends = ("", "_low", "_high")
     sides = {f"slowdown_{side}{end}": one for side, of in zip("ab", (a, b), strict=True)
              for end, one in zip(ends, of, strict=True)}  # fmt: skip

@@ -69,7 +69,7 @@ def test_a_lead_with_several_companies_is_one_row():
 
 def test_too_few_blocks_and_no_data():
     one = plan([company("a", mix("dlrm@0", "stream@1"))], blocks=2)
-    assert controls({"dlrm": (0.0, 0.0)}, one)["verdict"].tolist() == ["too few blocks"]
+    assert controls({"dlrm": (0.0, 0.0)}, one)["verdict"].tolist() == ["too few launches"]
     assert estimate_controls(one, frame([], WINDOWS), 0.02)["verdict"].tolist() == ["no data"]
 
 
@@ -86,7 +86,7 @@ def judged(*verdicts):
         (["passes", "unstable"], "unstable"),
         (["no data", "unstable"], "unstable"),
         (["passes", "inconclusive"], "inconclusive"),
-        (["too few blocks", "inconclusive"], "too few blocks"),
+        (["too few launches", "inconclusive"], "too few launches"),
         (["no data", "passes"], "trustworthy"),
         (["no data", "no data"], "no data"),
         ([], "no data"),
@@ -123,7 +123,7 @@ def known(kind, verdict, lead="chase", study_lead=False):
         (known("A/A", "unstable"), "unstable"),  # it is the same machine
         (known("negative", "unstable", "compute"), "unstable"),
         (known("A/A", "inconclusive"), "trustworthy"),  # how coarse chase is shows nothing of the study's leads
-        (known("A/A", "too few blocks"), "trustworthy"),
+        (known("A/A", "too few launches"), "trustworthy"),
         (known("negative", "inconclusive", "compute"), "trustworthy"),
         (known("positive", "no sensitivity shown here"), "trustworthy"),  # a separate word
     ],
@@ -131,7 +131,7 @@ def known(kind, verdict, lead="chase", study_lead=False):
 def test_what_the_controls_of_a_study_say_of_it(row, word):
     found, sentence = study_verdict(pd.concat([judged("passes"), pd.DataFrame([row])]))
     assert found == word
-    assert ("No answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few blocks"))
+    assert ("No answer yet" in sentence) is (row["verdict"] in ("inconclusive", "too few launches"))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_the_controls_of_a_study_say_of_it(row, word):
         (["sensitive"], "sensitive"),
         (["no sensitivity shown here"], "no sensitivity shown here"),
         (["sensitive", "no sensitivity shown here"], "no sensitivity shown here"),
-        (["too few blocks"], "too few blocks"),
+        (["too few launches"], "too few launches"),
         (["no data"], "not measured"),
         ([], "not measured"),
     ],

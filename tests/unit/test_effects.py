@@ -51,7 +51,7 @@ def test_slowdown_against_each_baseline():
     assert table["slowdown"].tolist() == pytest.approx([2.0, 1.6, 1.5])
     assert table["degradation_pct"].tolist() == pytest.approx([50.0, 37.5, 100 / 3])
     assert table["member"].tolist() == [LEAD, LEAD, STREAM]
-    assert set(table["verdict"]) == {"slower"}
+    assert set(table["verdict"]) == {"loss"}
     first = table.iloc[0]
     assert (first["lead"], first["antagonists"], first["role"], first["mix"]) == (
         "dlrm",
@@ -203,19 +203,19 @@ def test_a_missing_scene_is_no_data_not_no_effect():
 
 def test_a_failed_block_leaves_the_others():
     windows = written(ONE, simple)
-    assert row(effects(windows[windows["block"] != 2]), "solo")["verdict"] == "too few blocks"
+    assert row(effects(windows[windows["block"] != 2]), "solo")["verdict"] == "too few launches"
     more = plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=4)
     windows = written(more, uneven())
     found = row(effects(windows[windows["block"] != 2], more), "solo")
     assert found["blocks"] == 3
-    assert found["verdict"] == "slower"
+    assert found["verdict"] == "loss"
 
 
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_below_three_blocks_only_the_launches_speak(blocks):
     few = plan([company("dlrm-1", mix(LEAD, STREAM))], blocks=blocks)
     found = row(effects(written(few, uneven()), few), "solo")
-    assert found["verdict"] == "too few blocks"
+    assert found["verdict"] == "too few launches"
     assert np.isnan([found["slowdown_low"], found["slowdown_high"], found["p_value"], found["p_holm"]]).all()
     assert found["within_low"] < found["slowdown"] < found["within_high"]
 
@@ -285,11 +285,11 @@ def test_holm_counts_the_rows_of_one_baseline():
 @pytest.mark.parametrize(
     ("losses", "verdict"),
     [
-        ((0.1, 0.11, 0.12), "slower"),
-        ((-0.1, -0.11, -0.12), "faster"),
-        ((0.001, -0.001, 0.002), "equivalent"),
-        ((0.0100, 0.0101, 0.0102), "slower"),  # small, but certain
-        ((0.1, -0.1, 0.05), "unclear"),
+        ((0.1, 0.11, 0.12), "loss"),
+        ((-0.1, -0.11, -0.12), "gain"),
+        ((0.001, -0.001, 0.002), "no loss"),
+        ((0.0100, 0.0101, 0.0102), "loss"),  # small, but certain
+        ((0.1, -0.1, 0.05), "can't tell yet"),
     ],
 )
 def test_verdicts(losses, verdict):

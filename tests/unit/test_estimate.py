@@ -64,7 +64,7 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
         assert csv.columns.tolist() == parquet.columns.tolist()
         pd.testing.assert_frame_equal(csv[numbers], parquet[numbers], check_exact=True)
     effects = pd.read_parquet(tmp_path / "tables" / "effects.parquet").set_index(["lead", "baseline"])
-    assert effects.loc[("dlrm", "solo"), "verdict"] == "too few blocks"
+    assert effects.loc[("dlrm", "solo"), "verdict"] == "too few launches"
     assert effects.loc[("bert", "solo"), "blocks"] == 3
     assert pd.read_csv(tmp_path / "tables" / "stamps.csv")["stamp"].tolist() == ["control", "sensitivity"]
 

@@ -110,10 +110,10 @@ def test_every_cell_of_the_heatmap_says_its_number_and_its_verdict(tmp_path):
     results = read_results(make(tmp_path / "study", missing=[("dlrm-train", "chase")]))
     figure, source = heatmap.draw(results)
     said = texts(figure)
-    slower = source[source["verdict"] == "slower"].iloc[0]
+    slower = source[source["verdict"] == "loss"].iloc[0]
     assert f"▼ {slower['degradation_pct']:.1f}" in said
     assert any(text.startswith("▲ −") for text in said)
-    assert said.count("≈ 0") == (source["verdict"] == "equivalent").sum()
+    assert said.count("≈ 0") == (source["verdict"] == "no loss").sum()
     assert any("hatched: no data" in text for text in said)
     assert any(text.startswith("measured") or "\nmeasured" in text for text in said)
 

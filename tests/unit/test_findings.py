@@ -35,10 +35,10 @@ RULES = rules_of(None, None, ())
 COLUMNS = contract()
 ALONE = {"kind": "solo", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
 BESIDE = ALONE | {"kind": "corun", "mix": "job+stream"}
-EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "solo", "metric": "rate", "verdict": "slower"}
+EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "solo", "metric": "rate", "verdict": "loss"}
 ADVICE = {"mix": "job+stream", "lead": "job", "antagonists": "stream", "platform": "measured", "verdict": "met",
           "partition": "split-4", "faster": 1.3, "faster_low": 1.2, "faster_high": 1.4}  # fmt: skip
-LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "verdict": "slower", "platform": "measured"}
+LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "verdict": "loss", "platform": "measured"}
 
 
 def loses(group, share):
@@ -132,17 +132,17 @@ SHIPPED = {
         SEEN,
         {"operation_effects": [loses("embed*/Gather:ResourceGather", 0.3), loses("small: optimizer optimizer", 0.3)]},
         {"operation_effects": [loses("embed*/Gather:ResourceGather", 0.3), loses("a/MatMul:MatMul", 0.6),
-                               loses("b/Gather:ResourceGather", 0.5) | {"verdict": "unclear"}]},
+                               loses("b/Gather:ResourceGather", 0.5) | {"verdict": "can't tell yet"}]},
     ),
     "input-bound-beside": (PROVEN, {"input_pipeline": [waits(ALONE, 0.01), waits(BESIDE, 0.3)]},
                            {"input_pipeline": [waits(ALONE, 0.3), waits(BESIDE, 0.3)]}),
     "memory-saturated": (SEEN, {"effects": [EFFECT | {"antagonists_peak_pct": 80.0}]},
-                         {"effects": [EFFECT | {"antagonists_peak_pct": 80.0, "verdict": "unclear"}]}),
+                         {"effects": [EFFECT | {"antagonists_peak_pct": 80.0, "verdict": "can't tell yet"}]}),
     "busy-neighbour": (
         PROVEN,
         {"attribution": [EFFECT | {"part": "busy neighbour", "points": 5.0, "points_low": 4.0, "points_high": 6.0}]},
         {"attribution": [EFFECT | {"part": "busy neighbour", "points": 5.0, "points_low": 4.0, "points_high": 6.0,
-                                   "verdict": "unclear"},
+                                   "verdict": "can't tell yet"},
                          EFFECT | {"part": "sharing", "points": 5.0, "points_low": 4.0, "points_high": 6.0}]},
     ),
     "smt-sibling": (
@@ -160,9 +160,9 @@ SHIPPED = {
     ),
     "mitigation-pays": (
         PROVEN,
-        {"mitigations": [EFFECT | {"mitigation": "quota", "partition": "quota-50", "verdict": "faster",
+        {"mitigations": [EFFECT | {"mitigation": "quota", "partition": "quota-50", "verdict": "gain",
                                    "cost_pct": 40.0, "gain_pct": 9.0, "gain_low": 6.0, "gain_high": 12.0}]},
-        {"mitigations": [EFFECT | {"mitigation": "unmanaged", "verdict": "faster", "gain_pct": 9.0, "gain_low": 6.0,
+        {"mitigations": [EFFECT | {"mitigation": "unmanaged", "verdict": "gain", "gain_pct": 9.0, "gain_low": 6.0,
                                    "gain_high": 12.0}]},
     ),
 }  # fmt: skip
@@ -285,7 +285,7 @@ def test_the_interval_decides_and_never_the_point(share, low, high, state):
 def test_the_strongest_of_several_rows_proves_nothing():
     """Ten intervals of 95 % are beyond a threshold by chance more often than one: what looks best is seen."""
     rule = {"one-operation": RULES["one-operation"]}
-    small = loses("b/Add:AddV2", 0.1) | {"verdict": "unclear"}
+    small = loses("b/Add:AddV2", 0.1) | {"verdict": "can't tell yet"}
     (found,) = findings(rule, made({"operation_effects": [loses("a/MatMul:MatMul", 0.6), small]}))
     assert (found.state, found.evidence[0].low) == (SEEN, pytest.approx(0.54))
     assert "strongest of 2 rows" in found.evidence[0].why

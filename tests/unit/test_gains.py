@@ -50,7 +50,7 @@ def test_the_gain_is_of_work_and_not_of_steps_and_a_loss_has_its_sign():
         "beside"
     )
     assert list(table.index) == ["", "n0"]  # alone first
-    assert list(table["verdict"]) == ["faster", "slower"]
+    assert list(table["verdict"]) == ["gain", "loss"]
     assert table["gain_pct"].tolist() == pytest.approx([10.0, -30.0], abs=1.0)
     assert table["changed_rate"].iloc[0] == pytest.approx(44.0, abs=1.0)
     assert (table["blocks"] == LAUNCHES).all()
@@ -81,7 +81,7 @@ def test_what_does_not_count_is_left_out_and_two_launches_prove_nothing():
     placebo = two.assign(scene="placebo:1", rate=1e6)
     assert {*two.columns} - {"study"} <= {*NEEDED} | {"round"}  # what a comparison reads of windows
     table = gains(pd.concat([two, rejected, placebo]), "job", "job-changed", 2.5, beside(), margin=0.02)
-    assert list(table["verdict"]) == ["too few blocks"] * 2
+    assert list(table["verdict"]) == ["too few launches"] * 2
     assert table["gain_low"].isna().all()
     assert (table["gain_pct"] > 0).all()
     assert gains(two.iloc[:0], "job", "job-changed", 1.0, beside(), margin=0.02).empty
@@ -120,7 +120,7 @@ def test_a_trial_is_put_in_words_with_the_losses_of_both():
 def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason():
     rows = [{"mitigation": "unmanaged", "gain_pct": 0.0, "blocks": 5},
             {"mitigation": "quota", "partition": "quota-50", "gain_pct": 8.0, "gain_low": 5.0, "gain_high": 11.0,
-             "cost_pct": 48.0, "blocks": 5, "verdict": "faster"},
+             "cost_pct": 48.0, "blocks": 5, "verdict": "gain"},
             {"mitigation": "ways", "gain_pct": np.nan, "blocks": 0, "reason": "nothing is cut here"}]  # fmt: skip
     empty = {name: 0 if kind == "int64" else np.nan if kind == "float64" else "" for name, kind in MITIGATIONS.items()}
     table = frame([empty | row for row in rows], MITIGATIONS)

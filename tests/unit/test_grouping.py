@@ -176,10 +176,10 @@ def test_what_stands_against_placing_jobs_at_all():
 @pytest.mark.parametrize(
     ("fresh", "agrees", "confirmed"),
     [
-        (Loss(5.5, 4.5, 6.5, "measured"), "agrees", "unclear"),
+        (Loss(5.5, 4.5, 6.5, "measured"), "agrees", "can't tell yet"),
         (Loss(9.0, 8.0, 10.0, "measured"), "loses more", "exceeded"),
         (Loss(1.0, 0.5, 1.5, "measured"), "loses less", "confirmed"),
-        (Loss(5.0, math.nan, math.nan, "measured"), "too few blocks", "too few blocks"),
+        (Loss(5.0, math.nan, math.nan, "measured"), "too few launches", "too few launches"),
     ],
 )
 def test_fresh_launches_agree_within_both_intervals_and_confirm_limits_by_their_own(fresh, agrees, confirmed):

@@ -27,11 +27,11 @@ def false_loss(dice, pairs, adjusted=True):
         table = _estimates(values)
         level = effect_level(looks if adjusted else ())
         verdicts = effect_verdicts(table, MARGIN, level)
-        if {"slower", "faster"} & set(verdicts):
+        if {"loss", "gain"} & set(verdicts):
             return True
         looks.append(launches)
         spread = math.sqrt((table["spread"] ** 2).mean())  # plans rest on all pairs of a lead together
-        launches = _proposed(table[[word == "unclear" for word in verdicts]], spread, len(values), pairs)
+        launches = _proposed(table[[word == "can't tell yet" for word in verdicts]], spread, len(values), pairs)
         if launches > MOST or len(looks) == LOOKS:
             return False
 

@@ -33,7 +33,7 @@ def of_pair(table):
     return table[ours & (table["control"] == "")] if "control" in table else table[ours]
 
 
-@pytest.mark.parametrize(("slower", "verdict"), [(1.0, "no difference seen"), (1.2, "nodes differ")])
+@pytest.mark.parametrize(("loss", "verdict"), [(1.0, "no difference seen"), (1.2, "nodes differ")])
 def test_each_node_has_its_effect_and_a_difference_is_seen(slower, verdict):
     nodes = of_pair(estimate_nodes(PLAN, on_nodes(slower), 0.02))
     assert sorted(nodes["host"]) == list(HOSTS)

@@ -71,7 +71,7 @@ def test_a_study_without_them_has_no_tables_of_them(made):
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_figure_of_too_few_launches_has_their_losses_without_an_interval(tmp_path, count):
     figure, source = operations.draw(results(tmp_path / "study", count))
-    assert set(source["verdict"]) == {"too few blocks"}
+    assert set(source["verdict"]) == {"too few launches"}
     assert [text for text in figure.texts if "grey without ±: fewer than three launches" in text.get_text()]
     losses = [text for axes in figure.axes for text in axes.texts if text.get_text() in ("16", "17")]
     assert losses

@@ -126,7 +126,7 @@ def test_it_is_accessible(usual):
 def test_the_first_screen_has_the_tables_numbers(usual):
     reader, results = usual
     text = reader.text()
-    slower = results.lead_effects("solo").query("verdict == 'slower'").iloc[0]
+    slower = results.lead_effects("solo").query("verdict == 'loss'").iloc[0]
     row = f"{slower['degradation_pct']:.1f} % {slower['degradation_low']:.1f} … {slower['degradation_high']:.1f} loss"
     assert row in text
     assert text.index(row) < text.index("Pairs in detail", text.index(row)) < text.index("Reference", text.index(row))
@@ -299,7 +299,7 @@ SEEN, MISSED, NOT_TRIED = "a known loss was seen", "a known loss was missed", "n
         (judged("unstable"), [SEEN], ["not steady"]),
         (judged("unstable", "negative", "compute"), [SEEN], ["not steady"]),
         (judged("inconclusive"), [SEEN], ["noise may exceed the margin"]),
-        (judged("too few blocks"), [SEEN], ["too few launches to know the noise"]),
+        (judged("too few launches"), [SEEN], ["too few launches to know the noise"]),
         (judged("no sensitivity shown here", "positive", "chase"), ["noise within the margin"], [MISSED]),
         (judged("no data", "positive", "chase"), ["noise within the margin"], [NOT_TRIED]),
     ],

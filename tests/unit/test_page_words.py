@@ -47,7 +47,7 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
 
 
 def test_several_leads_with_too_few_blocks_agree_with_their_verb():
-    said = study_verdict(judged("too few blocks", "too few blocks"))[1]
+    said = study_verdict(judged("too few launches", "too few launches"))[1]
     assert "there are fewer of dlrm and bert;" in said
 
 

@@ -211,8 +211,8 @@ def test_a_workload_that_is_another_program_here_is_named_before_it_is_measured(
         ([0.11, 0.10, 0.12, 0.09], 0.10, "agrees"),
         ([0.2001, 0.2, 0.1999], 0.5, "agrees"),  # proven, and within the margin all the same
         ([0.2001, 0.2, 0.1999], 0.02, "differs"),
-        ([0.02, 0.2, 0.1], 0.02, "unclear"),
-        ([0.1, 0.1], 0.5, "too few blocks"),
+        ([0.02, 0.2, 0.1], 0.02, "can't tell yet"),
+        ([0.1, 0.1], 0.5, "too few launches"),
     ],
 )
 def test_verdicts(losses, margin, verdict):
@@ -220,7 +220,7 @@ def test_verdicts(losses, margin, verdict):
     row = table[(table["member"] == "dlrm") & (table["baseline"] == "solo")].iloc[0]
     assert row["verdict"] == verdict
     assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p_value"]), nan_ok=True), "over all effects"
-    assert math.isnan(row["joint_slowdown_low"]) is (verdict in ("differs", "too few blocks"))
+    assert math.isnan(row["joint_slowdown_low"]) is (verdict in ("differs", "too few launches"))
     if verdict == "agrees":
         assert row["joint_slowdown_low"] < row["joint_slowdown"] < row["joint_slowdown_high"]
 

@@ -156,7 +156,7 @@ def test_a_service_is_judged_by_its_p99_and_not_by_its_rate():
     effects = estimate_effects(plan, windows, margin=0.02)
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
     assert rows["slowdown"].to_numpy() == pytest.approx([2.0, 2.0])
-    assert set(rows["verdict"]) == {"slower"}
+    assert set(rows["verdict"]) == {"loss"}
     assert effects.groupby("member")["metric"].unique().str[0].to_dict() == {
         "redis-1000@0": "p99 of latency", "redis-2000@0": "p99 of latency", "stream@1": "rate",
     }  # fmt: skip
@@ -220,7 +220,7 @@ def test_a_service_that_is_saturated_alone_has_no_loss_beside_others():
     windows = windows_of(plan, lambda *_: 0.2, lambda _, __, member: 0.5 if "2000" in member else 1.0)
     effects = estimate_effects(plan, without_saturated([plan], windows), margin=0.02)
     rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")].set_index("lead")
-    assert rows["verdict"].to_dict() == {"redis-1000": "equivalent", "redis-2000": "no data"}
+    assert rows["verdict"].to_dict() == {"redis-1000": "no loss", "redis-2000": "no data"}
     results = results_of(plan, without_saturated([plan], windows))
     assert "saturated alone already: it answers 50 % of its requests there, and 50 % here" in pairs(results)[1].note
 

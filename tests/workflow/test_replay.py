@@ -134,7 +134,7 @@ def test_a_block_of_real_kernels_is_measured_again_and_too_few_launches_decide_n
     assert status == UNDECIDED, out + errors
     found = json.loads(out)
     assert found["origin"] == found["stamp"] == ""
-    assert {row["verdict"] for row in found["rows"]} == {"too few blocks"}, "two launches were published"
+    assert {row["verdict"] for row in found["rows"]} == {"too few launches"}, "two launches were published"
     assert {row["here_blocks"] for row in found["rows"]} == {3}
     assert {row["platform_here"] for row in found["rows"]} == {"measured"}
     assert all(row["here_slowdown_low"] < row["here_slowdown"] for row in found["rows"])

@@ -16,10 +16,10 @@ EXTENDED_LEVEL = 0.0025
 CONTROL_LEVEL = 0.01
 
 NO_DATA = "no data"
-TOO_FEW = "too few blocks"
+TOO_FEW = "too few launches"
 UNSTABLE, INCONCLUSIVE, PASSES = "unstable", "inconclusive", "passes"
 SENSITIVE, INSENSITIVE = "sensitive", "no sensitivity shown here"
-MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "equivalent", "unclear"
+MORE, LESS, EQUIVALENT, UNCLEAR = "loses more in B", "loses less in B", "no difference", "can't tell yet"
 PLATFORMS_DIFFER, ONE_SIDED = "platforms differ", "only in one"
 AGREES, DIFFERS, NOT_HERE, NEW_HERE = "agrees", "differs", "not measured here", "not published"
 DIFFER, NO_DIFFERENCE, NOT_COMPARED = "nodes differ", "no difference seen", "not compared"
@@ -34,7 +34,7 @@ def effect_level(extended: bool | Sequence[int]) -> float:
 
 
 def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
-    """Slower, faster, equivalent or unclear, row by row, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
+    """Loss, gain, no loss or "can't tell yet", row by row, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
     edge = np.log1p(margin)
     log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
     significant = _floats(estimates, "p_holm") < level
@@ -42,11 +42,11 @@ def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFEC
         {
             NO_DATA: _floats(estimates, "blocks") == 0,
             TOO_FEW: _floats(estimates, "blocks") < FEWEST_BLOCKS,
-            "slower": significant & (log > 0),
-            "faster": significant & (log < 0),
-            "equivalent": (low >= -edge) & (high <= edge),
+            "loss": significant & (log > 0),
+            "gain": significant & (log < 0),
+            "no loss": (low >= -edge) & (high <= edge),
         },
-        otherwise="unclear",
+        otherwise=UNCLEAR,
     )
 
 

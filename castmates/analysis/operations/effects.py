@@ -103,5 +103,5 @@ def _finished(table: pd.DataFrame) -> pd.DataFrame:
         table[f"ratio{name}"] = np.exp(table[log])
         table[f"degradation{name or '_pct'}"] = -100 * np.expm1(-table[log])
     for name in ("share_of_loss", "share_of_loss_low", "share_of_loss_high"):
-        table[name] = table[name].where(table["step_verdict"] == "slower")
+        table[name] = table[name].where(table["step_verdict"] == "loss")
     return table.assign(share=table["solo_ms"] / table["step_solo_ms"])

@@ -9,7 +9,7 @@ from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.statistics.intervals import estimate
 
 BOUND = 0.10  # of the step: more of it spent waiting is input-bound, less is compute-bound
-INPUT, COMPUTE, OPEN, TOO_FEW = "input-bound", "compute-bound", "unclear", "too few launches"
+INPUT, COMPUTE, OPEN, TOO_FEW = "input-bound", "compute-bound", "can't tell yet", "too few launches"
 
 
 def input_pipeline(traces: Traces) -> pd.DataFrame:

@@ -24,11 +24,11 @@ from castmates.results.columns.partitions import RECOMMENDATIONS
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
 
-MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
+MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few launches", "no sweep"
 KNEE, NOT_NEEDED, OPEN = "knee", "not needed", "loss not proven"
 ADVISED = (MET, KNEE)  # with a mask to confirm
 LIMIT = "limit"  # the other aim is KNEE
-YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "unclear", "not confirmed yet"
+YES, EXCEEDED, UNCLEAR, NOT_YET = "confirmed", "exceeded", "can't tell yet", "not confirmed yet"
 WRONG = (1 - CONFIDENCE) / 2  # the chance that a mask is recommended which loses more than the limit
 
 _MIX = ["study", "mix", "lead", "antagonists", "platform", "machine"]
@@ -79,9 +79,9 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
         faster_low=1 / gain["slowdown_high"],
         faster_high=1 / gain["slowdown_low"],
     )
-    beyond = (loss["verdict"] == "slower") & (table["without_low"] > table["limit_pct"])
+    beyond = (loss["verdict"] == "loss") & (table["without_low"] > table["limit_pct"])
     kept = table["without_high"] <= table["limit_pct"]
-    pays = beyond & (gain["verdict"] == "faster")
+    pays = beyond & (gain["verdict"] == "gain")
     unproven = (table["verdict"] == NOT_MET) & ~beyond & table["without_low"].notna()
     unproven |= table["verdict"].isin(ADVISED) & ~pays
     words = np.select([kept, unproven], [NOT_NEEDED, OPEN], default=table["verdict"])

@@ -16,7 +16,7 @@ from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
 KEPT = 95.0  # per cent of the solo rate
-KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few blocks"
+KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few launches"
 
 _CURVE = ["study", "mix", "lead", "antagonists", "member", "curve", "platform", "machine"]
 

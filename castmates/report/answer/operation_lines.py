@@ -85,7 +85,7 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
     whole, groups = own[own["group"] == STEP], own[own["group"] != STEP]
     for row in records(whole):
         yield f"{_sentence(beside_words(row))}, a step takes {_longer(row)}: {_verdict(row)}."
-    slower = groups[groups["verdict"] == "slower"].sort_values("difference_ms", ascending=False)
+    slower = groups[groups["verdict"] == "loss"].sort_values("difference_ms", ascending=False)
     if slower.empty:
         yield "  No operation is proven to lose."
         return
@@ -99,7 +99,7 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
 
 
 def _verdict(row: Any) -> str:  # noqa: ANN401
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == "too few launches"
     return (
         f"an interval takes {FEWEST_FOR_INTERVALS} launches, and there are {row['launches']}" if few else row["verdict"]
     )

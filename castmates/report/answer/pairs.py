@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 LOSS, GAIN, NONE, SUSPECTED, OPEN, FEW, MISSING = "loss", "gain", "none", "suspected", "open", "few", "missing"
 SUSPECTED_GAIN = "suspected-gain"  # SUSPECTED is a loss
-STATES = {"slower": LOSS, "faster": GAIN, "equivalent": NONE, TOO_FEW: FEW, NO_DATA: MISSING}
+STATES = {"loss": LOSS, "gain": GAIN, "no loss": NONE, TOO_FEW: FEW, NO_DATA: MISSING}
 # Which pairs stand in the first table where there are too many for it.
 IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, FEW, OPEN, NONE, MISSING)
 
@@ -111,9 +111,9 @@ def _words(results: Results, row: Row, state: str, tried: int) -> tuple[str, str
         LOSS: ("loss", ""),
         GAIN: ("gain", ""),
         NONE: ("no loss", margin),
-        SUSPECTED: ("suspected loss", not_proven),
-        SUSPECTED_GAIN: ("suspected gain", not_proven),
-        OPEN: ("can’t tell yet", ""),
+        SUSPECTED: ("can't tell yet", f"a loss is {not_proven}"),
+        SUSPECTED_GAIN: ("can't tell yet", f"a gain is {not_proven}"),
+        OPEN: ("can't tell yet", ""),
         FEW: ("too few launches", f"the interval covers {one} only"),
         MISSING: ("no data", _why_missing(results, row["lead"])),
     }[state]

@@ -18,7 +18,7 @@ PIECES = {  # verdict -> what the pairs with it do, for one pair and for several
     TOO_FEW: ("has too few launches", "have too few launches"),
     NO_DATA: ("has no data", "have no data"),
 }
-UNCLEAR = ("is unclear", "are unclear")
+UNCLEAR = ("is open", "are open")
 NAMED = (MORE, LESS)  # verdicts whose pairs are listed
 
 
@@ -66,7 +66,7 @@ def verdict_in(verdict: str, letter: str) -> str:
 
 
 def _against(pair: Compared) -> str:
-    """B, against A: of 6 pairs 2 lose more than in A (…), 3 are unclear."""
+    """B, against A: of 6 pairs 2 lose more than in A (…), 3 are open."""
     rows = records(pair.leads(partitioned=False))
     if pair.mixed:
         return (

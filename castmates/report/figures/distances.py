@@ -24,7 +24,7 @@ BAR = 0.8  # of the room of each
 BETWEEN = 0.7  # two places, in bars
 MOST_TOLD = 8  # panels in the alternative text
 MOST_REASONS = 3  # in the key
-HOLLOW = ("unclear", "equivalent", "too few blocks")
+HOLLOW = ("can't tell yet", "no loss", "too few launches")
 Row = dict[str, object]
 
 

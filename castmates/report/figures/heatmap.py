@@ -75,7 +75,7 @@ def alternative(results: Results) -> str:
     parts = []
     for row in rows[:READ_ALOUD]:
         low, high = (
-            within(row) if row["verdict"] == "too few blocks" else (row["degradation_low"], row["degradation_high"])
+            within(row) if row["verdict"] == "too few launches" else (row["degradation_low"], row["degradation_high"])
         )
         known = "" if row["verdict"] == "no data" else f" {number(row['degradation_pct'])} % {interval(low, high)}"
         on = f" ({row['platform']})" if len(results.platforms) > 1 else ""

@@ -17,26 +17,17 @@ from castmates.report.figures.values import with_value
 from castmates.report.text.words import counted, interval, number, percent_of, plain, within
 
 KEYS = {
-    "slower": "▼ slower",
-    "faster": "▲ faster",
-    "equivalent": "≈ 0: within {margin}",
-    "unclear": "grey: not proven after Holm's adjustment",
-    "too few blocks": "dashed [ ]: within launch only",
+    "loss": "▼ loss",
+    "gain": "▲ gain",
+    "no loss": "≈ 0: no loss, within {margin}",
+    "can't tell yet": "grey: can't tell yet, not proven after Holm's adjustment",
+    "too few launches": "dashed [ ]: too few launches, within launch only",
     "no data": "hatched: no data",
     "predicted": "colour and hatches: predicted, not measured",
     INTERPOLATED: "colour and hatches, ≈: interpolated, with its bound; not measured",
 }
-IN_WORDS = {
-    "slower": "a loss",
-    "faster": "a gain",
-    "equivalent": "within the margin",
-    "unclear": "not proven after Holm's adjustment",
-    "too few blocks": "within launch only",
-    "predicted": "predicted, not measured",
-    INTERPOLATED: "interpolated",
-}
 PREDICTED = "predicted"
-SURE = ("slower", "faster")
+SURE = ("loss", "gain")
 GREY_INK = "#555555"
 DARK, LIGHT = "#111111", "#fefefe"  # on a colour that is the same on every page, so the page's own ink will not do
 
@@ -55,10 +46,10 @@ def key(seen: Collection[str], margin: float | None, close: bool) -> str:
     size = f"±{percent_of(margin)}" if margin is not None else "the study's margin"
     keys = KEYS
     if close:
-        keys = {**KEYS, "slower": "bold: slower or faster", "faster": "bold: slower or faster"}
-        keys["equivalent"] = "neither bold nor grey: within {margin}"
+        keys = {**KEYS, "loss": "bold: loss or gain", "gain": "bold: loss or gain"}
+        keys["no loss"] = "neither bold nor grey: no loss, within {margin}"
     parts = list(dict.fromkeys(text.format(margin=size) for verdict, text in keys.items() if verdict in seen))
-    if not set(seen) <= {"too few blocks", "no data"}:
+    if not set(seen) <= {"too few launches", "no data"}:
         parts = ["± half of the 95 % interval between launches", *parts]
     return "; ".join(parts)
 
@@ -70,7 +61,7 @@ def cell(
     row: dict[str, Any] | None,
     limit: float,
     close: bool = False,
-    grey: Collection[str] = ("unclear",),
+    grey: Collection[str] = ("can't tell yet",),
 ) -> None:
     """Draw one; hatched where there is nothing, and without a colour where the verdict is one of `grey`.
 
@@ -92,7 +83,7 @@ def cell(
             Rectangle((x, y), 1, 1, fill=False, edgecolor=ink, hatch=NOT_MEASURED_HATCH, alpha=0.6, linewidth=0)
         )
     _frame(axes, x, y, "white", dashed=False)
-    if verdict == "too few blocks" and not close:
+    if verdict == "too few launches" and not close:
         _frame(axes, x, y, ink, dashed=True)
     first, second = (_close_words if close else _words)(row)
     first += " †" if row.get("possibly_biased") else ""
@@ -142,26 +133,26 @@ def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
 
 def _value(row: dict[str, Any]) -> str:
     """All of a cell in a line: who beside whom, loss, interval, verdict and launches."""
-    few = row["verdict"] == "too few blocks" and "within_low" in row  # operations have no interval within a launch
+    few = row["verdict"] == "too few launches" and "within_low" in row  # operations have no interval within a launch
     low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
     who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
     parts = [f"{number(row['degradation_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
-    parts += [IN_WORDS[row["verdict"]]] if row["verdict"] in IN_WORDS else []
+    parts += [row["verdict"]] if row["verdict"] in KEYS and row["verdict"] != "no data" else []
     parts += [counted(int(row["blocks"]), "launch")] if row["verdict"] != PREDICTED else []
     return f"{who}: {', '.join(parts)}"
 
 
 def _words(row: dict[str, Any]) -> tuple[str, str]:
     verdict, value = row["verdict"], number(row["degradation_pct"])
-    if verdict == "too few blocks":
+    if verdict == "too few launches":
         return value, interval(*within(row)) if "within_low" in row else ""
     half = (row["degradation_high"] - row["degradation_low"]) / 2
     spread = "" if math.isnan(half) else f"± {number(half)}"
     if verdict == INTERPOLATED:
         return f"≈ {value}", "" if math.isnan(half) else interval(row["degradation_low"], row["degradation_high"])
-    if verdict == "equivalent":
+    if verdict == "no loss":
         return "≈ 0", f"{value} {spread}"
-    return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, spread
+    return {"loss": "▼ ", "gain": "▲ "}.get(verdict, "") + value, spread
 
 
 def _close_words(row: dict[str, Any]) -> tuple[str, str]:

@@ -158,4 +158,4 @@ def mean_cell(row: Row | None) -> Row | None:
     if row is None or math.isnan(row["degradation_pct"]):
         return None
     clear = row["degradation_low"] > 0 or row["degradation_high"] < 0
-    return row | {"verdict": "mean" if clear or math.isnan(row["degradation_low"]) else "unclear"}
+    return row | {"verdict": "mean" if clear or math.isnan(row["degradation_low"]) else "can't tell yet"}

@@ -35,7 +35,7 @@ HEAD, FOOT = 0.06, 0.42
 BAR = 0.56  # of a row
 LETTERS = 84  # of a reason
 MOST_TOLD = 4  # mixes in the alternative text
-PROVEN = ("faster", "slower")
+PROVEN = ("gain", "loss")
 SIDES = ("loss", "others_loss")
 
 
@@ -189,7 +189,7 @@ def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str)
     is_nothing = row["mitigation"] == NOTHING
     hollow = name == "loss" and not is_nothing and row["verdict"] not in PROVEN
     tint = GREY if is_nothing else colour
-    if name == "loss" and row["verdict"] == "faster" and (before := panel.nothing[f"{name}_pct"]) > value:
+    if name == "loss" and row["verdict"] == "gain" and (before := panel.nothing[f"{name}_pct"]) > value:
         left = max(0.0, value)
         axes.barh(place, before - left, left=left, height=BAR, color=colour, alpha=0.2, linewidth=0, zorder=1)
     (bar,) = axes.barh(
@@ -238,7 +238,7 @@ def _key(panels: Iterable[Panel], left_out: int, results: Results) -> SmallPrint
     tried = [row for row in rows if row["mitigation"] != NOTHING and not math.isnan(row["loss_pct"])]
     parts = ["dashed: nothing done"]
     certain = any(not math.isnan(row["loss_low"]) for row in rows)
-    parts += ["pale: given back"] if any(row["verdict"] == "faster" for row in tried) else []
+    parts += ["pale: given back"] if any(row["verdict"] == "gain" for row in tried) else []
     parts += ["lines, and the ranges below each loss: 95 % between launches"] if certain else []
     parts += ["faster, slower: than with nothing done"]
     parts += ["hollow: no proven gain (Holm-adjusted)"] if any(row["verdict"] not in PROVEN for row in tried) else []

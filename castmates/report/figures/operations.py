@@ -29,9 +29,9 @@ LEFT, BAR, GAP = 2.75, 1.0, 0.12  # inches: names, bars, and between these and t
 LINE, WIDEST, HEAD = 0.27, 0.75, 0.62  # inches of a line, of a cell at most, above a panel
 LETTERS = 46
 BLUE = "#7fa8c9"
-FEW = "too few blocks"  # a verdict
+FEW = "too few launches"  # a verdict
 # What has no colour: the scale is that of proven losses, and noise beyond it would be as dark as the largest of them.
-GREY = ("unclear", FEW)
+GREY = ("can't tell yet", FEW)
 Row = dict[str, Any]
 
 
@@ -63,7 +63,7 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     table = results.operation_effects
-    lost = table[(table["group"] != STEP) & (table["verdict"] == "slower") & (table["partition"] == UNMANAGED)]
+    lost = table[(table["group"] != STEP) & (table["verdict"] == "loss") & (table["partition"] == UNMANAGED)]
     lost = lost.sort_values("share_of_loss", ascending=False).head(5)
     parts = [
         f"{operation_words(row['group'])} of {plain(row['member'])} beside {plain(row['mix'].partition('+')[2])}: "

@@ -251,7 +251,7 @@ def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> 
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == "too few launches"
     low, high = words.within(row) if few else (row["degradation_low"], row["degradation_high"])
     shown, ends = words.effect_words(row, low, high)
     return {

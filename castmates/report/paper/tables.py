@@ -137,7 +137,7 @@ def _controls(results: Results) -> str:
 
 
 def _numbers(row: Row) -> list[str]:
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == "too few launches"
     low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
     value, between = effect_words(row, low, high)
     shown = "–" if row["verdict"] == "no data" else between + few * WITHIN + flag(row)
@@ -145,12 +145,12 @@ def _numbers(row: Row) -> list[str]:
 
 
 def _method(results: Results, rows: list[dict[str, Any]]) -> str:
-    few = any(row["verdict"] == "too few blocks" for row in rows)
+    few = any(row["verdict"] == "too few launches" for row in rows)
     margin = f"±{percent_of(results.margin)}" if results.margin is not None else "the study's margin"
     return (
         BETWEEN
         + (f"; {WITHIN} {FEW}" if few else "")
-        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same baseline; equivalent means inside "
+        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same baseline; no loss means inside "
         f"{margin}. {source(results)}"
     )
 

@@ -115,7 +115,7 @@ def stretches_sentence(ledgers: Sequence[LedgerFacts]) -> str:
 
 def control(row: Row) -> dict[str, Any]:
     """A control as the page's table shows it."""
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == "too few launches"
     low, high = (row["within_low"], row["within_high"]) if few else (row["ratio_low"], row["ratio_high"])
     none = row["verdict"] == "no data"
     return {

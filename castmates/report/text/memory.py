@@ -24,7 +24,7 @@ def bandwidth(results: Results) -> list[str]:
     if peak is None:
         return [f"{_taken(rows)}. How much of the memory's peak that is was not measured (`{COMMAND}`)."]
     sentences = [f"{_taken(rows)}. {_of_peak(peak)}"]
-    idle = [row for row in rows if row["verdict"] == "equivalent" and row["antagonists_peak_pct"] < BUSY]
+    idle = [row for row in rows if row["verdict"] == "no loss" and row["antagonists_peak_pct"] < BUSY]
     if idle:
         sentences.append(
             f"{listed([_pair(row) for row in idle])}: no loss, with memory that was mostly idle. It does not show what "

@@ -8,7 +8,7 @@ from castmates.report.text.words import Row, interval
 from castmates.report.trials import Tried, loss_of
 from castmates.study.spec import UNMANAGED
 
-PROVEN = ("faster", "slower")
+PROVEN = ("gain", "loss")
 
 
 def sentences(tried: Tried) -> Iterator[str]:

@@ -64,7 +64,7 @@ def times(faster: float) -> str:
 
 def effect_words(row: Row, low: float, high: float) -> tuple[str, str]:
     """A loss in per cent with its interval; a gain as how many times as fast, and no negative loss."""
-    if row["verdict"] != "faster":
+    if row["verdict"] != "gain":
         return number(row["degradation_pct"]), interval(low, high)
     value, slow, fast = (1 / (1 - loss / 100) for loss in (row["degradation_pct"], high, low))
     return times(value), interval(slow, fast, 2)
@@ -92,7 +92,7 @@ def launches(blocks: int) -> str:
 def nearly(row: Row) -> bool:
     """Whether Holm's adjustment alone makes it unclear: the interval, as it is printed, excludes zero."""
     low, high = round(row["degradation_low"], 1), round(row["degradation_high"], 1)
-    return bool(row["verdict"] == "unclear" and (low > 0 or high < 0))
+    return bool(row["verdict"] == "can't tell yet" and (low > 0 or high < 0))
 
 
 def rejection_sentence(blocks: pd.DataFrame, windows: pd.DataFrame) -> str:

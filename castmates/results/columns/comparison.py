@@ -33,7 +33,7 @@ COMPARISON: Columns = {
     "ratio_high": "float64",
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the rows of this baseline, those under partitions by themselves
-    "verdict": "str",  # loses more in B, loses less in B, equivalent, unclear, too few blocks, no data, …
+    "verdict": "str",  # loses more in B, loses less in B, no difference, can't tell yet, too few launches, no data, …
     "unit": "str",  # of progress; "" where the studies count in different ones
     "baseline_rate_a": "float64",  # units per second, geometric mean over launches
     "baseline_rate_b": "float64",
@@ -111,7 +111,7 @@ REPLAY: Columns = {
     "ratio_high": "float64",
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over all effects that were measured again
-    "verdict": "str",  # agrees, differs, unclear, too few blocks, no data, not measured here, not published, …
+    "verdict": "str",  # agrees, differs, can't tell yet, too few launches, no data, not measured here, not published, …
     "joint_slowdown": "float64",  # of both together, if they have the same truth; none where they differ
     "joint_slowdown_low": "float64",  # 95 %, from the t of each side
     "joint_slowdown_high": "float64",
@@ -147,5 +147,5 @@ COMPARISON_DETAILS: Columns = {
     "difference_high": "float64",
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the table's rows of this baseline in all studies, those under partitions apart
-    "verdict": "str",  # larger in B, smaller in B, equivalent, unclear, too few blocks, no data, …
+    "verdict": "str",  # larger in B, smaller in B, no difference, can't tell yet, too few launches, no data, …
 }

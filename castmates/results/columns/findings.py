@@ -21,7 +21,7 @@ GAINS: Columns = {
     "changed_blocks": "int64",  # launches of the changed one
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the rows of the trial
-    "verdict": "str",  # faster, slower, equivalent, unclear, too few blocks
+    "verdict": "str",  # gain, loss, no loss, can't tell yet, too few launches
     "platform": "str",
 }
 

@@ -115,7 +115,7 @@ OPERATION_EFFECTS: Columns = {
     "traces": "int64",  # rounds of traces, over all launches
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the study's groups; whole steps are adjusted apart
-    "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
+    "verdict": "str",  # loss, gain, no loss, can't tell yet, too few launches, no data
     "solo_ms": "float64",  # of a step of the lead alone; over groups they add up to the step
     "ms": "float64",  # of a step beside others
     "difference_ms": "float64",
@@ -197,7 +197,7 @@ _WAITS: Columns = {
     "input_ms": "float64",  # of the input's own operations, where the step neither works nor waits
     "input_own_ms": "float64",  # of the same: how long they work in a step, beside others or not
     "launches": "int64",
-    "verdict": "str",  # input-bound, compute-bound, unclear, too few launches
+    "verdict": "str",  # input-bound, compute-bound, can't tell yet, too few launches
 }
 
 # tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.

@@ -46,7 +46,7 @@ KNEES: Columns = {
     "most_ways": "int64",
     "points": "int64",  # with an interval between launches
     "blocks": "int64",  # of the point that has fewest
-    "verdict": "str",  # known, between, at least, not reached, too few blocks
+    "verdict": "str",  # known, between, at least, not reached, too few launches
     "platform": "str",
     "machine": "str",  # the class of nodes; "" in a study without classes
 }
@@ -90,7 +90,7 @@ RECOMMENDATIONS: Columns = {
     "lead": "str",
     "antagonists": "str",
     "limit_pct": "float64",  # the wanted one; without one the loss that a knee allows
-    "verdict": "str",  # met, knee; without advice: not needed, loss not proven, not met, too few blocks, no sweep
+    "verdict": "str",  # met, knee; without advice: not needed, loss not proven, not met, too few launches, no sweep
     "partition": "str",  # where the limit is not met the one that comes nearest; "" where none is needed
     "lead_ways": "Int64",
     "lead_bytes": "float64",
@@ -110,7 +110,7 @@ RECOMMENDATIONS: Columns = {
     "stp": "float64",
     "stp_low": "float64",
     "stp_high": "float64",
-    "confirmation": "str",  # confirmed, exceeded, unclear, too few blocks, not confirmed yet; "" where nothing is met
+    "confirmation": "str",  # confirmed, exceeded, can't tell yet, too few launches, not confirmed yet; "" if unmet
     "confirmed_in": "str",  # the confirming study
     "confirmed_loss_pct": "float64",
     "confirmed_loss_low": "float64",

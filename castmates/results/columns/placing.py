@@ -23,8 +23,8 @@ GROUPINGS: Columns = {
     "fresh_pct": "float64",  # what fresh launches found; NaN where this was not measured yet
     "fresh_low": "float64",  # 95 % between these launches
     "fresh_high": "float64",
-    "agrees": "str",  # fresh launches with the loss above: agrees, loses more, loses less, too few blocks; "" without
-    "confirmation": "str",  # of the limit, by fresh launches: confirmed, exceeded, unclear, too few blocks; "" without
+    "agrees": "str",  # fresh launches with the loss above: agrees, loses more, loses less, too few launches; "" without
+    "confirmation": "str",  # of the limit, by fresh launches: confirmed, exceeded, can't tell yet, too few launches, ""
     "confirmed_in": "str",  # the study of these launches
     "platform": "str",
     "machine": "str",  # the class of nodes; "" in a study without classes

@@ -44,7 +44,7 @@ EFFECTS: Columns = {
     "within_high": "float64",
     "p_value": "float64",  # two-sided t over blocks; NaN below three blocks
     "p_holm": "float64",  # adjusted over the study's rows of this baseline, those under partitions by themselves
-    "verdict": "str",  # slower, faster, equivalent, unclear, too few blocks, no data
+    "verdict": "str",  # loss, gain, no loss, can't tell yet, too few launches, no data
     "baseline_windows_valid": "int64",
     "baseline_windows_rejected": "int64",
     "rejection_rate": "float64",  # share of the scene's slices; NaN where there was none
@@ -89,7 +89,7 @@ ATTRIBUTION: Columns = {
     "rounds": "int64",  # in which every stage was measured, over these blocks
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the study's rows of this part
-    "verdict": "str",  # slower (a loss), faster (a gain), equivalent, unclear, too few blocks, no data
+    "verdict": "str",  # loss, gain, no loss, can't tell yet, too few launches, no data
     "within_low": "float64",  # 95 % within launch, in log terms
     "within_high": "float64",
     "partition": "str",  # under which lead and antagonists are isolated; "" where there is none
@@ -120,7 +120,7 @@ CONTROLS: Columns = {
     "rounds": "int64",
     "p_value": "float64",  # two-sided; of the positive control one-sided ("it loses more than the margin")
     "p_holm": "float64",  # adjusted over all A/A and negative controls; the positive one is a separate family
-    "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few blocks, no data
+    "verdict": "str",  # passes, unstable, inconclusive; sensitive, no sensitivity shown here; too few launches, no data
     "platform": "str",
     # Added later.
     "mix": "str",  # of the positive and the negative control
@@ -318,7 +318,7 @@ MITIGATIONS: Columns = {
     "rounds": "int64",
     "p_value": "float64",  # of the gain
     "p_holm": "float64",  # adjusted over the mitigations of the mix
-    "verdict": "str",  # of the gain: faster (it gives back), slower, equivalent, unclear, too few blocks, no data
+    "verdict": "str",  # of the gain: gain (it gives back), loss, no loss, can't tell yet, too few launches, no data
     "reason": "str",  # why it was not tried, or has no number
     "platform": "str",
     "machine": "str",  # the class of nodes; "" in a study without classes

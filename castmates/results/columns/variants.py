@@ -26,7 +26,7 @@ VARIANT_EFFECTS: Columns = {
     "base_blocks": "int64",  # launches of the lead as it is
     "p_value": "float64",
     "p_holm": "float64",  # adjusted over the study's rows, those under partitions by themselves
-    "verdict": "str",  # more sensitive, less sensitive, equivalent, unclear, too few blocks, no data
+    "verdict": "str",  # more sensitive, less sensitive, no difference, can't tell yet, too few launches, no data
     "speed": "float64",  # how many times as fast as the base the variant is alone, with `work` in it
     "speed_low": "float64",  # 95 %, Welch's t over the launches of both
     "speed_high": "float64",

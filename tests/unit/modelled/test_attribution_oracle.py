@@ -76,4 +76,4 @@ def test_the_model_prefers_the_partition_that_is_chosen(modelled):
     assert set(found["partition"]) == {best}
     capacity = found[found["part"] == CAPACITY]
     verdicts = effect_verdicts(capacity.assign(p_holm=capacity["p_value"]), 0.02)
-    assert verdicts.count("slower") > 0.99 * STUDIES
+    assert verdicts.count("loss") > 0.99 * STUDIES
