@@ -22,6 +22,7 @@ from castmates.analysis.statistics.pairs import pair, planned
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
 from castmates.study.model import Study
+from castmates.study.plan_text import text_of
 from castmates.study.reading import read
 from castmates.study.schedule import block_seed
 from castmates.study.spec import Block, Plan
@@ -90,7 +91,7 @@ def measure(plan: Plan, number: int, folder: Path) -> Measured:
     block = numbered(plan, number)
     place = folder / block.path
     place.mkdir(parents=True)
-    replace_text(place / "plan.json", only(plan, block).model_dump_json())
+    replace_text(place / "plan.json", text_of(only(plan, block)))
     record, seconds, waited = measure_by(ROOT, block.path, place)
     windows, slices = (pd.read_parquet(place / f"{name}.parquet") for name in ("windows", "slices"))
     return Measured(block, record, windows, seconds, waited, slices)

@@ -10,7 +10,7 @@ class Command:
     name: str
     words: str  # its module and the options
     minutes: float  # that it takes, about, on two quiet CPUs
-    hours: int = 1  # separate ones in which it is to be run; three where README.md rests on it
+    hours: int = 1  # separate ones in which it is to be run; three where the documentation rests on it
 
     @property
     def line(self) -> str:

@@ -24,10 +24,9 @@ from benchmarks.machine import ROOT
 from benchmarks.scale_study import NAME, Scale, make_plan, make_study, part_of_study
 from benchmarks.verdicts import Aim, Finding
 from castmates.errors import CastmatesError
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import figures_of
 from castmates.results.bundle_names import bundles
-from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.results.folder import StudyFolder
 from castmates.study.spec import Plan
 
 CORES = 2
@@ -102,9 +101,7 @@ def _analysed(plan: Plan, home: Path, blocks: int) -> Run:
     results = home / str(blocks) / NAME
     if not results.exists():
         part_of_study(plan, home / NAME, blocks, results)
-    drawn = read(Study, (home / "drawn.yaml").read_text(), "drawn.yaml")
-    watched = plan.cache is not None and bool(plan.cache.events)
-    names = figure_names(drawn, partitioned=True, phases=True, watched=watched)
+    names = figures_of(plan, StudyFolder(results))
     begin = time.monotonic()
     # What the rules of the workflow run, as `--cores 2` would: a bundle is gathered when its blocks are measured.
     steps = [] if (results / "bundles").exists() else _in_turns(_gatherings(results))

@@ -21,10 +21,12 @@ from pyarrow import parquet
 from castmates import project
 from castmates.files import make_folder, replace_text
 from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.block import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN, Columns
+from castmates.results.columns.block import BLOCK_TABLES, COUNTERS, LAYERS, TOPDOWN
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study.event_sets import SETS
 from castmates.study.plan_text import text_of
+from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Block, Plan
 from castmates.study.topdown_tree import TREE
 
@@ -179,7 +181,8 @@ def _copy(table: pa.Table, name: str, block: Block, dice: np.random.Generator) -
         valid = dice.random(rows // 2 + 1)[table["window"].to_numpy() % (rows // 2 + 1)] >= REJECTED
         table = _with(table, "rate", table["rate"].to_numpy() * np.exp(shift))
         table = _with(table, "valid", valid)
-        return _with(table, "reasons", np.where(valid, "", "steal: 4.0 % of cpu1"))
+        table = _with(table, "reasons", np.where(valid, "", "steal: 4.0 % of cpu1"))
+        return _with(table, "reason_kinds", np.where(valid, "", ReasonKind.STEAL))
     if name in NOISY:
         table = _with(table, NOISY[name], table[NOISY[name]].to_numpy() * np.exp(dice.normal(0, NOISE, rows)))
     return table

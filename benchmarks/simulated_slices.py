@@ -15,8 +15,9 @@ from scipy.signal import lfilter
 from benchmarks.simulated_cast import COMPANIES, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
 from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
-from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
-from castmates.results.columns.block import SLICES, WINDOWS, Columns
+from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.results.columns.contract import Columns
+from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Company, Plan, Scene
 
 SWITCH = 0.001  # seconds
@@ -222,12 +223,12 @@ class _Window:
             rate = np.where(self.counted, self.rates, 0.0).sum(axis=3) / counts
         length, slices = self.slicing.slice, len(self.cycles)
         few = self.counted[..., : self.slicing.cycles].mean(axis=3) < LEAST_CYCLES
-        reasons = np.where(few, f"{TOO_FEW_CYCLES}: simulated", "steal: simulated")
+        kinds = np.where(few, ReasonKind.TOO_FEW_CYCLES, ReasonKind.STEAL)
         values = {
             "rate": rate, "valid": self.valid, "slices": np.full(rate.shape, slices), "slices_rejected": lost,
             "slices_dropped": slices - counts - lost, "open_s": counts * length, "progress_s": counts * length,
             "later": np.ones(rate.shape),
-            "units": rate * counts * length, "reasons": np.where(self.valid, "", reasons),
+            "units": rate * counts * length, "reason_kinds": np.where(self.valid, "", kinds),
         }  # fmt: skip
         return self._placed(self.played, values)
 

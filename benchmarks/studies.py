@@ -33,7 +33,7 @@ def main() -> None:
     castmates_run("sweep", given.study)
     results = castmates.load(given.study)
     if results.study and results.study.place.jobs:
-        castmates_run("place", given.study, "--confirm")
+        castmates_run("advice", given.study, "--place", "--confirm")
     title = results.study.title if results.study else results.name
     report = Report(f"Run whole: {title}", "studies", span_of(results))
     describe(report, results, full_grid(results) if given.full else None)

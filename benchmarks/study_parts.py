@@ -141,7 +141,7 @@ def placed(results: Results) -> Part:
     fresh = groupings.drop_duplicates(["job", "beside"])
     fresh = fresh[fresh["agrees"] != ""]
     agree = int((fresh["agrees"] == "agrees").sum())
-    sentences = ["`castmates place`: the best groupings, and what fresh launches of them found (`--confirm`)."]
+    sentences = ["`castmates advice --place`: the best groupings, and what fresh launches of them found (`--confirm`)."]
     sentences += [f"{agree} of {len(fresh)} losses agree with their fresh launches."] if len(fresh) else []
     header = ["rank", "job", "beside", "expected loss %", "limit %", "", "fresh launches %", ""]
     return Part(sentences, header, [_seat(row) for row in records(groupings)], findings)

@@ -40,7 +40,7 @@ from castmates.study.node_facts import difference
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read
-from castmates.study.remarks import MIXES
+from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Block, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
 from castmates.study.variants import variants_of, with_variants
@@ -78,7 +78,7 @@ class Project:
     elsewhere: Elsewhere | None = None  # instead of this machine
     machine: str = ""  # the class of nodes, in a project of one class
     made: MadeMixes = NOTHING_MADE  # of the mixes, those that are not written out
-    replaced: tuple[str, ...] = ()  # what the folder beside the study has in place of what ships with Castmates
+    replaced: tuple[Remark, ...] = ()  # what the folder beside the study has in place of what ships with Castmates
 
     @property
     def results(self) -> StudyFolder:
@@ -95,7 +95,7 @@ class Project:
         plan, made = self._whole_plan((found or self.found()).measured), self.made
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
-        changed = [f"{MIXES}{each}" for each in changed_words(self.study, plan.blocks)]
+        changed = [Remark(about=MIXES, text=text) for text in changed_words(self.study, plan.blocks)]
         notes = (*self.replaced, *made.notes, *changed, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
@@ -201,7 +201,7 @@ class Project:
     def cast(self, layout: Layout, cache: Cache | None = None) -> mixes.Mixes:
         """Every mix with its members on the CPUs of a machine, and what is tried on its cache."""
         prepared = _OnDemand(lambda name: self._prepared(self.workloads[name]))
-        placebo = self.study.model.model_dump_json() if self.modelled else native.content(PLACEBO)
+        placebo = self.study.model.model_dump_json(exclude_defaults=True) if self.modelled else native.content(PLACEBO)
         peak = None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
         together = [
             *(each.members for each in wanted(self.study)),

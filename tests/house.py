@@ -19,6 +19,7 @@ PARTED = ("report", "results")
 BASE = (
     "english",
     "errors",
+    "extras",
     "files",
     "protocols",
     "sampler",

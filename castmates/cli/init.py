@@ -5,11 +5,17 @@ from typing import Annotated
 
 import typer
 
+from castmates.cli.command import BEGIN, command
 
+
+@command("init", "castmates init", "castmates init my-study", group=BEGIN, order=1)
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write it.", show_default="here")] = Path(),
 ) -> None:
-    """Write a commented study of your own, study.yaml, into a folder; nothing is asked, nothing is overwritten."""
+    """Write a commented study of your own, study.yaml, into a folder.
+
+    Nothing is asked, nothing is overwritten.
+    """
     from castmates.pipeline.own_study import write_starter
     from castmates.results.named import DEFAULT_STUDY
 

@@ -18,7 +18,7 @@ class Added:
         self.name = plugin.name
         self._collector = self._asked(lambda: make(cpus))
         if lacking := [name for name in METHODS if not callable(getattr(self._collector, name, None))]:
-            raise plugin.broken(f"cannot be used: it has no method {', '.join(lacking)} (docs/plugins.md)")
+            raise plugin.broken(f"cannot be used: it has no method {', '.join(lacking)} (castmates help plugins)")
         self.inside_windows = bool(getattr(self._collector, "inside_windows", False))
         self.every_slice = bool(getattr(self._collector, "every_slice", False))
 

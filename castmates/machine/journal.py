@@ -188,7 +188,7 @@ class Journal:
                 self._finish(file)
                 return undone
         except OSError as error:
-            why = f"the journal {self.path} cannot be written ({error.strerror}); try: sudo castmates restore"
+            why = f"the journal {self.path} cannot be written ({error.strerror}); try: sudo castmates doctor --restore"
             return [Undone(entry, "failed", why) for entry in filter(whose, self.entries())]
 
     def restore_mine(self) -> list[Undone]:

@@ -12,7 +12,7 @@ def begin(sweep: PlannedSweep, config: Mapping[str, Any], has_jobs_elsewhere: bo
     """Keep other sweeps away from these results, and leave for jobs on other nodes what they need."""
     project = sweep.project
     hold_sweep_lock(project.results)
-    if "blocks" in config:
+    if "launches" in config:
         remember_blocks(project.results, project.study.budget.blocks)
     if has_jobs_elsewhere:
         sweep.leave_for_jobs()

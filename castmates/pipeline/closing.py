@@ -25,7 +25,7 @@ def closing_text(project: Project, plan: Plan) -> str:
     folder = project.results
     try:
         answer = folder.answer_file.read_text(encoding="utf-8")
-    except OSError:  # only tables were asked for, or an earlier version wrote the report
+    except OSError:  # only tables were asked for
         answer = ""
     paragraphs = ["".join(f" {line}\n" if line else "\n" for line in answer.splitlines())]
     paragraphs += ["".join(f" {line}\n" for line in closing_words(project, plan).splitlines())]
@@ -44,9 +44,7 @@ def closing_words(project: Project, plan: Plan) -> str:
     reasons = Counter(reason for file in files if (reason := useless(read(file))))
     if reasons:
         few = " and ".join(f"{count} of {len(files)} launches: {reason}" for reason, count in reasons.items())
-        lines.append(
-            f"{few}. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again.\n"
-        )
+        lines.append(f"{few}. `{retry_command(project.study_file)}` measures them again.\n")
     return "".join(lines)
 
 
@@ -56,7 +54,7 @@ def refuse_nothing(project: Project) -> None:
     if files and all(useless(record_or_why(file)) for file in files):
         raise CastmatesError(
             f"nothing counts of the {len(files)} launches of {project.study.name}: {project.results.page_file} shows "
-            f"why. `{retry_command(project.study_file)}` discards them, and the next sweep measures them again."
+            f"why. `{retry_command(project.study_file)}` measures them again."
         )
 
 

@@ -27,7 +27,7 @@ from castmates.study.spec import Block, Mix, Plan
 from castmates.study.study_text import study_text
 from castmates.study.wanted import with_place
 
-HEAD = "Written by `castmates confirm {study}`: fresh blocks for a partition that it recommends."
+HEAD = "Written by `castmates sweep {study} --confirm`: fresh blocks for a partition that it recommends."
 
 
 def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: int | None) -> Path:
@@ -82,9 +82,11 @@ def _confirmed(plan: Plan, mix: Mix, fresh: StudyFolder, searched: Searched) -> 
 def _nothing(plan: Plan, mix: Mix, platform: str, source: str) -> dict[str, Any]:
     """A confirming study of which no block counts."""
     lead, *others = map(workload_of, (mix.lead, *mix.antagonists))
+    (partition,) = mix.partitions
     return {
         "mix": mix.name, "lead": lead, "antagonists": with_place("+".join(others), mix.name),
-        "partition": mix.partitions[0].name, "stage": CONFIRMED, "source": source, "blocks": 0, "refused": 0,
+        "partition": partition.name, "curve": partition.curve, "stage": CONFIRMED, "source": source, "blocks": 0,
+        "refused": 0,
         "frontier": False, "platform": platform, "machine": plan.machine,
     }  # fmt: skip
 
@@ -123,8 +125,8 @@ def _why_not(advice: pd.DataFrame) -> str:
     words = {
         NOT_NEEDED: f"without a partition, the loss is at most {limit}",
         OPEN: f"a loss beyond {limit} without a partition, or a gain under one, is not proven",
-        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates "
-        "recommend` shows what comes nearest",
+        NOT_MET: f"no lead mask is shown to keep the limit of {limit}, and `castmates show "
+        "--partitions` shows what comes nearest",
         TOO_FEW: "fewer than three launches do not show which lead mask keeps the limit, so measure more blocks",
         NO_SWEEP: "no partition that gives the lead its own ways was measured, so add a sweep such as `split: all`",
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import fmean
 
-from castmates.analysis.design.pilot import Spread, best_rounds, cost_of, spreads
+from castmates.analysis.design.pilot import best_rounds, cost_of, spreads
 from castmates.errors import CastmatesError
 from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
@@ -14,7 +14,7 @@ from castmates.results.records import read_record
 from castmates.results.rounds import read_decisions
 from castmates.study.decisions import Decision
 from castmates.study.looks import part_of
-from castmates.study.rounds import Cost, guessed_cost
+from castmates.study.rounds import Cost, Spread, guessed_cost
 from castmates.study.spec import PROTOCOL, Block, Plan
 
 

@@ -1,6 +1,5 @@
 """The measured blocks of a plan -> the study's tables."""
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,18 +37,19 @@ from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
-from castmates.files import make_folder
 from castmates.parallel import side_by_side
 from castmates.results import block_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.bundles import StudyBlocks
 from castmates.results.columns.block import SLICES
+from castmates.results.columns.registry import written_by
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import BROKEN
-from castmates.results.tables import write_table
+from castmates.results.tables import tables_of, write_table, written_together
 from castmates.study.memory_peak import Peak
+from castmates.study.partitions.planned import masked
 from castmates.study.spec import Plan
 
 
@@ -83,6 +83,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
 
     With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
     """
+    names = set(written_by("estimate_effects", tables_of(plan, folder)))
     plan, records = analysed(plan, folder), RecordReader(folder)
     measured = StudyBlocks(folder, folder.places(plan))
     every = measured.windows()
@@ -108,17 +109,11 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "margins": over(lambda part: margins(part, windows)),
         "mitigations": over(lambda part: estimate_mitigations(part, windows, terms.margin)),
     }
-    make_folder(output)
-    made = output / ".new"  # all of them, or none
-    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
-    try:
-        tasks = {name: partial(_write, make, made / name) for name, make in tables.items()}
-        tasks["effects"] = partial(_write_verdicts, plan, parts, windows, len(plan.blocks) - len(kept.blocks), made)
+    with written_together(output, "estimate_effects") as made:
+        tasks = {name: partial(_write, make, made / name) for name, make in tables.items() if name in names}
+        left_out = len(plan.blocks) - len(kept.blocks)
+        tasks["effects"] = partial(_write_verdicts, plan, parts, windows, left_out, names, made)
         side_by_side(tasks, jobs)
-        for file in sorted(made.iterdir()):
-            file.replace(output / file.name)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _wrong(metric: object) -> str:
@@ -147,16 +142,19 @@ def _blocks(plan: Plan, folder: StudyFolder, records: RecordReader) -> pd.DataFr
     return blocks_table(read, plan.ignored_hosts)
 
 
-def _write_verdicts(plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, folder: Path) -> None:
+def _write_verdicts(
+    plan: Plan, parts: Sequence[_Part], windows: pd.DataFrame, left_out: int, names: set[str], folder: Path
+) -> None:
     """Write the effects, and what is made of them."""
     made = [_verdicts(part, windows) for part in parts]
     tables = {name: joined([each[name] for each in made]) for name in made[0]}
     more = nodes_stamps(plan, [part.plan for part in parts], tables["nodes"], left_out)
     platforms = set(windows["platform"])
     machine = as_one([part.terms.machine for part in parts])
-    tables["stamps"] = stamps_table(plan.study, tables["controls"], tables["effects"], platforms, machine, more)
-    for name, table in tables.items():
-        write_table(table, folder / name)
+    tried = masked(plan) & set(tables["effects"]["partition"])
+    tables["stamps"] = stamps_table(plan.study, tables["controls"], tried, platforms, machine, more)
+    for name in names & tables.keys():
+        write_table(tables[name], folder / name)
 
 
 def _verdicts(part: _Part, windows: pd.DataFrame) -> dict[str, pd.DataFrame]:

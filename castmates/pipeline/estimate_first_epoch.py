@@ -21,7 +21,7 @@ def first_epoch_table(folder: StudyFolder, paths: Sequence[str]) -> pd.DataFrame
 
 def _about(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What is known of each trace of a launch that was read."""
-    names = ("scene", "repetition", "epoch", "round", "storage_bytes")
+    names = ("scene", "round", "epoch", "pair", "storage_bytes")
     for trace in record["traces"]:
         if not trace["reason"]:
-            yield {"company": record["company"], "launch": record["launch"], **{name: trace[name] for name in names}}
+            yield {"company": record["company"], "block": record["block"], **{name: trace[name] for name in names}}

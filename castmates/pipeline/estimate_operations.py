@@ -1,6 +1,5 @@
 """The profile launches of a plan -> the study's tables of operations."""
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,16 +16,15 @@ from castmates.analysis.operations.pools import thread_pools
 from castmates.analysis.operations.stages import input_stages
 from castmates.analysis.operations.summary import by_layer, by_type
 from castmates.analysis.operations.waiting import input_pipeline
-from castmates.files import make_folder
 from castmates.pipeline.estimate_first_epoch import first_epoch_table
 from castmates.pipeline.estimate_paths import graph_nodes, path_tables
 from castmates.pipeline.estimate_primitives import read_logged, work_tables
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
-from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import Profile, first_epoch_profiles, logged_profiles, read_profile, usual_profiles
-from castmates.results.tables import write_table
+from castmates.results.tables import tables_of, write_table, written_together
 from castmates.study.spec import Plan
 
 
@@ -63,18 +61,10 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     tables |= work_tables(logged, every, graph_nodes(folder, paths))
     tables |= path_tables(folder, paths)
     tables["first_epoch"] = lambda: first_epoch_table(folder, first_epoch_profiles(plan, folder))
-    make_folder(output)
-    made = output / ".new-operations"  # all of them, or none
-    shutil.rmtree(made, ignore_errors=True)  # of one that was killed
-    made.mkdir()
-    try:
-        for name, columns in OPERATION_TABLES.items():
+    with written_together(output, "estimate_operations") as made:
+        for name, columns in written_by("estimate_operations", tables_of(plan, folder)).items():
             table = tables[name]() if name in tables else frame([], columns)
             write_table(table[list(columns)].astype(dict(columns)) if len(table) else frame([], columns), made / name)
-        for file in sorted(made.iterdir()):
-            file.replace(output / file.name)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _level(paths: Sequence[str], folder: StudyFolder, output: Path) -> float:

@@ -81,7 +81,10 @@ def measure(
     elif traces:
         say(f"made {len(outcome.recorded)} recordings in {outcome.total_seconds:.0f} s")
     elif not outcome.rounds:
-        say("measured, but every round has a rejected window; `castmates retry` discards blocks like this")
+        say(
+            "measured, but every round has a rejected window; `castmates sweep --retry` measures launches like "
+            "this again"
+        )
     else:
         rejected = sum(bool(window.reasons) for window in outcome.windows)
         say(f"measured {len(outcome.windows)} windows, {rejected} rejected, in {outcome.total_seconds:.0f} s")
@@ -93,8 +96,8 @@ def refuse_busy_machine(folder: StudyFolder) -> None:
     if len(files) == FIRST_LAUNCHES and too_busy([record_or_why(file) for file in files]):
         raise CastmatesError(
             f"this machine is too busy: nothing of the first {FIRST_LAUNCHES} launches counts, because other programs "
-            "ran (the lines of these launches above name them). Stop them, run `castmates retry` for this study, and "
-            "then the same command again."
+            "ran (the lines of these launches above name them). Stop them, and measure these again: `castmates sweep "
+            "--retry` with this study."
         )
 
 

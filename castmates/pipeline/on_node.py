@@ -21,12 +21,7 @@ def built_for_us(block: Block, cache: Path) -> Block:
     place = environments.place_of(environments.NATIVE, planned, cache)
     if not environments.ready_file(place).is_file():
         return block  # a launch by hand, without a sweep that builds: it reports what is not built
-    sources = _sources_of(place)
-    if sources is None:
-        raise CastmatesError(
-            f"{place} was built by an earlier version for another processor; remove it and run the same command again."
-        )
-    if sources != native.sources():
+    if mapping_if_there(environments.ready_file(place)).get("sources") != native.sources():
         raise CastmatesError(
             "the sources of the kernels are no longer those that this block was planned with; run the same command "
             "again."
@@ -41,8 +36,3 @@ def built_for_us(block: Block, cache: Path) -> Block:
 def _with_native(member: Member, key: str) -> Member:
     is_native = member.environment == environments.NATIVE
     return member.model_copy(update={"environment_key": key}) if is_native else member
-
-
-def _sources_of(place: Path) -> str | None:
-    sources = mapping_if_there(environments.ready_file(place)).get("sources")
-    return str(sources) if sources else None

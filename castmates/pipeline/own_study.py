@@ -205,7 +205,8 @@ def _why(command: Sequence[str], status: int, seconds: float, words: str) -> str
     if seconds >= LONGEST_RUN:
         return (
             f"{command[0]} has not ended after {LONGEST_RUN:.0f} s: a command that is measured is run again and again. "
-            "For a program that goes on, write a study in which it reports its steps (docs/add-a-workload.md), or "
+            "For a program that goes on, write a study in which it reports its steps (castmates help "
+            "add-a-workload), or "
             "take `castmates profile` if it trains by TensorFlow."
         )
     said = f': it wrote "{words}"' if words else ""

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from castmates.analysis.design import pilot as estimates
-from castmates.analysis.design.pilot import Spread
 from castmates.analysis.statistics.power import blocks_for
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
@@ -23,7 +22,7 @@ from castmates.results.pilots import pilot_folder, pilot_name
 from castmates.results.records import Record, read_record, useless
 from castmates.study.budget_keys import CONFIRMED_AFTER
 from castmates.study.model import Study
-from castmates.study.rounds import Cost
+from castmates.study.rounds import Cost, Spread
 from castmates.study.schedule import block_priority
 from castmates.study.spec import Block, Plan
 from castmates.workloads import environments

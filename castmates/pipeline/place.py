@@ -48,7 +48,7 @@ class Request:
     @property
     def effects(self) -> pd.DataFrame:
         """What the study has measured of the class."""
-        table = Tables(self.project.results, self.project.study_file).needed("effects", EFFECTS)
+        table = Tables(self.project.results, self.project.study_file).read(EFFECTS)
         return table[table["machine"] == self.plan.machine]
 
     @property

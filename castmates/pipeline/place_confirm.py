@@ -19,7 +19,7 @@ from castmates.study.confirmation import FEWEST_BLOCKS
 from castmates.study.group_study import Together, group_study, name_of, studies_of
 from castmates.study.study_text import study_text
 
-HEAD = "Written by `castmates place {study} --confirm`: fresh launches of the best groups of jobs."
+HEAD = "Written by `castmates advice {study} --place --confirm`: fresh launches of the best groups of jobs."
 
 
 def files_of(request: Request, advice: Advice) -> Mapping[Path, Sequence[Group]]:
@@ -65,7 +65,7 @@ def fresh_losses(request: Request, advice: Advice) -> tuple[dict[Group, Fresh], 
 
 def _not_comparable(request: Request, fresh: StudyFolder) -> str:
     """Why fresh launches do not show what the study was about; "" where they do."""
-    ours, theirs = (Tables(folder).needed("blocks", BLOCKS) for folder in (request.project.results, fresh))
+    ours, theirs = (Tables(folder).read(BLOCKS) for folder in (request.project.results, fresh))
     for what in ("platform", "host"):
         known, new = ({*table[what]} - {""} for table in (ours[ours["machine"] == request.plan.machine], theirs))
         if others := sorted(new - known):
@@ -78,7 +78,7 @@ def _found(request: Request, file: Path, folder: StudyFolder, groups: Sequence[G
     plan = read_plan(folder.plan_file)
     project = load(file)
     one = next((each for each in project.by_class if each.machine == request.plan.machine), project)
-    losses = measured_losses(plan, Tables(folder).needed("effects", EFFECTS), caches_of_cpus(one))
+    losses = measured_losses(plan, Tables(folder).read(EFFECTS), caches_of_cpus(one))
     found = dict[Group, Fresh]()
     for group in groups:
         own = [_loss_of(losses, group, number) for number in range(len(group.members))]

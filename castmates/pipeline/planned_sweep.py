@@ -11,10 +11,12 @@ from castmates.linux.ownership import refuse_strangers
 from castmates.pipeline.slurm_nodes import Cluster
 from castmates.project import Project
 from castmates.results import for_jobs, node_notes, profiles, traces
+from castmates.results.folder import StudyFolder
 from castmates.results.for_jobs import BlockTerms, Found, Terms
 from castmates.results.measured import Found as FoundBlocks
 from castmates.results.profiles import PROFILES
 from castmates.results.rounds import decided_rounds
+from castmates.results.tables import tables_of
 from castmates.results.torn import remember_torn
 from castmates.results.traces import TRACES
 from castmates.study import schedule
@@ -22,7 +24,6 @@ from castmates.study.decisions import without_decisions
 from castmates.study.fingerprints import Fingerprints
 from castmates.study.looks import needed
 from castmates.study.machine_keys import MachineClass, SlurmKeys
-from castmates.study.model import Study
 from castmates.study.profile_launches import identity_of
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import PROTOCOL, Block, Plan
@@ -30,7 +31,7 @@ from castmates.study.trace_launches import identity_of as trace_identity
 from castmates.study.trace_launches import trace_name
 from castmates.workloads import environments, inputs
 
-FiguresOf = Callable[[Study, Plan], list[str]]
+FiguresOf = Callable[[Plan, StudyFolder], list[str]]
 
 
 class PlannedSweep:
@@ -73,7 +74,8 @@ class PlannedSweep:
             modelled=self.project.modelled,
             cache=str(self.cache),
             mixes=list(dict.fromkeys(mix.name for mix in self.plan.mixes)),
-            figures=self._figures_of(self.project.study, self.plan),
+            tables=tables_of(self.plan, self.project.results),
+            figures=self._figures_of(self.plan, self.project.results),
             precision=study.budget.precision,
             margin=study.margin,
             isolated=study.attribution.isolated,

@@ -40,7 +40,7 @@ class Predicting:
     def of(cls, project: Project) -> "Predicting":
         """Of a study with tables. Without the key `predict` its grid is all that has been a lead or an antagonist."""
         plan = read_plan(project.results.plan_file)
-        effects = Tables(project.results, project.study_file).needed("effects", EFFECTS)
+        effects = Tables(project.results, project.study_file).read(EFFECTS)
         if plan.prediction is None:
             plan = plan.model_copy(update={"prediction": _everything(effects, dials_of(plan))})
         return cls(project, plan, effects)
@@ -52,7 +52,7 @@ class Predicting:
             mixes = self.effects.loc[_pairs(self.effects), "mix"].nunique()
             raise CastmatesError(
                 f"{self.project.study_file}: {mixes} mixes of two programs were measured, and {FEWEST_PAIRS} are the "
-                "fewest from which others are predicted; add pairs, or the key `predict` (docs/prediction.md)."
+                "fewest from which others are predicted; add pairs, or the key `predict` (castmates help prediction)."
             )
         return table
 

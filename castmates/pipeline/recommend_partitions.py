@@ -17,11 +17,13 @@ from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimate_effects import what_was_held
 from castmates.project import Project
 from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.partitions import KNEES, PARETO, PARTITION_TABLES, RECOMMENDATIONS
+from castmates.results.columns.partitions import KNEES, PARETO, RECOMMENDATIONS
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import BLOCKS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
-from castmates.results.tables import Tables, write_table
+from castmates.results.tables import Tables, tables_of, write_table, written_together
+from castmates.study.capabilities import PARTITIONS
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 from castmates.study.spec import Plan
@@ -36,16 +38,19 @@ def write_tables(
 ) -> None:
     """Write sensitivity, knees, Pareto and, where there is a limit, recommendations; `latency` are limits in ms."""
     tables = Tables(folder)
-    effects, windows = tables.needed("effects", EFFECTS), tables.needed("windows", WINDOWS)
-    kept = without_left_out(plan, tables.needed("blocks", BLOCKS))
+    effects, windows = tables.read(EFFECTS), tables.read(WINDOWS)
+    kept = without_left_out(plan, tables.read(BLOCKS))
     parts = [
         _of_part(part, folder, windows, effects[effects["machine"] == part.machine], limit_pct)
         for part in pooled(kept, windows)
     ]
     found = {name: joined([part[name] for part in parts]) for name in parts[0]}
-    found["loads"] = loads(tables.later("services", SERVICES), latency)  # by class already
-    for name, columns in PARTITION_TABLES.items():
-        write_table(found[name].astype(dict(columns)), output / name)
+    names = tables_of(plan, folder)
+    if "loads" in names:
+        found["loads"] = loads(tables.read(SERVICES), latency)  # by class already
+    with written_together(output, "recommend_partitions") as made:
+        for name, columns in written_by("recommend_partitions", names).items():
+            write_table(found[name].astype(dict(columns)), made / name)
 
 
 def _of_part(
@@ -75,7 +80,7 @@ def of_limit(plan: Plan, found: Mapping[str, pd.DataFrame], limit_pct: float | N
 
     `found` has the tables pareto, knees and effects.
     """
-    if not any(mix.partitions for mix in plan.mixes):
+    if not PARTITIONS.asked(plan):
         return frame([], RECOMMENDATIONS)
     known = recommendations(found["pareto"], limit_pct, found["knees"] if limit_pct is None else None)
     advice = worthwhile(known, found["effects"])
@@ -86,12 +91,12 @@ def of_limit(plan: Plan, found: Mapping[str, pd.DataFrame], limit_pct: float | N
 def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFrame:
     """What is advised for a limit, for the study's own or, without any, at the knees."""
     tables = Tables(project.results, project.study_file)
-    needed = {"pareto": PARETO, "knees": KNEES, "effects": EFFECTS}
     limit = project.study.recommend.lead_loss if limit_pct is None else limit_pct
-    advice = of_limit(plan, {name: tables.needed(name, columns) for name, columns in needed.items()}, limit)
+    there = (PARETO, KNEES, EFFECTS) if PARTITIONS.asked(plan) else ()
+    advice = of_limit(plan, {table.name: tables.read(table) for table in there}, limit)
     if advice.empty:
         raise CastmatesError(
             f"{project.study_file}: no partition was measured, so none can be recommended; add `cache.sweeps`, such as "
-            "`split: all`, and run the sweep (docs/partitions.md)."
+            "`split: all`, and run the sweep (castmates help partitions)."
         )
     return advice

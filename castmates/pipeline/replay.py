@@ -31,7 +31,7 @@ from castmates.study.spec import Plan
 from castmates.study.study_text import study_text
 from castmates.study.written import Name
 
-HEAD = "Written by `castmates replay`; the same command writes it again."
+HEAD = "Written by `castmates sweep --replay`; the same command writes it again."
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import yaml
-
 from castmates.analysis.findings.changes import change_for
 from castmates.analysis.findings.findings import Finding
 from castmates.errors import CastmatesError
@@ -17,12 +15,13 @@ from castmates.study.class_names import without_class
 from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
 from castmates.study.finding_rules import Change, Trial, Word
 from castmates.study.model import Study, Workload
+from castmates.study.replaying import catalogue_text
 from castmates.study.spec import Plan
 from castmates.study.study_text import study_text
 from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying
 
 BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
-HEAD = "Written by `castmates try {study} {finding}`: fresh launches that try its advice."
+HEAD = "Written by `castmates advice {study} --try {finding}`: fresh launches that try its advice."
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,8 @@ def _write(project: Project, study: Study, record: TrialRecord, added: Mapping[s
     folder = project.results
     named = {name for rule in (*study.listed_mixes, *study.mitigations) for name in (rule.lead, *rule.antagonists)}
     workloads = {name: project.workloads[name] for name in sorted(named - added.keys())} | dict(added)
-    entries = {name: each.model_dump(mode="json", exclude_defaults=True) for name, each in workloads.items()}
     head = HEAD.format(study=project.study_file, finding=record.finding)
-    text = yaml.safe_dump({"workloads": entries}, sort_keys=False, allow_unicode=True)
-    replace_text(folder.trial(record.name) / WORKLOADS, f"# {head}\n{text}")
+    replace_text(folder.trial(record.name) / WORKLOADS, catalogue_text(workloads, head))
     replace_text(folder.trial_study_file(record.name), study_text(study, head))
     write_trial(folder, record)
     return record

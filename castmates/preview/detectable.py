@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import harmonic_mean
 
+from castmates.analysis.statistics.power import detectable
 from castmates.preview.words import pair
 from castmates.project import Project
 from castmates.results.block_tables import read_windows
@@ -69,8 +70,6 @@ def _counts(few: int, many: int) -> tuple[int, ...]:
 
 
 def _found(variance: float, counts: Sequence[int], level: float) -> tuple[float, ...]:
-    from castmates.analysis.statistics.power import detectable
-
     return tuple(_loss(detectable(variance, count, level)) for count in counts)
 
 
@@ -81,9 +80,7 @@ def _loss(log: float) -> float:
 
 def known_variances(project: Project, plan: Plan, torn: Collection[str] = ()) -> dict[str, tuple[float, str]]:
     """The variance of block means by the mix's identity, with its source: the study's own blocks, or else a pilot."""
-    from castmates.analysis.design.pilot import Spread, spreads
-
-    pilot = {} if project.elsewhere else read_spreads(project.study, Spread)
+    pilot = {} if project.elsewhere else read_spreads(project.study)
     rounds = _rounds(plan)
     variances = {
         identity: (spread.of_blocks(rounds[identity]), f"{spread.blocks} launches of the pilot")
@@ -93,6 +90,8 @@ def known_variances(project: Project, plan: Plan, torn: Collection[str] = ()) ->
     usable = plan.model_copy(update={"blocks": tuple(block for block in plan.blocks if block.path not in torn)})
     measured = project.results.measured(usable)
     if measured.blocks:
+        from castmates.analysis.design.pilot import spreads
+
         own = spreads(measured, read_windows(project.results.places(measured)))
         had = _rounds(measured)
         variances |= {

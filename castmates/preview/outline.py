@@ -20,6 +20,7 @@ from castmates.results.looks import precision_words
 from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import summary
 from castmates.study.cpus import format_cpu_list
+from castmates.study.remarks import Remark
 from castmates.study.spec import UNMANAGED, Block, Company, Mix, Plan
 from castmates.workloads.environments import place_of, ready_file
 from castmates.workloads.installed import lack_of
@@ -70,7 +71,8 @@ class Outline:
     not_here: tuple[str, ...]  # what explains a loss or gives it back, and this machine lacks
     partitions: tuple[str, ...]  # names
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
-    notes: tuple[str, ...]  # what the study asks of the cache and does not get
+    torn: tuple[str, ...]  # launches that cannot be used
+    notes: tuple[Remark, ...]  # what the study asks of the cache and does not get
     cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
     adaptive: str = ""  # how much an adaptive study measures at first, and at most
@@ -115,7 +117,8 @@ def outline(project: Project, planned: Plan) -> Outline:
         remembered=not plan.machines
         and any(mix.partitions for mix in plan.mixes)
         and (now and now.beyond_site) != (plan.cache and plan.cache.beyond_site),
-        notes=(*torn_words(torn), *plan.notes),
+        torn=tuple(torn_words(torn)),
+        notes=plan.notes,
         cautions=(*plan.cautions, *shared(plan, project.ways_of_others())),
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         placing=placing.line(project, plan),

@@ -47,7 +47,7 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if plan.profiles and study.profile.ranges:
         parts.append(_ranges(study.profile.ranges, plan))
     if cannot := cannot_be_profiled(study, plan):
-        parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (docs/operations.md).")
+        parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (castmates help operations).")
     return " ".join(parts)
 
 

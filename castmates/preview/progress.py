@@ -113,9 +113,9 @@ def _running(running: Running | None) -> str:
 def _next(found: Progress) -> str:
     study = study_argument(found.file)
     if found.running is not None:
-        return f"castmates status{study}"
+        return f"castmates show{study} --progress"
     if found.missing[1]:
         return f"castmates sweep{study}"
     if found.launches.unusable:
-        return f"castmates retry{study} && castmates sweep{study}"
+        return f"castmates sweep{study} --retry"
     return f"castmates show{study}"

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from castmates.english import listed, percent
+from castmates.extras import SWEEP, TRACE, lacking_words
 from castmates.preview.amounts import Amount
 from castmates.preview.detectable import Chance, Chances
 from castmates.preview.outline import Outline, Row
@@ -111,7 +112,7 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Services", "\n".join(outline.services)
     if mixes := on_mixes(outline.notes):
         yield "Mixes", "\n".join(_shown(mixes, outline))
-    if outline.partitions or on_partitions(outline.notes):
+    if outline.partitions or outline.torn or on_partitions(outline.notes):
         yield "Partitions", "\n".join(_partitions(outline))
     if outline.cautions:
         yield "Do they do it here?", "\n".join(outline.cautions)
@@ -129,6 +130,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Placing jobs", outline.placing
     if outline.missing:
         yield "Missing here", Text("\n".join(outline.missing), style="red")
+    if lacking := lacking_words(SWEEP, *([TRACE] if outline.profiles or outline.traces else [])):
+        yield "To sweep", Text(lacking, style="red")
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
@@ -183,7 +186,7 @@ def _partitions(outline: Outline) -> Iterator[str]:
         yield ", ".join(_kind(names) for names in kinds.values())
     if outline.remembered:
         yield "as they were planned last: the cache cannot be partitioned now (castmates doctor)"
-    yield from _shown(on_partitions(outline.notes), outline)
+    yield from _shown([*outline.torn, *on_partitions(outline.notes)], outline)
 
 
 def _shown(notes: Sequence[str], outline: Outline) -> Iterator[str]:
@@ -200,14 +203,15 @@ def _kind(names: Sequence[str]) -> str:
 def _next(outline: Outline) -> RenderableType:
     study = study_argument(outline.file)
     if outline.total.unusable and not outline.to_measure[1]:
-        command = f"castmates retry{study} && castmates sweep{study}"
+        command = f"castmates sweep{study} --retry"
         why = f"   {outline.total.unusable} launches are unusable, and are measured again"
     else:
         command, why = f"castmates {'sweep' if outline.to_measure[1] else 'show'}{study}", ""
     here = ("Next     ", "bold")
     if outline.captured:  # nothing can be measured there from here
         here, why = ("There    ", "bold"), "   on the machine that was captured; nothing of this is measured here"
-    details = "--scenes --counters" + (" --masks" if outline.partitions or outline.notes else "") + " --all --json"
+    masks = " --masks" if outline.partitions or outline.notes else ""
+    details = f"--scenes --counters{masks} --all --format json"
     return Group(
         Text.assemble(here, (command, "cyan"), (why, "dim")),
         Text.assemble(("Details  ", "bold"), ("castmates plan", "cyan"), (f" {details}", "dim")),

@@ -132,7 +132,7 @@ def _no_shares(tree: KernelTree, cache: Cache) -> str:
     if not os.access(tree.root, os.W_OK) and not groups.delegated(tree, os.geteuid()):
         return (
             f"{tree.root} may not be written by this user, and root gave them no empty groups: run as root, or once"
-            " `sudo castmates grant`; a container needs it mounted for writing"
+            " `sudo castmates doctor --grant`; a container needs it mounted for writing"
         )
     return ""
 

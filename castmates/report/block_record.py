@@ -214,7 +214,7 @@ class BlockRecord:
 
     @property
     def slices(self) -> list[float]:
-        """The nominal lengths of its slices in seconds, round by round; of old blocks, which have none, none."""
+        """The nominal lengths of its slices in seconds, round by round."""
         rounds = self._mapping("pace").get("rounds")
         rounds = rounds if isinstance(rounds, list | tuple) else []
         lengths = [_number(_plain(each).get("slice"), float) for each in rounds]

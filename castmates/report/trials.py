@@ -39,10 +39,10 @@ def tried(folder: StudyFolder, finding: str = "") -> Iterator[Tried]:
 def read_trial(trial: TrialRecord, folder: StudyFolder) -> Tried:
     """What the launches of a trial have shown so far."""
     own = results_of(trial, folder)
+    found, against = frame([], GAINS), frame([], MITIGATIONS)
     if not own.plan_file.is_file() or not own.record_files():
-        return Tried(trial, frame([], GAINS), frame([], EFFECTS), frame([], MITIGATIONS))
+        return Tried(trial, found, frame([], EFFECTS), against)
     tables = Tables(own, folder.trial_study_file(trial.name))
-    found = frame([], GAINS)
     if trial.changed:
         measured = read_measured(own.path)
         beside = {
@@ -52,9 +52,11 @@ def read_trial(trial: TrialRecord, folder: StudyFolder) -> Tried:
         margin = measured.study.margin if measured.study else 0.0
         table = measured.windows.assign(study=trial.name)
         found = gains(table, trial.lead, trial.changed, trial.work, beside, margin)
-    effects = tables.later("effects", EFFECTS)
+    else:
+        against = tables.read(MITIGATIONS)
+    effects = tables.read(EFFECTS)
     mine = (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
-    return Tried(trial, found, effects[mine], tables.later("mitigations", MITIGATIONS))
+    return Tried(trial, found, effects[mine], against)
 
 
 def loss_of(tried: Tried, lead: str, beside: str) -> tuple[float, float, float]:

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 from castmates.errors import CastmatesError
 from castmates.files import ODD, Unreadable, regular, sha256_of, why
 from castmates.results.bundled_records import bundle_list
-from castmates.results.columns.block import BLOCK_TABLES, DIGESTS, LATER_WINDOWS, RECORD, WINDOWS, table_file
+from castmates.results.columns.block import BLOCK_TABLES, DIGESTS, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import BUNDLES
-from castmates.results.records import record_or_why, table_digests
-from castmates.results.window_hosts import with_hosts
+from castmates.results.records import table_digests
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-    from pyarrow.parquet import ParquetFile
 
 BLOCKS_AT_A_TIME = 500
-NEEDED = "windows"  # every block has them; of the other tables, blocks from before they were written have none
+NEEDED = "windows"  # every block has them
 
 
 def read(
@@ -36,12 +34,8 @@ def read(
 
 
 def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
-    """All windows of the blocks in these folders, with the columns of the data contract, and each with its node."""
-    records = {(place.parts[-2], int(place.parts[-1])): place / RECORD for place in places}
-    return with_hosts(
-        read(places, "windows", list(WINDOWS)),
-        lambda company, number: str(record_or_why(records[company, number]).get("host") or ""),
-    )
+    """All windows of the blocks in these folders, with the columns of the data contract."""
+    return read(places, "windows", list(WINDOWS))
 
 
 def parts(
@@ -122,12 +116,12 @@ def _read(
 
 def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Sequence[str]) -> "pa.Table | None":
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
     try:
         _check(file)
-        with _opened(file, categories) as opened:
-            known = {*opened.schema_arrow.names, *LATER_WINDOWS}
-            if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])} - known):
+        with ParquetFile(file, pre_buffer=False, read_dictionary=list(categories)) as opened:
+            if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])}.difference(opened.schema_arrow.names)):
                 raise ValueError(f"it has no column '{min(lacking)}'")
             if not opened.metadata.num_rows:
                 return None
@@ -158,17 +152,6 @@ def _digest(file: str, _changed: int, _size: int) -> str:
     return sha256_of(Path(file))
 
 
-def _opened(file: Path, categories: Sequence[str]) -> "ParquetFile":
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        return ParquetFile(file, pre_buffer=False, read_dictionary=list(categories))
-    except KeyError:  # a block from before one of these columns was written
-        with ParquetFile(file, pre_buffer=False) as plain:
-            there = [name for name in categories if name in plain.schema_arrow.names]
-        return ParquetFile(file, pre_buffer=False, read_dictionary=there)
-
-
 def _unreadable(file: Path, problem: Exception) -> CastmatesError:
     words = why(problem).rstrip(".:")
     again = "its tables gathered" if file.parent.parent.name == BUNDLES else "the block measured"
@@ -195,7 +178,5 @@ def _frame(
         series = values.to_pandas(
             types_mapper={pa.int64(): pd.Int64Dtype()}.get if types.get(column) == "Int64" else None
         )
-        if column in LATER_WINDOWS and types.get(column) == "str" and values.null_count:
-            series = series.astype("object").fillna("")
         read[column] = series.astype(types[column]) if column in types else series
     return pd.DataFrame(read)

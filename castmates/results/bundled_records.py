@@ -77,10 +77,6 @@ class RecordReader:
                     return _whole(own, common, values)
         return record_or_why(file)
 
-    def host_of(self, company: str, number: int) -> str:
-        """The host that a block was measured on; "" where its record has none."""
-        return str(self.read(self._folder.block(f"{company}/{number}") / RECORD).get("host") or "")
-
     @cached_property
     def _bundled(self) -> dict[str, tuple[_Kept, list[Any]]]:
         """By the path of the block: its record, and the common values that it refers to."""

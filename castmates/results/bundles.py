@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from castmates.files import replace, replace_text, sha256_of
 from castmates.results import block_tables
 from castmates.results.bundle_names import LIST, RECORDS, bundles
-from castmates.results.bundled_records import RecordReader, bundle_list, records_text
+from castmates.results.bundled_records import bundle_list, records_text
 from castmates.results.columns.block import BLOCK_TABLES, DIGESTS, WINDOWS, table_file
 from castmates.results.folder import StudyFolder
-from castmates.results.window_hosts import with_hosts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +42,8 @@ class StudyBlocks:
         return block_tables.in_order_of(self.places, block_tables.read(self._bundles, name, columns, categories))
 
     def windows(self) -> "pd.DataFrame":
-        """All windows, with the columns of the data contract, and each with its node."""
-        return with_hosts(self.read("windows", list(WINDOWS)), RecordReader(self.folder).host_of)
+        """All windows, with the columns of the data contract."""
+        return self.read("windows", list(WINDOWS))
 
     def parts(
         self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()

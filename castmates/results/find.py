@@ -30,7 +30,7 @@ STUDY_FILES = (
     str(EVERY.replay_study_file),
     str(EVERY.trial_study_file("*")),
 )
-# What effects are made of; windows of older blocks lack columns that were added since.
+# What effects are made of.
 NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
 
@@ -61,7 +61,7 @@ def find(named: Path) -> tuple[StudyFolder, Path | None]:
 
 
 def find_traces(named: Path) -> tuple[StudyFolder, Path | None]:
-    """The same for what needs traces alone: `castmates trace` makes them without a sweep, so without a plan."""
+    """The same for what needs traces alone: `castmates trace record` makes them without a sweep, so without a plan."""
     folder = StudyFolder(named) if named.is_dir() else StudyFolder.of(_study(named).name) if named.is_file() else None
     if folder is None or folder.plan_file.is_file():
         return find(named)
@@ -69,7 +69,7 @@ def find_traces(named: Path) -> tuple[StudyFolder, Path | None]:
         if named.is_dir():
             return find(named)
         raise CastmatesError(
-            f"{named}: this study has no trace in {folder} yet; make one with `castmates trace {named} MIX`."
+            f"{named}: this study has no trace in {folder} yet; make one with `castmates trace record {named} MIX`."
         )
     if not named.is_dir():
         return folder, named

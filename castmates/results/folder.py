@@ -178,15 +178,15 @@ class StudyFolder:
 
     @property
     def place(self) -> Path:
-        """The folder that `castmates place` writes: who should share a cache with whom."""
+        """The folder that `castmates advice --place` writes: who should share a cache with whom."""
         return self.path / "place"
 
     def confirming_file(self, name: str) -> Path:
-        """The file of the study of this name that `castmates confirm` wrote; `results.confirming` finds all of them."""
+        """The study of this name that `castmates sweep --confirm` wrote; `results.confirming` finds all of them."""
         return self.path / "confirm" / f"{self._named(name)}.yaml"
 
     def trial(self, name: str) -> Path:
-        """What `castmates try` wrote of the trial of this name; `results.trials` reads it."""
+        """What `castmates advice --try` wrote of the trial of this name; `results.trials` reads it."""
         return self.path / "try" / self._named(name)
 
     def trial_study_file(self, name: str) -> Path:
@@ -195,7 +195,7 @@ class StudyFolder:
 
     @property
     def replay(self) -> Path:
-        """What `castmates replay` wrote, in the folder of a replay: its study, and how it compares."""
+        """What `castmates sweep --replay` wrote, in the folder of a replay: its study, and how it compares."""
         return self.path / "replay"
 
     @property
@@ -215,7 +215,7 @@ class StudyFolder:
 
     @property
     def tensorboard(self) -> Path:
-        """The folder of event files that `castmates export` writes."""
+        """The folder of event files that `castmates show --format tensorboard` writes."""
         return self.path / "tensorboard"
 
     def tensorboard_run(self, names: Sequence[str]) -> Path:
@@ -223,7 +223,7 @@ class StudyFolder:
         return self.tensorboard.joinpath(*map(self._named, names))
 
     def graph_file(self, name: str, suffix: str) -> Path:
-        """The graph of a lead, or of a mix, that `castmates graph` writes."""
+        """The graph of a lead, or of a mix, that `castmates trace graph` writes."""
         return self.path / "graphs" / f"{self._named(name)}.{suffix}"
 
     def _named(self, name: str) -> str:

@@ -27,6 +27,7 @@ class Terms:
     modelled: bool
     cache: str  # the folder of environments and inputs
     mixes: Sequence[str]
+    tables: Sequence[str]
     figures: Sequence[str]
     precision: float | None
     margin: float

@@ -12,9 +12,10 @@ from castmates.files import Unreadable, bytes_of, mapping_in, mapping_of, regula
 from castmates.results.columns.block import DIGESTS, RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.links import refuse_links
+from castmates.study.reasons import ReasonKind
 
 Record = Mapping[str, Any]
-FROM_OTHERS = ("foreign load", "neighbours", "foreign traffic", "steal")  # reasons of the ledger
+FROM_OTHERS = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.FOREIGN_TRAFFIC, ReasonKind.STEAL)
 ALIKE = ("company", "design")  # of `spec`: each block of a company repeats them
 LONGEST_HEAD = 1 << 16  # bytes
 MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a block; BROKEN stands in no file

@@ -90,7 +90,7 @@ def trace_of(there: Sequence[str], words: str, where: Path) -> str:
     if found:
         raise CastmatesError(f"{where}: '{words}' may mean several traces: {', '.join(found)}; give one of them.")
     known = f"there are traces of {', '.join(there)}" if there else "there is none"
-    raise CastmatesError(f"{where}: there is no trace of {words} ({known}); make one with `castmates trace`.")
+    raise CastmatesError(f"{where}: there is no trace of {words} ({known}); make one with `castmates trace record`.")
 
 
 def trace_folder(folder: StudyFolder, words: str) -> Path:

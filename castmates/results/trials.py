@@ -1,4 +1,4 @@
-"""The trials of findings' advice: what `castmates try` wrote, and their blocks; light, because the Snakefile asks."""
+"""The trials of advice: what `castmates advice --try` wrote, and their blocks; light, because the Snakefile asks."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def trials_of(folder: StudyFolder) -> Iterator[TrialRecord]:
 
 
 def _read(file: Path) -> TrialRecord:
-    with understanding(file, "what `castmates try` writes", "remove its folder, and try again"):
+    with understanding(file, "what `castmates advice --try` writes", "remove its folder, and try again"):
         content = mapping_of(file)
         known = {each.name: content[each.name] for each in fields(TrialRecord)}
         differences = tuple((str(what), str(before), str(after)) for what, before, after in known["differences"])

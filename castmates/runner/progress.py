@@ -6,12 +6,13 @@ cannot be delivered at once is dropped. Each note holds everything so far, so th
 
 import json
 import os
-import re
 import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from castmates.study.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:  # a listener need not load the runner
     from castmates.runner.outcome import Outcome
@@ -19,8 +20,6 @@ if TYPE_CHECKING:  # a listener need not load the runner
     from castmates.study.spec import Block
 
 VARIABLE = "CASTMATES_PROGRESS"  # the name of an abstract socket of Linux: it needs no file and is gone with its owner
-TOO_FEW = "too few cycles"  # the reason of a window whose slices have the reasons proper
-NAMED = re.compile(r", (?:mostly |among them |by (?=a process that is not visible))(?P<who>.+)$")
 MOST_NAMED = 5
 PATIENCE = 0.5  # seconds that the last note of a launch may take to be delivered
 
@@ -72,8 +71,8 @@ def grouped(windows: Iterable["Window"]) -> tuple[Counter[str], Counter[str]]:
     who: Counter[str] = Counter()
     for window in windows:
         reasons = _proper(window)
-        because.update({reason.partition(":")[0] for reason in reasons})
-        who.update({match["who"] for reason in reasons if (match := NAMED.search(reason))})
+        because.update({reason.kind for reason in reasons})
+        who.update({reason.blamed for reason in reasons if reason.blamed})
     return because, who
 
 
@@ -91,12 +90,11 @@ def _counted(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts)
 
 
-def _proper(window: "Window") -> list[str]:
+def _proper(window: "Window") -> list[Reason]:
     """The reasons of a window; where too few of its slices count, those of its slices."""
-    reasons = [reason for reason in window.reasons if not reason.startswith(TOO_FEW)]
-    if len(reasons) < len(window.reasons):
-        reasons += [reason for each in window.slices for reason in each.reasons] or [TOO_FEW]
-    return reasons
+    few = [reason for reason in window.reasons if reason.kind == ReasonKind.TOO_FEW_CYCLES]
+    others = [reason for reason in window.reasons if reason not in few]
+    return [*others, *([reason for each in window.slices for reason in each.reasons] or few)] if few else others
 
 
 def _send(block: "Block", facts: dict[str, object], patience: float = 0.0) -> None:

@@ -23,10 +23,10 @@ from castmates.results.columns.block import (
     STEPS,
     TOPDOWN,
     WINDOWS,
-    Columns,
     record_text,
     table_file,
 )
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.ranges import RANGE_TABLES, RANGES
 from castmates.runner.outcome import Outcome
@@ -36,8 +36,8 @@ from castmates.runner.rounds.ledger import summary
 from castmates.runner.rounds.mask_witness import SCHEMATA, number_of_ways
 from castmates.runner.rounds.phases import Joined, join
 from castmates.runner.rounds.service_columns import Services
-from castmates.runner.rounds.window import Window
 from castmates.study.adaptive import scenes_measured
+from castmates.study.reasons import reason_columns
 from castmates.workloads import programs
 
 # As castmates.files names them.
@@ -133,7 +133,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
                     "units": total.units,
                     "rate": total.rate,
                     "valid": not reasons,
-                    "reasons": "; ".join(reasons),
+                    **reason_columns(reasons),
                     "switch_ns": min(each.switch_ns for each in every),
                     "schemata": schemata.get(name, ""),
                     "ways": number_of_ways(schemata.get(name, "")),
@@ -178,7 +178,7 @@ def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "rate": progress.rate,
                 "watched": each.watched,
                 "counted": not window.reasons and any(each is own for own in window.slices_of(name)),
-                "reasons": "; ".join(each.reasons),
+                **reason_columns(each.reasons),
                 "length_s": each.length_s,
                 "steady_s": (each.begin_ns(name) - each.switch_ns) / 1e9,
             }
@@ -267,7 +267,6 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "pace": outcome.pace and outcome.pace.about() | {"rounds": _paces(outcome)},
         "windows": len(outcome.windows),
         "windows_rejected": sum(bool(window.reasons) for window in outcome.windows),
-        "rejected_because": _reasons(outcome.windows),
         "ledger": summary(outcome.windows),
         "freezer": outcome.freezer,
         "runner_cpus": outcome.runner_cpus,
@@ -328,14 +327,6 @@ def _program(process: Running) -> str | None:
     """Return where the program that ran really lies; None where nothing was started."""
     command = process.start.kept_command or process.start.command
     return programs.origin(command, process.start.environment["PATH"]) if command else None
-
-
-def _reasons(windows: list[Window]) -> list[dict[str, Any]]:
-    return [
-        {"window": number, "scene": window.scene.name, "reasons": window.reasons}
-        for number, window in enumerate(windows, start=1)
-        if window.reasons
-    ]
 
 
 def versions() -> dict[str, str]:

@@ -1,17 +1,15 @@
 """What a user may write under `budget` and `limits`: how much is measured, and what counts."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
 )
 
-from castmates.study.written import Amount, Precision, Written, bytes_of
+from castmates.study.written import Amount, Percentage, PositivePercentage, Written, bytes_of
 
 
 def _rounds(value: object) -> object:
@@ -38,16 +36,16 @@ FRESH = 2  # launches of a cell after those that answered its question: their sh
 class Budget(Written):
     """How much measuring a study may do."""
 
-    precision: Precision | None = Field(
+    precision: PositivePercentage | None = Field(
         default=None,
         description="half-width of the interval of each lead's slowdown against solo at which no more blocks are "
-        "added, such as 1% or 0.01 (1 % of the solo time); without it there are exactly 'blocks'",
+        "added, such as 1% of the solo time; without it there are exactly 'blocks'",
     )
     adaptive: bool = Field(
         default=False,
         description="whether windows are spent where they decide: after fixed numbers of launches, mixes and "
         "partitions whose question is answered stop, and of a curve only those cells are measured that decide "
-        "(docs/methodology.md); not beside 'precision'",
+        "(castmates help methodology); not beside 'precision'",
     )
     blocks: int = Field(
         default=5,
@@ -68,7 +66,7 @@ class Budget(Written):
     rounds: Annotated[int | Literal["auto", "pilot"], BeforeValidator(_rounds)] = Field(
         default="auto",
         description="passes over all scenes inside a block; 'auto': as many as the first two launches of each company "
-        "show to be best for the others; 'pilot': as many as `castmates pilot` found best",
+        "show to be best for the others; 'pilot': as many as `castmates plan --pilot` found best",
     )
     spare_rounds: int = Field(
         default=1, ge=0, le=1000, description="rounds a block may add for those with rejected windows"
@@ -156,56 +154,40 @@ class Budget(Written):
         return [*range(self.blocks, self.most_blocks, self.batch), self.most_blocks]
 
 
-# Limits that came after the first release: a record has them only where a study sets them, so that older blocks stay.
-LATER_LIMITS = ("neighbour_cpus", "package_cpus", "foreign_traffic", "left_in_caches")
-
-
 class Limits(Written):
     """When a window is rejected; decided before anything is measured."""
 
-    steal: float = Field(
+    steal: Percentage = Field(
         default=0.03,
-        ge=0,
-        le=1,
         description="share of CPU time stolen by the hypervisor on the members' CPUs",
     )
-    foreign: float = Field(
+    foreign: Percentage = Field(
         default=0.05,
-        ge=0,
-        le=1,
         description="share of a CPU of the block that other programs took (two clock ticks are forgiven)",
     )
-    neighbours: float = Field(
+    neighbours: Percentage = Field(
         default=0.03,
-        ge=0,
-        le=1,
         description="share of the CPU time around a last-level cache of the block that other programs took on its "
         "other CPUs",
     )
-    silence: float = Field(
+    silence: PositivePercentage = Field(
         default=0.5,
-        gt=0,
-        le=1,
         description="share of a slice for which a member that makes many steps in it may make none",
     )
-    cycles: float = Field(
+    cycles: PositivePercentage = Field(
         default=0.5,
-        gt=0,
-        le=1,
         description="share of a window's slices that must be left when rejected ones, and those beside them, are out",
     )
     swap: int = Field(default=0, ge=0, description="pages that the machine swapped in or out during a window")
-    restart_gap: float = Field(
+    restart_gap: Percentage = Field(
         default=0.05,
-        ge=0,
-        le=1,
         description="share of a window in which an antagonist that is run again and again was absent between two runs",
     )
     neighbour_cpus: float = Field(
         default=0.5,
         ge=0,
         description="CPUs whose time other programs took around a last-level cache of the block, however many share it "
-        "('neighbours: 1' lets them take all)",
+        "('neighbours: 100%' lets them take all)",
     )
     package_cpus: float = Field(
         default=1.0,
@@ -218,10 +200,8 @@ class Limits(Written):
         "resctrl counts them",
     )
 
-    left_in_caches: float = Field(
+    left_in_caches: Percentage = Field(
         default=0.25,
-        ge=0,
-        le=1,
         description="share of the last-level caches that members may still hold when these were emptied for a "
         "stretch, where occupancy can be read",
     )
@@ -230,9 +210,3 @@ class Limits(Written):
     def foreign_bytes(self) -> int:
         """What others may move in a second."""
         return bytes_of(self.foreign_traffic)
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_set(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out later limits that are the usual ones: blocks from before stay what they are."""
-        usual = {name: field.default for name, field in type(self).model_fields.items() if name in LATER_LIMITS}
-        return {name: value for name, value in plain(self).items() if name not in usual or value != usual[name]}

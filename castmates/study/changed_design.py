@@ -15,10 +15,7 @@ KEYS: Mapping[str, str] = {
     "monitor": "cache.monitor",
     "driver": "cache.driver",
 }
-REMEDY = (
-    "What was measured counts; `castmates retry --changed` discards it, and the next sweep measures it as the study "
-    "says now."
-)
+REMEDY = "What was measured counts; `castmates sweep --retry --changed` measures it again as the study says now."
 
 
 def changed_blocks(study: Study, blocks: Iterable[Block]) -> dict[str, tuple[str, ...]]:

@@ -13,7 +13,7 @@ class _Digest(Protocol):
 
 
 class Fingerprints:
-    """The same as `Frozen.fingerprint` gives, by which jobs are known since the first release."""
+    """The same as `Frozen.fingerprint` gives."""
 
     def __init__(self) -> None:
         self._texts: dict[int, bytes] = {}
@@ -27,7 +27,7 @@ class Fingerprints:
 
     def of_plan(self, plan: Plan, digits: int = 16) -> str:
         """The fingerprint of a plan; its text, which may be hundreds of megabytes, is never whole in memory."""
-        rest = json.dumps(plan.model_dump(mode="json", exclude={"blocks"}), sort_keys=True, separators=(",", ":"))
+        rest = plan.canonical(without=["blocks"])
         digest = hashlib.sha256(b'{"blocks":[')  # the first of the sorted keys
         for place, block in enumerate(plan.blocks):
             if place:

@@ -110,15 +110,8 @@ def _under_sweep(
     made = tried.of(lead, antagonists)
     if kind == "ways":
         made = [each for each in made if isolates(each, mix)]
-    sentences = [sentence.replace(KEY, f"{key}.{kind}") for sentence in tried.notes.sentences]
     if not made:
-        return [], _reason(sentences)
-    for sentence in sentences:
-        notes.add(sentence)
+        return [], next((remark.text.rstrip(".") for remark in tried.notes.remarks), "this machine gives none")
+    for remark in tried.notes.remarks:
+        notes.add(remark.about.replace(KEY, f"{key}.{kind}"), remark.text, remark.left_out)
     return made, ""
-
-
-def _reason(sentences: Sequence[str]) -> str:
-    """The first note on what was left out, as a clause."""
-    first = next(iter(sentences), "this machine gives none")
-    return first.partition(": ")[2].removeprefix("left out: ").rstrip(".") or first

@@ -22,7 +22,7 @@ from castmates.study.placement.place import place, refuse_two_deciders
 from castmates.study.placement.refusals import no_such_place, too_many
 from castmates.study.placement.rules import Asked, ask
 from castmates.study.placement.search import Need, Seat, can_share
-from castmates.study.remarks import MIXES
+from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import PROTOCOL, Control, LeftOut, Member, Mitigation, Mix, Partition, Prepared, Role
 from castmates.study.wanted import Wanted, unmanaged, wanted
 
@@ -34,7 +34,7 @@ class Mixes:
     mixes: list[Mix]
     controls: list[Control]
     members: dict[str, Member]  # by name, shared by the mixes that have them
-    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for
     memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
     cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
@@ -111,16 +111,16 @@ def resolve(study: Study, programs: Programs, host: Host, study_file: str) -> Mi
     against = _against(study, ours, host, study_file, tried.notes)
     unfetched = "off" in study.cache.prefetchers
     if unfetched and host.no_prefetching:
-        tried.notes.add(f"cache.prefetchers: no launch will begin here: {host.no_prefetching}")
+        tried.notes.add("cache.prefetchers", f"no launch will begin here: {host.no_prefetching}")
     mixes = list(_with_partitions(ours, tried, against, host.no_quota, conditions, unfetched))
     if not mixes:
-        raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(tried.notes.sentences)}")
+        raise CastmatesError(f"{study_file}: nothing is left to measure: {' '.join(map(str, tried.notes.remarks))}")
     kinds = [kind for kind, _ in study.control_rules]
     return Mixes(
         mixes,
         [Control(kind=kind, mix=each.mix) for kind, each in zip(kinds, seated[len(there) :], strict=True)],
         {member.name: member for each in seated for member in each.members},
-        tuple(tried.notes.sentences),
+        tuple(tried.notes.remarks),
         tried.cache,
         {name: max(each.memory.get(name, 0) for each in seated) for each in seated for name in each.memory},
         (*_cautions(seated, programs, host), *_around(ours, study, host.layout)),
@@ -199,10 +199,10 @@ def _with_a_place(
             there.append(each)
             continue
         if each.fewest and not each.optional and not host.one_of_several:
-            raise CastmatesError(f"{study_file}: {why}.")
-        lacking[each.name] = why.removeprefix(f"the mix {each.in_short} ")
+            raise CastmatesError(f"{study_file}: the mix {each.in_short}{why}.")
+        lacking[each.name] = why.lstrip(": ")
         if not each.optional:
-            notes.add(f"{MIXES}left out: {why}.")
+            notes.add(MIXES, f"the mix {each.in_short}{why}.", left_out=True)
     return there, lacking
 
 
@@ -219,7 +219,7 @@ def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:
     for each in (each for each in seated if each.wanted.place):
         twin = first.setdefault(each.mix.identity, each)
         if twin is not each:
-            notes.add(f"{MIXES}{each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
+            notes.add(MIXES, f"{each.mix.name} is measured as {twin.mix.name}: here these are the same place.")
 
 
 def _against(study: Study, seated: Sequence[_Seated], host: Host, study_file: str, notes: Notes) -> list[Tried]:
@@ -260,7 +260,7 @@ def _with_partitions(
             for partition in tried.of(lead, []):
                 yield _mix(lead.workload, [lead], conditions, partition)
     if no_quota and any(each.wanted.quotas for each in seated):
-        tried.notes.add(f"{MIXES}quotas of CPU time are left out: {no_quota}.")
+        tried.notes.add(MIXES, f"quotas of CPU time are left out: {no_quota}.")
     tried.note_unplayed()
 
 
@@ -312,11 +312,11 @@ def member_of(name: str, role: Role, seat: Seat, workload: Workload, prepared: P
 
 def _identity(members: Sequence[Member], conditions: _Conditions, partition: Partition | None) -> str:
     """Everything that decides what is measured; where it is built and how long we wait for it do not."""
-    aside: dict[str, object] = {"ready_within": 0.0, "environment_key": None, "inputs_key": None, "package": None}
-    kept = [member.model_copy(update=aside).canonical() for member in members]
+    aside = ("ready_within", "environment_key", "inputs_key", "package")
+    kept = [member.canonical(without=aside) for member in members]
     knobs = [f"{knob} {word}" for knob, word in conditions.prepare.words.items()]
     knobs += ["beyond_site"] if conditions.beyond_site else []
-    shares = [] if partition is None else [partition.canonical()]
+    shares = [] if partition is None else [partition.model_copy(update={"curve": ""}).canonical()]
     return hashlib.sha256("\n".join([str(PROTOCOL), conditions.placebo, *kept, *knobs, *shares]).encode()).hexdigest()[
         :12
     ]

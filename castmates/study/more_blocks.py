@@ -1,4 +1,4 @@
-"""More launches than a study's file has: `make sweep BLOCKS=12` asks for them without an edit."""
+"""More launches than a study's file has: `castmates sweep --launches 12` asks for them without an edit."""
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Study
@@ -15,17 +15,17 @@ def checked_blocks(asked: object, study: Study, study_file: str) -> int:
         number = 0
     if study.budget.precision is not None:
         raise CastmatesError(
-            f"blocks={asked}: {study_file} has a 'precision', which decides how many launches there are; change "
+            f"launches={asked}: {study_file} has a 'precision', which decides how many launches there are; change "
             "'precision' or 'most_blocks' under 'budget' there."
         )
     if study.budget.adaptive:
         raise CastmatesError(
-            f"blocks={asked}: {study_file} is 'adaptive', so that looks decide how many launches there are; change "
+            f"launches={asked}: {study_file} is 'adaptive', so that looks decide how many launches there are; change "
             "'most_blocks' under 'budget' there."
         )
     if not fewest <= number <= MOST:
         raise CastmatesError(
-            f"blocks={asked}: expected a whole number of launches from {fewest}, which {study_file} has, to {MOST}."
+            f"launches={asked}: expected a whole number of launches from {fewest}, which {study_file} has, to {MOST}."
         )
     return number
 

@@ -12,7 +12,7 @@ from castmates.errors import CastmatesError
 from castmates.study.class_names import class_of, named, without_class
 from castmates.study.companies import Room, lacks_memory
 from castmates.study.mixes import Mixes
-from castmates.study.remarks import MIXES
+from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Control, LeftOut, Member, Mitigation, Mix, NodeClass, Partition, Plan
 
 
@@ -36,7 +36,7 @@ def of_class(placed: Mixes, machine: str) -> Mixes:
         mixes=[mix_of(mix) for mix in placed.mixes],
         controls=[Control(kind=each.kind, mix=mix_of(each.mix)) for each in placed.controls],
         members={names[name]: _member(member, names) for name, member in placed.members.items()},
-        notes=tuple(_note(note, machine) for note in placed.notes),
+        notes=tuple(note.model_copy(update={"machine": machine}) for note in placed.notes),
         cautions=tuple(f"On {machine}: {caution}" for caution in placed.cautions),
         mitigations=tuple(_mitigation(each, machine) for each in placed.mitigations),
         left_out=tuple(_left_out(each, machine) for each in placed.left_out),
@@ -59,7 +59,7 @@ def as_far_as_it_fits(placed: Mixes, room: Room) -> Mixes:
         )
         for name, mix in missing.items()
     )
-    notes = tuple(f"{MIXES}left out: the mix {name} {why[name]}." for name in missing)
+    notes = tuple(Remark(about=MIXES, text=f"the mix {name} {why[name]}.", left_out=True) for name in missing)
     return replace(
         placed,
         mixes=[mix for mix in placed.mixes if not why[mix.name]],
@@ -95,11 +95,6 @@ def _mitigation(mitigation: Mitigation, machine: str) -> Mitigation:
 def _left_out(left_out: LeftOut, machine: str) -> LeftOut:
     update = {"mix": named(left_out.mix, machine), "lead": named(left_out.lead, machine)}
     return left_out.model_copy(update=update)
-
-
-def _note(note: str, machine: str) -> str:
-    begin = MIXES if note.startswith(MIXES) else ""
-    return f"{begin}on {machine}: {note.removeprefix(begin)}"
 
 
 def plan_of_class(machine: str, make: Callable[[], Plan]) -> Plan:

@@ -36,7 +36,7 @@ def text_of(plan: Plan) -> str:
             for block in blocks
         ]
 
-    lists = {key: records(blocks) for key in LISTS if (blocks := getattr(plan, key)) or key == "blocks"}
+    lists = {key: records(getattr(plan, key)) for key in LISTS}
     return json.dumps(plan.model_dump(mode="json", exclude=set(LISTS)) | shared | lists, indent=1) + "\n"
 
 
@@ -112,7 +112,7 @@ def _launch(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClas
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with each block's company and design in their places; a plan that has them there stays as it is."""
+    """The content with each block's company and design in their places."""
     rest = {key: value for key, value in content.items() if key not in {place for place, _ in SHARED.values()}}
     if "blocks" not in rest:
         return rest

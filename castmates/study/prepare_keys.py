@@ -1,8 +1,8 @@
 """The key `machine` of a study: how the machine is set for each block."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, WithJsonSchema, model_serializer
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from castmates.study.written import Name, Written
 
@@ -30,8 +30,6 @@ Uncore = Annotated[
     BeforeValidator(_uncore),
     WithJsonSchema({"anyOf": [{"enum": ["highest", "lowest"]}, CLOCKS]}),
 ]
-# Knobs that came after the first release.
-LATER_KNOBS = ("workqueues", "uncore", "epp", "prefetchers", "cpu_dma_latency", "cpuset")
 
 
 class Prepare(Written):
@@ -69,11 +67,6 @@ class Prepare(Written):
         description="isolated: the block's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
         "programs of one CPU each",
     )
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older blocks have no words for, so that they stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_KNOBS or value is not None}
 
     @property
     def words(self) -> dict[str, str]:

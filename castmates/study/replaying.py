@@ -113,7 +113,7 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
 
 def catalogue_text(workloads: Mapping[str, Workload], head: str) -> str:
     """A file of the catalogue."""
-    content = {name: workload.model_dump(mode="json", exclude_defaults=True) for name, workload in workloads.items()}
+    content = {name: workload.as_written() for name, workload in workloads.items()}
     return f"# {head}\n" + yaml.safe_dump({"workloads": content}, sort_keys=False, allow_unicode=True)
 
 

@@ -34,6 +34,27 @@ class Cost:
         return (longest_block - self.launch) / self.round if self.round else math.inf
 
 
+@dataclass(frozen=True)
+class Spread:
+    """How the loss of one mix varies; variances of log ratios."""
+
+    mix: str
+    log: float  # its mean
+    of_means: float  # between the means of blocks
+    within: float  # between rounds of a launch
+    between: float  # between launches, without what the rounds add to it
+    blocks: int
+    rounds: float  # of a block, harmonic mean
+
+    def of_blocks(self, rounds: float) -> float:
+        """The variance of the means of blocks that have so many rounds."""
+        return self.between + self.within / rounds
+
+    def foreseen(self, rounds: float, had: float) -> float:
+        """The variance that was seen between the means of blocks that had so many rounds, with another number."""
+        return self.of_means * self.of_blocks(rounds) / self.of_blocks(had) if self.of_means else 0.0
+
+
 def expected_ratio(between: float, within: float, freedom: float) -> float:
     """The variance between launches as a part of that within them: what was seen, drawn towards what is usual.
 

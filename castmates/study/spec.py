@@ -1,9 +1,9 @@
 """What a block is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from castmates.study.budget_keys import Limits
 from castmates.study.cache import Cache
@@ -12,45 +12,15 @@ from castmates.study.mix_keys import Kind
 from castmates.study.model import ControlKind, Prepare
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.node_facts import NodeFacts
+from castmates.study.remarks import Remark
 from castmates.study.tracing_design import Tracing
 
-# Raise it when the way of measuring changes, so that old blocks are not mixed with new ones.
-PROTOCOL = 9
+# Raise it when the way of measuring changes, or the default of a record: what was measured before is measured again.
+PROTOCOL = 1
 
 Role = Literal["lead", "antagonist"]
 SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
 UNMANAGED = "unmanaged"
-# Fields of Member that came after its first release.
-LATER = (
-    "inputs",
-    "inputs_key",
-    "step_line",
-    "ready_line",
-    "package",
-    "phases",
-    "requests",
-    "frozen_between_steps",
-    "attach",
-    "step_function",
-)
-LATER_IN_PLANS = (
-    "mitigations",
-    "left_out",
-    "memory",
-    "machines",
-    "ignored_hosts",
-    "drawn",
-    "sets",
-    "prediction",
-    "later",
-    "profiles",
-    "variants",
-    "traces",
-)
-LATER_IN_DESIGNS = ("decided", "adaptive", "profiling", "tracing", "beyond_site")
-LATER_IN_PROFILING = ("first_epoch", "primitives", "ranges")
-# Fields of Share that did.
-LATER_SHARES = ("quota", "period", "by_cache", "prefetchers")
 REST = "*"  # everybody on the machine who is no member
 
 
@@ -90,11 +60,6 @@ class Member(Frozen):
     attach: str = ""  # the framework whose steps are followed from outside
     step_function: str = ""  # whose calls are these steps; Keras' train function where it is ""
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older blocks have no words for, so that they stay what they are: nothing is measured again."""
-        return {name: value for name, value in plain(self).items() if name not in LATER or value}
-
 
 class Share(Frozen):
     """What a member may take of caches, memory bandwidth and CPU time, and its prefetchers; None is all there is."""
@@ -109,11 +74,6 @@ class Share(Frozen):
     by_cache: tuple[tuple[int, int], ...] = ()
     prefetchers: Literal["off"] | None = None  # of the cores of all members
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: shares from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_SHARES or value}
-
     @property
     def of_cache(self) -> bool:
         """Whether the cache's driver has to give it out."""
@@ -123,8 +83,9 @@ class Share(Frozen):
 class Partition(Frozen):
     """What everybody in a mix may take; who is not named has everything."""
 
-    name: str  # "split-4"; UNMANAGED has no shares
+    name: str  # "split-4", for display; UNMANAGED has no shares
     shares: tuple[Share, ...]
+    curve: str = ""  # its name without the lead's ways
 
     @property
     def of_cache(self) -> bool:
@@ -144,8 +105,7 @@ class Mix(Frozen):
     lead: str  # member names
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
-    # Of the antagonists: those that share no last-level cache with the lead.
-    apart: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    apart: tuple[str, ...] = ()  # antagonists in another cache
 
 
 class Control(Frozen):
@@ -209,11 +169,6 @@ class Counting(Frozen):
     cost_pairs: int = 1  # pairs of windows, with and without each of them, that show what they cost
     ranges: int = 0  # rows at most that a member's annotations have; 0 for none
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "ranges" or value}
-
 
 class Profiling(Frozen):
     """What is traced in a profile launch."""
@@ -225,11 +180,6 @@ class Profiling(Frozen):
     ranges: int = 0  # rows at most that the lead's annotations have; 0 for none
     primitives: bool = False  # oneDNN logs what it executes
     first_epoch: bool = False  # each trace begins with the first record, from storage or from the page cache
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: launches from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PROFILING or value}
 
 
 class Design(Frozen):
@@ -255,11 +205,6 @@ class Design(Frozen):
     profiling: Profiling | None = None  # of a profile launch, which measures no rounds
     tracing: Tracing | None = None  # of a trace launch, which measures none either
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_IN_DESIGNS or value}
-
 
 class Company(Frozen):
     """The mixes of one lead that share a launch."""
@@ -277,11 +222,6 @@ class Company(Frozen):
         """The member whose loss is studied."""
         return self.members[0]
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: companies from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "machine" or value}
-
 
 class Block(Frozen):
     """One launch of a company."""
@@ -292,11 +232,6 @@ class Block(Frozen):
     seed: int
     design: Design
     skipped: tuple[str, ...] = ()  # identities of mixes that looks left out of this launch: a decision, as of rounds
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: blocks from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name != "skipped" or value}
 
     @property
     def path(self) -> str:
@@ -363,7 +298,7 @@ class Plan(Frozen):
     looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
     mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()  # what the study asks of the cache and does not get, or gets differently
+    notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
     cautions: tuple[str, ...] = ()  # where a neighbour cannot do on this machine what it is named for, or is too far
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
@@ -391,8 +326,3 @@ class Plan(Frozen):
     def wanted(self) -> dict[str, Mix]:
         """Every mix that is to be measured, a result or a control, by identity."""
         return {mix.identity: mix for mix in (*self.mixes, *(control.mix for control in self.controls))}
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_used(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As with members: plans from before stay what they are."""
-        return {name: value for name, value in plain(self).items() if name not in LATER_IN_PLANS or value}

@@ -62,7 +62,7 @@ def refuse_unknown_mixes(
     parts = list(dict.fromkeys(partition_of(mix) for mix in mixes if mix.partitions))
     for number, name in enumerate(keys.partitions, start=1):
         if name not in parts:
-            has = f"it has {_some(parts)}" if parts else "it has none (docs/partitions.md)"
+            has = f"it has {_some(parts)}" if parts else "it has none (castmates help partitions)"
             raise CastmatesError(
                 f"{study_file}: {_place('partitions', number, named)} is '{name}', which is no partition of this "
                 f"study; {has}."

@@ -1,6 +1,5 @@
 """The mixes that a study asks for, in all their arrangements, before anybody has a seat."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -107,11 +106,6 @@ def reason_against(rule: Mitigated, place: str) -> str:
 
 
 PREFETCHERS_OFF = "prefetchers-off"  # the partition under which nobody's cores prefetch
-
-
-def leaves_cache(partition: str) -> bool:
-    """Whether a partition of this name limits CPU time or prefetching, and nothing of the cache."""
-    return partition == PREFETCHERS_OFF or re.fullmatch(r"quota-\d+(-every-\d+ms)?", partition) is not None
 
 
 def place_of(mix: str) -> str:

@@ -147,7 +147,7 @@ class Display:
         if machine := prepared.machine_line(folder.machine_file):
             self._line(machine)
         for note in self._plan.notes:
-            self._line(words.tick(words.MIND, "the study", note))
+            self._line(words.tick(words.MIND, "the study", str(note)))
         threading.Thread(target=self._watch, name="castmates-display", daemon=True).start()
 
     def _jobs_are_known(self, facts: dict[str, Any]) -> None:

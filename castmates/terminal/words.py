@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from castmates.english import counted, duration
 from castmates.study.class_names import named
+from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Block
 from castmates.terminal.notes import Note
 from castmates.terminal.sweep import Launch, Windows
@@ -13,13 +14,13 @@ DONE, MIND, WRONG = "✓", "!", "✗"
 AGAIN = "The job is submitted again."
 NO_LAUNCH = "no launch is needed for what was asked for"
 NAMED = 2  # programs
-KINDS = {
-    "foreign load": "other programs",
-    "neighbours": "other programs around the cache",
-    "foreign traffic": "other programs in memory",
-    "steal": "hypervisor",
+KINDS: Mapping[str, str] = {
+    ReasonKind.FOREIGN_LOAD: "other programs",
+    ReasonKind.NEIGHBOURS: "other programs around the cache",
+    ReasonKind.FOREIGN_TRAFFIC: "other programs in memory",
+    ReasonKind.STEAL: "hypervisor",
 }
-OTHERS = ("foreign load", "neighbours", "foreign traffic")
+OTHERS = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.FOREIGN_TRAFFIC)
 
 
 def tick(mark: str, name: str, text: str, last: str = "") -> str:

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from castmates import project
+from castmates.study.plan_text import text_of
 from tests.builds import fill
 from tests.chaos.traces import KNOB, Traces, assert_whole, parent_of
 from tests.waiting import PATIENCE, wait_for
@@ -80,7 +81,7 @@ class House:
         with contextlib.chdir(folder):
             fill(cache)
             self.plan = project.load().plan()
-        (folder / "plan.json").write_text(self.plan.model_dump_json())
+        (folder / "plan.json").write_text(text_of(self.plan))
         self._victims = itertools.cycle(self.random.sample(VICTIMS, len(VICTIMS)))
         self._sweep_victims = itertools.cycle(self.random.sample(SWEEP_VICTIMS, len(SWEEP_VICTIMS)))
 
@@ -167,17 +168,16 @@ class House:
     def complete(self) -> None:
         """Give the same command until all is measured, failed blocks forgotten once."""
         self._note("the study is completed")
-        for words in (["castmates", "retry"], ["snakemake", "--cores", "all", TABLES]):
-            done = subprocess.run(
-                words,
-                cwd=self.sweeps.folder,
-                env=self.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=LONGEST,
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+        done = subprocess.run(
+            ["castmates", "sweep", "--retry", "--", TABLES],
+            cwd=self.sweeps.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
         self.assert_clean()
         self._note("done")
 

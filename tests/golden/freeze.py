@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from castmates.results.columns.block import DIGESTS
+from castmates.study.reasons import Reason, ReasonKind, reason_columns
 from tests.golden.report import BLOCKS
 
 RESULTS = Path("results/golden")
@@ -24,8 +25,8 @@ HERE = {
 VERSIONS = {"castmates": "0", "kernel": "golden", "python": "3"}
 FAILED = ("chase", "4")  # what a real study has too: a block that failed, and windows that were rejected
 REJECTED = (("vision", "2", "corun"), ("ranking", "3", "solo"))
-REASON = "steal: 2.4 % of cpu0"  # in all of the window, but in no slice alone
-CHANGED = {"windows.parquet": {"valid": False, "reasons": REASON}, "slices.parquet": {"counted": False}}
+REASON = reason_columns([Reason(ReasonKind.STEAL, "2.4 % of cpu0")])  # in all of the window, but in no slice alone
+CHANGED = {"windows.parquet": {"valid": False, **REASON}, "slices.parquet": {"counted": False}}
 
 
 def main() -> None:

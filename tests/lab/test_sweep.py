@@ -37,7 +37,7 @@ STUDY = {
         "longest_settle": 0,
     },
     # An emulated CPU is one of the host's threads: what it loses to others there looks like silence here.
-    "limits": {"steal": 1, "foreign": 1, "neighbours": 1, "silence": 1},
+    "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "silence": "100%"},
 }
 WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (2, 12)}
 
@@ -58,12 +58,12 @@ GUEST = """
         bash -c 'kill -STOP $$; snakemake --cores 4 --show-failed-logs {target}' &
     shell=$!
     until grep -q "^State:.*T" /proc/$shell/status; do sleep 0.1; done
-    python -m castmates grant --user nobody --shell $shell > /share/granted || exit
+    python -m castmates doctor --grant --user nobody --shell $shell > /share/granted || exit
     kill -CONT $shell
     wait $shell
     code=$?
     cp -a results logs /share
-    python -m castmates grant --undo > /share/undone || exit
+    python -m castmates doctor --undo > /share/undone || exit
     look > /share/after 2>&1
     exit $code
 """

@@ -471,7 +471,9 @@ def test_what_others_plant_in_a_shared_folder_is_not_run(shared, name):
 
 
 @needs_root
-@pytest.mark.parametrize("words", [["sweep", "mine.yaml"], ["build-inputs", "text"], ["workloads", "check", "chase"]])
+@pytest.mark.parametrize(
+    "words", [["sweep", "mine.yaml"], ["internals", "build-inputs", "text"], ["workloads", "check", "chase"]]
+)
 def test_nothing_is_run_in_a_folder_that_is_open_to_everybody(shared, words):
     (shared / "mine.yaml").write_text(MINE)
     assert as_nobody(lambda: plant(shared, PLANTS)) == "planted"
@@ -485,7 +487,7 @@ def test_no_module_is_taken_from_the_folder_of_a_sweep(tmp_path):
     plant(tmp_path, ["snakemake.py", "castmates/__init__.py"])
     (tmp_path / "yaml.py").write_text(MARKS)
     (tmp_path / "mine.yaml").write_text(MINE)
-    for words in (["sweep", "mine.yaml", "--cores", "1", "--dry-run"], ["build-inputs", "text"]):
+    for words in (["sweep", "mine.yaml", "--cores", "1", "--dry-run"], ["internals", "build-inputs", "text"]):
         done = castmates(tmp_path, *words)
         assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()

@@ -307,7 +307,7 @@ def test_restarts_that_came_too_fast_to_be_read_are_no_small_gap(written):
     )
     assert "100 restarts were overwritten" in read[0].note
     (reason,) = restarts.reasons(read, 1.0, {"b@1": member("b@1")}, 1.0)
-    assert reason.startswith("restart gap: b@1 was restarted so often")
+    assert str(reason).startswith("restart gap: b@1 was restarted so often")
 
 
 def test_samples_sum_up_the_gaps_and_mark_where_each_run_begins(written):
@@ -338,7 +338,7 @@ def test_samples_sum_up_the_gaps_and_mark_where_each_run_begins(written):
 def test_an_antagonist_may_be_absent_for_its_share_of_a_window(name, role, absent, expected):
     read = [Sample(0, "keeper", name, "restart_gap_s", absent), Sample(0, "other", name, "restart_gap_s", 2.0)]
     found = restarts.reasons(read, 2.0, {name: member(name, role)}, 0.05)
-    assert [reason.partition(" (limit 5.0%")[0] for reason in found] == [
+    assert [str(reason).partition(" (limit 5.0%")[0] for reason in found] == [
         f"restart gap: b@1 was absent for {share}" for share in expected
     ]
 

@@ -126,8 +126,8 @@ def test_a_server_that_is_not_installed_is_named_with_its_package(name, kernels,
         (["--server", "mysql", "--load", "5"], "--server must be one of memcached, redis, nginx"),
         (["--server", "redis", "--load", "0"], "--load must be a number of requests a second"),
         (["--server", "redis", "--load", "x"], "--load must be a number of requests a second"),
-        (["--server", "nginx", "--load", "5", "--writes", "5"], "nginx only reads"),
-        (["--server", "redis", "--load", "5", "--writes", "101"], "--writes must be a whole number from 0 to 100"),
+        (["--server", "nginx", "--load", "5", "--writes", "5%"], "nginx only reads"),
+        (["--server", "redis", "--load", "5", "--writes", "101%"], "--writes must be a share from 0% to 100%"),
     ],
 )
 def test_bad_arguments_are_a_sentence(words, what, kernels):
@@ -140,7 +140,7 @@ def test_bad_arguments_are_a_sentence(words, what, kernels):
 @pytest.mark.parametrize("name", SERVERS)
 def test_each_server_gives_right_answers_and_leaves_nothing(name, kernels, tmp_path):
     words = [str(kernels / "openloop"), "--server", name, "--load", "2000", "--keys", "300", "--units", "1000"]
-    records, done = run([*words, *(["--writes", "20"] if name != "nginx" else [])], tmp_path, TMPDIR=str(tmp_path))
+    records, done = run([*words, *(["--writes", "20%"] if name != "nginx" else [])], tmp_path, TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "requests answered, " in done.stderr
     assert (records[:, 2] > 0).sum() >= 1000

@@ -99,7 +99,7 @@ def restore():
     """Type the command, again while another test of another sweep holds the machine."""
 
     def typed():
-        words = [sys.executable, "-m", "castmates", "restore"]
+        words = [sys.executable, "-m", "castmates", "doctor", "--restore"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
         return None if "in use by" in done.stderr else done
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_put_back_is_an_error(knob, state):
 
 def test_the_command_refuses_while_somebody_measures(state):
     with machine_lock("a long block"):
-        words = [sys.executable, "-m", "castmates", "restore"]
+        words = [sys.executable, "-m", "castmates", "doctor", "--restore"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "in use by" in done.stderr

@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 from castmates.machine.facts import cpu_model
-from castmates.results.columns.partitions import PARTITION_TABLES
-from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.registry import written_by
 from castmates.study.cpus import format_cpu_list
 from tests.slurm.cluster import CPUS, NODES, Cluster
 from tests.slurm.conftest import OnCluster, on
@@ -24,7 +23,7 @@ from tests.workflow.conftest import MODELLED
 from tests.workflow.sweeps import Sweeps
 
 PATIENCE = float(os.environ.get("CASTMATES_PATIENCE", "900"))
-TABLES = *STUDY_TABLES, *PARTITION_TABLES
+TABLES = *written_by("estimate_effects"), *written_by("recommend_partitions")
 OF_THE_LAUNCH = ["host", "started", "total_seconds"]  # columns of `blocks`: where and when it ran
 # The study of the workflow's tests, with several companies, so that blocks are there for two nodes.
 MEASURED = {"antagonists": ["stream", "compute"], "budget": {"blocks": 3, "rounds": 2, "window": 0.1, "settle": 0.02}}

@@ -48,7 +48,7 @@ def launches(
         own = {name: dice.normal(0, between) for name in ALONE | (beside or {})}
         for repetition in range(1, times + 1):
             for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
-                about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "repetition": repetition}
+                about = COMMON | {"block": launch, "scene": scene, "kind": kind, "mix": mix, "round": repetition}
                 taken = dict(ALONE if kind == "solo" else beside or ALONE)
                 for name, ms in taken.items():
                     noise = dice.normal(0, between / 2) + (own[name] if kind == "corun" else 0.0)
@@ -64,8 +64,8 @@ def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, studi
     rows, steps = [], []
     for study, launch in itertools.product(range(studies), range(1, count + 1)):
         for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
-            about = COMMON | {"study": f"s{study}", "launch": launch, "scene": scene, "kind": kind, "mix": mix}
-            about["repetition"] = 1
+            about = COMMON | {"study": f"s{study}", "block": launch, "scene": scene, "kind": kind, "mix": mix}
+            about["round"] = 1
             spread = 0.02 if kind == "corun" else 0.01
             taken = {
                 name: ms * np.exp(dice.normal(0, spread)) * (1 + losses.get(name, 0.0) * (kind == "corun"))

@@ -16,7 +16,7 @@ def split(ways: int, lead: str = LEAD, antagonist: str = STREAM) -> Partition:
     own = (1 << ways) - 1
     others = ((1 << WAYS) - 1) & ~own
     shares = (Share(member=lead, ways=own), Share(member=antagonist, ways=others), Share(member=REST, ways=others))
-    return Partition(name=f"split-{ways}", shares=shares)
+    return Partition(name=f"split-{ways}", shares=shares, curve="split")
 
 
 def capped(ways: int, antagonist: str = STREAM) -> Partition:
@@ -24,7 +24,7 @@ def capped(ways: int, antagonist: str = STREAM) -> Partition:
 
 
 def alone(ways: int, lead: str = LEAD) -> Partition:
-    return Partition(name=f"lead-{ways}", shares=(Share(member=lead, ways=(1 << ways) - 1),))
+    return Partition(name=f"lead-{ways}", shares=(Share(member=lead, ways=(1 << ways) - 1),), curve="lead")
 
 
 def under(one: Mix, partition: Partition) -> Mix:

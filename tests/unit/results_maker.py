@@ -8,7 +8,11 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.registry import TABLES
 from castmates.results.columns.study import ATTRIBUTION, BLOCKS, CARRYOVER, CONTROLS, EFFECTS, MARGINS, frame
+from castmates.results.folder import StudyFolder
+from castmates.results.plans import read_plan
+from castmates.results.tables import tables_of
 from castmates.study.spec import PROTOCOL
 from tests.unit.windows_maker import one_slice
 
@@ -112,6 +116,7 @@ def _block(head, lead, scenes, rounds, dice, logs):
                     "unit": "step", "open_ns": clock, "close_ns": clock + 10**9, "first_ns": clock + 5 * 10**6,
                     "last_ns": clock + 995 * 10**6, "beats": 100, "units": 100.0, "valid": not rejected,
                     "rate": rate * (0.93 if rejected else 1), "reasons": "steal: 2.4 % of cpu0" if rejected else "",
+                    "reason_kinds": "steal" if rejected else "", "blamed": "",
                 } | one_slice(not rejected)
             )  # fmt: skip
             clock += 1_300_000_000
@@ -263,6 +268,14 @@ def _plan(folder, study, companies, blocks):
     titles = {name: f"The {name}" for names in companies.values() for name in names}
     plan = {"study": study, "titles": titles, "mixes": [], "controls": [], "blocks": planned}
     (folder / "plan.json").write_text(json.dumps(plan))
+    fill(folder)
+
+
+def fill(folder: Path) -> None:
+    """Write each table that the plan asks for and that is not there, without rows."""
+    for name in tables_of(read_plan(folder / "plan.json"), StudyFolder(folder)):
+        if not (file := folder / "tables" / f"{name}.parquet").exists():
+            frame([], TABLES[name]).to_parquet(file)
 
 
 def _member(name, cpu):

@@ -33,7 +33,7 @@ platform: modelled
 leads: [ranking]
 antagonists: [flood]
 controls: null
-recommend: {lead_loss: 10}
+recommend: {lead_loss: 10%}
 model: {ways: 12}
 cache: {sweeps: [{split: all}, {bandwidth: {antagonists: [20%, 50%]}}]}
 """
@@ -134,7 +134,7 @@ def test_a_mix_without_any_window_stops(project):
 def test_without_a_limit_partitions_off_curves_compete(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sweeps = "{sweeps: [{split: all}, {overlap: [0, 2, 4], lead: 6}, {bandwidth: {antagonists: [20%, 50%]}}]}"
-    text = STUDY.replace("recommend: {lead_loss: 10}\n", "").partition("cache:")[0]
+    text = STUDY.replace("recommend: {lead_loss: 10%}\n", "").partition("cache:")[0]
     plan = project_of(tmp_path, f"{text}cache: {sweeps}\n" + BUDGET % 64).plan()
     ids, asks = named(plan), questions(plan.mixes, None, 0.02)
     kinds = {name: asks[identity].kind for name, identity in ids.items()}

@@ -1,8 +1,5 @@
 """A block's tables are written without pandas, and are to the byte what pandas would write."""
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +16,6 @@ VALUES = {
     "float64": st.floats(allow_nan=True) | st.integers(-(2**53), 2**53),
     "bool": st.booleans(),
 }
-HEAVY = {"matplotlib", "numpy", "pandas", "scipy", "snakemake", "yaml"}
-LAUNCH = "castmates.pipeline.measure_block, castmates.runner.block, castmates.results.plans"
 
 
 @settings(max_examples=60, deadline=None)
@@ -52,12 +47,3 @@ def test_other_keys_are_left_out_and_what_a_row_lacks_is_missing(tmp_path):
 def test_a_column_without_gaps_takes_none(tmp_path, kind):
     with pytest.raises(ValueError, match="lacks a value"):
         write_rows([{"a": 1}, {}], {"a": kind}, tmp_path / "ours")
-
-
-def test_a_launch_waits_for_no_heavy_import(tmp_path):
-    """None at its start, and pandas not even where it writes: each launch is a process that would pay for it."""
-    said = f"import sys, {LAUNCH}\nprint({HEAVY} & {{*sys.modules}})\n"
-    said += "from castmates.results.columns.parquet import write_rows\nfrom pathlib import Path\n"
-    said += "write_rows([{'a': 1.5}], {'a': 'float64'}, Path(sys.argv[1]))\nprint('pandas' in sys.modules)"
-    command = [sys.executable, "-c", said, str(tmp_path / "file")]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\nFalse\n"

@@ -1,14 +1,12 @@
 """Tables of many blocks are read at once, or in parts, as they were written."""
 
-import json
-
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
 from castmates.errors import CastmatesError
 from castmates.results import block_tables
-from castmates.results.columns.block import COUNTERS, RECORD, STEPS, WINDOWS
+from castmates.results.columns.block import COUNTERS, STEPS, WINDOWS
 from castmates.results.columns.study import frame
 
 NS = 2**60 + 1  # more than a float can distinguish from its neighbours
@@ -22,7 +20,7 @@ def steps_of(block, rows, begin=True, **phases):
         } | {f"{phase}_s": seconds for phase, seconds in phases.items()}
         for n in range(rows)
     ]  # fmt: skip
-    steps = frame(table, STEPS | {f"{phase}_s": "float64" for phase in phases})
+    steps = frame(table, dict(STEPS) | {f"{phase}_s": "float64" for phase in phases})
     begins = [NS + n if n % 2 else None for n in range(rows)]
     return steps.assign(begin_ns=pd.array(begins, "Int64")) if begin else steps.drop(columns="begin_ns")
 
@@ -92,19 +90,6 @@ def test_what_is_gathered_reads_as_it_was(places, tmp_path):
     assert pd.read_parquet(bundle / "counters.parquet").dtypes.astype(str).to_dict() == dict(COUNTERS)
 
 
-def test_blocks_from_before_a_name_was_written_are_gathered_too(tmp_path):
-    whole = frame([{name: "a" if kind == "str" else 1 for name, kind in COUNTERS.items()}] * 2, COUNTERS)
-    for place, table in (("new", whole), ("old", whole.drop(columns="phase"))):
-        (tmp_path / place).mkdir()
-        table.to_parquet(tmp_path / place / "counters.parquet", index=False)
-    both = [tmp_path / "new", tmp_path / "old"]
-    (tmp_path / "bundle").mkdir()
-    block_tables.gather(both, "counters", tmp_path / "bundle" / "counters.parquet")
-    found = block_tables.read([tmp_path / "bundle"], "counters")
-    assert found["phase"].isna().tolist() == [False, False, True, True]
-    assert_frame_equal(found, block_tables.read(both, "counters"))
-
-
 @pytest.mark.parametrize(
     ("write", "sentence"),
     [
@@ -119,20 +104,3 @@ def test_windows_that_cannot_be_read_are_named(tmp_path, write, sentence):
         block_tables.read([tmp_path], "windows")
     assert "\n" not in str(caught.value)
     assert f"remove {tmp_path} " in str(caught.value)
-
-
-def test_windows_from_before_they_had_a_node_get_that_of_their_blocks_record(tmp_path):
-    """Fresh blocks and looks are read by folders, and have to show the same nodes as the study's own tables."""
-    places = [tmp_path / "c" / str(number) for number in (1, 2)]
-    for number, place in enumerate(places, 1):
-        place.mkdir(parents=True)
-        about = {"company": "c", "block": number, "platform": "measured", "host": "n2" if number == 2 else ""}
-        row = {name: 1 if kind == "int64" else None for name, kind in WINDOWS.items()} | about
-        later = {"processor": "P", "machine": ""} if number == 2 else {}
-        lacking = [] if number == 2 else ["host", "processor", "machine"]
-        texts = {name: "" for name, kind in WINDOWS.items() if kind == "str"} | {"valid": True}
-        table = frame([texts | {key: value for key, value in row.items() if value is not None} | later], WINDOWS)
-        table.drop(columns=lacking).to_parquet(place / "windows.parquet", index=False)
-        (place / RECORD).write_text(json.dumps({"host": "n2"}))
-    found = block_tables.read_windows(places)
-    assert found[["host", "processor"]].to_numpy().tolist() == [["n2", "P"], ["n2", "P"]]

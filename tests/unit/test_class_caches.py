@@ -70,7 +70,7 @@ def swept(tmp_path_factory):
     return loaded, Results(
         name="classes", plan=plan, windows=windows, blocks=frame([], BLOCKS), carryover=frame([], CARRYOVER),
         effects=joined(tables["effects"]), controls=joined(tables["controls"]),
-        sensitivity_curves=joined(tables["curves"]), knees=joined(tables["knees"]),
+        sensitivity=joined(tables["curves"]), knees=joined(tables["knees"]),
         mitigations=joined(tables["mitigations"]),
     )  # fmt: skip
 
@@ -95,13 +95,11 @@ def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
 
 
 def test_occupancy_has_its_figure(swept):
-    loaded, results = swept
-    study = loaded.study
-    assert results.watched
-    assert "timeline" in figures_of(study, results.plan)
+    _, results = swept
+    assert "timeline" in figures_of(results.plan, results.folder)
     blind = tuple(one.model_copy(update={"cache": one.cache.model_copy(update={"events": ()})}) for one in
                   results.plan.machines)  # fmt: skip
-    assert "timeline" not in figures_of(study, results.plan.model_copy(update={"machines": blind}))
+    assert "timeline" not in figures_of(results.plan.model_copy(update={"machines": blind}), results.folder)
     assert [cache_bytes(results, member) for member in ("dlrm~small@0", "flood~large@1")] == [8 * 2**20, 24 * 2**20]
 
 
@@ -132,7 +130,7 @@ def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
 
 def test_a_panel_of_the_sensitivity_has_the_ways_and_the_size_of_its_class(swept):
     results = swept[1]
-    found = sensitivity._panels(results, results.sensitivity_curves.to_dict("records"), [])
+    found = sensitivity._panels(results, results.sensitivity.to_dict("records"), [])
     assert {(panel.ways, panel.way_bytes) for panel in found} == {(8, 2**20), (12, 2**21)}
     assert any("MiB in one cache" in text for text in texts(sensitivity.draw(results)[0]))
 

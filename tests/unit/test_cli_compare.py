@@ -213,7 +213,9 @@ def test_a_copy_among_several_is_refused(three):
 
 
 def test_scripts_get_sentences_and_rows_of_all_studies(three):
-    data = json.loads(compare(*three, "--json").output, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    data = json.loads(
+        compare(*three, "--format", "json").output, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")
+    )
     assert [study["letter"] for study in data["studies"]] == ["A", "B", "C"]
     assert {row["letter"] for row in data["rows"]} == {"B", "C"}
     assert data["sentences"]
@@ -269,7 +271,7 @@ def test_other_programs_and_other_masks_are_told(tmp_path):
 
 
 def test_scripts_get_the_rows_of_the_tables(folders):
-    done = compare(folders["a"], folders["b"], "--json")
+    done = compare(folders["a"], folders["b"], "--format", "json")
     data = json.loads(done.output)
     assert [study["letter"] for study in data["studies"]] == ["A", "B"]
     rows = {(row["mix"], row["member"], row["baseline"]): row for row in data["rows"]}

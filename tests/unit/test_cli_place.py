@@ -1,4 +1,4 @@
-"""`castmates place`: what it advises from a study's tables, what it writes, and mistakes in one sentence."""
+"""`castmates advice --place`: what it advises from a study's tables, what it writes, and mistakes in one sentence."""
 
 import json
 import shutil
@@ -65,7 +65,7 @@ def analysed(of, rate=None):
 
 
 def ask(*arguments):
-    return CliRunner().invoke(app, ["place", "study.yaml", *map(str, arguments)])
+    return CliRunner().invoke(app, ["advice", "study.yaml", "--place", *map(str, arguments)])
 
 
 def refused(*arguments):
@@ -78,7 +78,7 @@ def refused(*arguments):
 
 @pytest.mark.landing
 def test_the_advice_of_a_study_and_what_it_gains(project):
-    done = ask("--json")
+    done = ask("--format", "json")
     assert done.exit_code == 0, done.exception
     found = json.loads(done.stdout)
     best = [(row["domain"], row["job"], row["beside"]) for row in found["groupings"] if row["rank"] == 1]
@@ -123,7 +123,7 @@ def test_what_stands_in_the_way_of_limits_and_what_is_predicted_is_shown(project
 
 @pytest.mark.landing
 def test_fresh_launches_are_a_study_of_the_groups_alone(project):
-    done = ask("--confirm", "--only-write", "--blocks", "4")
+    done = ask("--confirm", "--only-write", "--launches", "4")
     assert done.exit_code == 0, done.exception
     (file,) = (RESULTS / "place").glob("*.yaml")
     study = read(Study, file.read_text(), str(file))
@@ -143,14 +143,14 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
     parts = maker.atoms("dlrm-train@0", "stream@1", ways=(4, 8), caps=(), sensitivity=())
     analysed(maker.made(parts))
     (project / "jobs.yaml").write_text("jobs: {dlrm-train: {count: 1, limit: 20%}, stream: 1}\ndomains: 1\ncores: 2\n")
-    rows = json.loads(ask("--jobs", "jobs.yaml", "--json").stdout)["groupings"]
+    rows = json.loads(ask("--jobs", "jobs.yaml", "--format", "json").stdout)["groupings"]
     assert [(row["job"], row["ways"], row["mask"]) for row in rows] == [("dlrm-train", 8, "0ff"), ("stream", 4, "f00")]
     ask("--jobs", "jobs.yaml", "--confirm", "--only-write")
     (file,) = (RESULTS / "place").glob("*.yaml")
     (sweep,) = read(Study, file.read_text(), str(file)).cache.sweeps
     assert {who: own.data for who, own in sweep.masks.items()} == {"lead": "0xff", "antagonists": "0xf00"}
     (project / "jobs.yaml").write_text("jobs: {dlrm-train: 1, stream: 1}\ndomains: 1\ncores: 2\nmasks: false\n")
-    rows = json.loads(ask("--jobs", "jobs.yaml", "--json").stdout)["groupings"]
+    rows = json.loads(ask("--jobs", "jobs.yaml", "--format", "json").stdout)["groupings"]
     assert [row["mask"] for row in rows] == ["", ""]
 
 
@@ -162,7 +162,7 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
         ("jobs: {chase: 0}", "'jobs.chase' is 0, but expected a whole number from 1 to 256, or the keys count and"),
         (
             "jobs: {chase: {limit: 0}}",
-            "'jobs.chase.limit' is 0, but expected a loss in per cent, above 0 and below 100",
+            "'jobs.chase.limit' is 0, but expected a share above 0% and below 100%",
         ),
         ("jobs: {chase: 200, stream: 57}", "'jobs' is {'chase': 200, 'stream': 57}, but expected 256 jobs at most"),
         ("jobs: {}", "there are no jobs to place; write them under `jobs`"),

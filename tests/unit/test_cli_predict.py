@@ -1,4 +1,4 @@
-"""`castmates predict`: what was not measured, how far off predictions are, and refusals in one sentence."""
+"""`castmates plan --predict`: what was not measured, how far off predictions are, and refusals in one sentence."""
 
 import json
 from pathlib import Path
@@ -66,12 +66,12 @@ def analysed(file, pairs=None, check=()):
 
 
 def ask(*arguments):
-    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+    return CliRunner().invoke(app, ["plan", "--predict", *map(str, arguments)])
 
 
 def test_what_was_not_measured_is_listed_and_named_predicted(study):
     analysed(study)
-    shown = json.loads(ask(study, "--json").output)
+    shown = json.loads(ask(study, "--format", "json").output)
     assert len(shown["losses"]) == 8  # of 36, 14 were measured as leads and 14 as antagonists
     assert {row["source"] for row in shown["losses"]} == {"predicted"}
     assert all(row["loss_low"] < row["loss_pct"] < row["loss_high"] for row in shown["losses"])
@@ -80,13 +80,13 @@ def test_what_was_not_measured_is_listed_and_named_predicted(study):
     assert sum("predicted (modelled)" in line for line in lines) == 8
     every = ask(study, "--all").output
     assert sum(" modelled" in line for line in every.splitlines()) == 28
-    near = json.loads(ask(study, "--json", "--lead-loss", "3").output)["worth_measuring"]
+    near = json.loads(ask(study, "--format", "json", "--limit", "3%").output)["worth_measuring"]
     assert all(line.endswith("which may lose more or less than 3.0 %") for line in near)
 
 
 def test_one_combination_is_answered(study):
     analysed(study)
-    (row,) = json.loads(ask(study, "--lead", "stencil", "--beside", "tree,stream", "--json").output)["losses"]
+    (row,) = json.loads(ask(study, "--lead", "stencil", "--beside", "tree,stream", "--format", "json").output)["losses"]
     assert (row["lead"], row["antagonists"], row["source"]) == ("stencil", "stream+tree", "predicted")
     assert row["loss_low"] is None  # nothing shows how far off losses beside two are
 
@@ -96,7 +96,7 @@ def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
     fitted = design(read(Study, study.read_text(), str(study)).predict, 1).fitted
     assert fresh not in fitted
     analysed(study, [*fitted, fresh], check=(fresh,))
-    (row,) = json.loads(ask(study, "--lead", fresh[0], "--beside", fresh[1], "--json").output)["losses"]
+    (row,) = json.loads(ask(study, "--lead", fresh[0], "--beside", fresh[1], "--format", "json").output)["losses"]
     assert (row["source"], row["blocks"]) == ("measured", 5)
 
 
@@ -107,7 +107,7 @@ def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
         (["--lead", "nobody", "--beside", ","], "--beside is ',', expected names"),
         (["--lead", "nobody"], "some.yaml: 'nobody' is no lead here; there are chase, gather, spmv"),
         (["--lead", "nobody", "--beside", "tree"], "nothing was measured from which the loss of nobody beside tree"),
-        (["--lead-loss", "x"], "--lead-loss is 'x', expected a loss in per cent"),
+        (["--limit", "x"], "--limit is 'x', expected a share above 0% and below 100%"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(study, arguments, expected):
@@ -127,7 +127,7 @@ def test_too_few_pairs_are_refused_with_their_number(study):
     ("written", "expected"),
     [
         ("leads: [a, b, c], measure: 10%", "line 2: 'predict.measure' is '10%', but expected at least 34%"),
-        ("leads: [a, b], measure: 150%", "a share of the grid's pairs, above 0 and at most 100%"),
+        ("leads: [a, b], measure: 150%", "a share above 0% and at most 100%"),
         ("leads: [a, a]", "line 2: 'predict.leads' is ['a', 'a'], but expected each name once"),
         ("leads: [a]", "'predict.leads'"),
         ("leads: [a, b], bubbles: [b]", "dials beside the grid's antagonists, which have 'b' too"),

@@ -42,7 +42,7 @@ def test_one_vendor_may_be_set_to_count_different_things():
         (side(INTEL), side(INTEL)),
         (side(AMD, kinds="mbm_total_bytes 0x7f"), side(AMD, kinds="mbm_total_bytes 0x7f")),
         (side(INTEL, events="llc_occupancy"), side(AMD)),  # nothing that could be compared
-        (side({}), side(AMD)),  # an earlier version did not record the processor
+        (side({}), side(AMD)),  # the processor is not known
     ],
 )
 def test_nothing_is_said_where_it_is_the_same_or_not_known(a, b):

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from castmates.analysis.design.costs import WIDE_PCT, costs, verdict
 from castmates.report.results import Results
 from castmates.report.text import costs as table
-from castmates.results.columns.block import WINDOWS
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from castmates.runner.after_rounds.collector_costs import Part, measure_round, pairs_about
 
 
@@ -103,8 +101,7 @@ def results(*costs_of_blocks: dict) -> Results:
         {"status": "measured", "spec": {"company": {"id": "a"}, "number": number}, "costs": one}
         for number, one in enumerate(costs_of_blocks, start=1)
     ]
-    empty = (frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS, WINDOWS))
-    return Results("study", *empty, recorded=tuple(records))
+    return Results("study", recorded=tuple(records))
 
 
 def test_the_table_pools_the_pairs_of_all_blocks_and_tells_the_edges():

@@ -9,7 +9,7 @@ from castmates.analysis.explanations.counters import changes, left_out
 from castmates.report.figures import counters, counters_axes
 from castmates.report.results import Results
 from castmates.results.columns.block import COUNTERS, WINDOWS
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from tests.unit.windows_maker import one_slice
 
@@ -125,8 +125,7 @@ def results(tmp_path, counts, windows):
     folder.mkdir(parents=True)
     counts.to_parquet(folder / "counters.parquet", index=False)
     (folder / "block.json").write_text("{}")
-    empty = [frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)]
-    return Results("synthetic", *empty, windows, folder=StudyFolder(tmp_path))
+    return Results("synthetic", windows=windows, folder=StudyFolder(tmp_path))
 
 
 def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):

@@ -104,7 +104,7 @@ def members_windows(blocks, seed):
                 "company": name, "block": block + 1, "round": round_ + 1, "window": 8 * round_ + 2 * place,
                 "scene": "corun:" + scene if kind == "corun" else scene, "kind": kind, "member": who,
                 "role": "antagonist" if member else "lead", "valid": True, "platform": "measured",
-                "rate": np.exp(dice.normal(0, NOISE, len(study)) - lost), "reasons": "",
+                "rate": np.exp(dice.normal(0, NOISE, len(study)) - lost), "reasons": "", "reason_kinds": "",
             } | one_slice(True)))  # fmt: skip
     return pd.concat(tables, ignore_index=True).reindex(columns=list(WINDOWS))
 

@@ -41,7 +41,8 @@ class Studies:
             "window": 2 * round_ + scene + 1, "scene": np.where(corun, "corun:" + lead + "+x", "solo"),
             "kind": np.where(corun, "corun", "solo"), "mix": np.where(corun, lead + "+x", ""),
             "partition": "unmanaged", "member": lead + "@0", "workload": lead, "role": "lead", "unit": "step",
-            "open_ns": 0, "close_ns": 10**9, "beats": 10, "units": 10.0, "rate": 1.0, "valid": True, "reasons": "",
+            "open_ns": 0, "close_ns": 10**9, "beats": 10, "units": 10.0, "rate": 1.0, "valid": True,
+            "reasons": "", "reason_kinds": "",
             "platform": "measured", **one_slice(True),
         })  # fmt: skip
         self.windows = windows.reindex(columns=list(WINDOWS)).astype(dict(WINDOWS))

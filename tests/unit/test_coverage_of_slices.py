@@ -13,7 +13,7 @@ from benchmarks import coverage, coverage_rules
 from benchmarks.coverage import FEW, MACHINES, SLOW, STRUCK, STRUCK_ALIKE, WANDERING
 from benchmarks.simulated_cast import LEAD, LONG, SHORT, one_partition, schedule, three_mixes, two_mixes
 from benchmarks.simulated_slices import Machine, simulate
-from castmates.analysis.statistics.pairs import TOO_FEW_CYCLES
+from castmates.study.reasons import ReasonKind
 
 SEED, STUDIES = 20261122, 500
 LOW, HIGH = 0.92, 0.98  # 94 to 96 %, and two binomial errors (sd 1.0)
@@ -173,7 +173,7 @@ def test_a_window_is_the_sum_of_the_slices_that_count():
     left = windows["slices"] - windows["slices_rejected"] - windows["slices_dropped"]
     assert (left == windows["size"]).all()
     broken = made.windows[~made.windows["valid"]]
-    assert broken["reasons"].str.startswith(TOO_FEW_CYCLES).all()
+    assert (broken["reason_kinds"] == ReasonKind.TOO_FEW_CYCLES).all()
     counts = made.windows.groupby(["platform", "block", "round"])["slices_dropped"].size()
     assert (counts == 9).all(), "a rejected slice takes its cycle out of all scenes, and a round has all of them"
 

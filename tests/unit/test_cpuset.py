@@ -95,12 +95,11 @@ def test_members_of_several_cpus_are_refused():
         refuse_several_cpus(company((0,), (1, 2)))
 
 
-def test_the_knob_is_left_to_the_runner_and_older_blocks_have_no_word_for_it(tmp_path):
+def test_the_knob_is_left_to_the_runner(tmp_path):
     wish = Prepare(cpuset="isolated")
     with prepared(wish, [0], Preparing("a block", str, Journal(tmp_path / "state"), tmp_path)) as record:
         assert record == {}
     assert wish.words == {"cpuset": "isolated"}
-    assert "cpuset" not in Prepare().model_dump()
 
 
 @pytest.mark.parametrize(("found", "state"), [("", "yes"), ("no cgroup2", "no"), (None, "unknown")])

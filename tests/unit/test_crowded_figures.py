@@ -116,7 +116,7 @@ def test_names_of_controls_that_begin_alike_are_told_apart_and_no_share_is_above
     leads = ["resnet50-imagenet-training-bf16-large-xl", "resnet50-imagenet-training-bf16-small-xl"]
     told = read_results(make(tmp_path / "study", leads=leads, antagonists=["stream"], blocks=2))
     told.blocks["windows_rejected"] = told.blocks["windows"]
-    told.windows["valid"], told.windows["reasons"] = False, "steal: 9 %"
+    told.windows["valid"], told.windows["reason_kinds"] = False, "steal"
     figure, _ = health.draw(told)
     labels = [label.get_text() for axes in control.draw(told)[0].axes for label in axes.get_yticklabels()]
     names = [label for label in labels if label.startswith("resnet50")]

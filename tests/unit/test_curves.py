@@ -34,8 +34,8 @@ def adaptive():
     gone = {mix.identity for mix in mixes if mix.partitions and mix.partitions[0].name in ("split-3", "split-5")}
     plan = Plan.model_validate(found.plan).model_copy(update={"later": tuple(gone)})
     there = found.effects[~found.effects["partition"].isin(["split-3", "split-5"])]
-    points = found.sensitivity_curves[~found.sensitivity_curves["partition"].isin(["split-3", "split-5"])]
-    return replace(found, effects=there, sensitivity_curves=points, plan=plan, curves=curves_table(plan, there)), found
+    points = found.sensitivity[~found.sensitivity["partition"].isin(["split-3", "split-5"])]
+    return replace(found, effects=there, sensitivity=points, plan=plan, curves=curves_table(plan, there)), found
 
 
 def test_partitions_that_differ_in_one_amount_are_a_curve(tmp_path, monkeypatch):

@@ -87,7 +87,11 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_one_damaged_record(blocks, damage):
     damage(blocks[1] / RECORD)
-    for words in (["plan", "study.yaml"], ["status", "study.yaml"], ["status", "study.yaml", "--json"]):
+    for words in (
+        ["plan", "study.yaml"],
+        ["show", "study.yaml", "--progress"],
+        ["show", "study.yaml", "--progress", "--format", "json"],
+    ):
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0, done.exception
         assert str(blocks[1]) in done.output
@@ -111,7 +115,7 @@ def test_what_is_no_launch_counts_for_nothing(blocks):
 @pytest.mark.parametrize("number", [999999999, -1, "many", None])
 def test_a_remembered_number_of_launches_that_cannot_be(blocks, number):
     FOLDER.asked_file.write_text(json.dumps({"blocks": number}))
-    done = CliRunner().invoke(app, ["status", "study.yaml"])
+    done = CliRunner().invoke(app, ["show", "study.yaml", "--progress"])
     assert str(done.exception).startswith("results/example/asked.json: 'blocks' is ")
 
 

@@ -289,9 +289,9 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
     parts = []
     for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
         common = {
-            "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
+            "study": [f"s{each}" for each in number // launches], "company": "c", "block": number % launches,
             "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
-            "platform": "modelled", "repetition": 1,
+            "platform": "modelled", "round": 1,
         }  # fmt: skip
         compute, idle = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
         traces = dict.fromkeys(["before_ms", "batch_ms", "other_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}
@@ -376,6 +376,8 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> No
 
 def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path) -> None:
     study_ = results(tmp_path / "study")
+    asking = study_.plan.model_copy(update={"profiles": study_.plan.blocks[:1]})
+    study_.folder.plan_file.write_text(asking.canonical())
     for name in (
         "dataflow_nodes",
         "dataflow_edges",
@@ -387,7 +389,7 @@ def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path
         getattr(study_, name).to_parquet(study_.folder.tables / f"{name}.parquet")
     for file in study_.folder.tables.glob("effects.*"):
         file.unlink()
-    done = CliRunner().invoke(app, ["graph", str(study_.folder.path), "--format", "json"])
+    done = CliRunner().invoke(app, ["trace", "graph", str(study_.folder.path), "--format", "json"])
     assert done.exit_code == 0, done.exception
     assert "Path of the schedule of a step alone" in done.output
 

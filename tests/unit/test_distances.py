@@ -90,7 +90,7 @@ def test_more_neighbours_are_those_before_and_others_beside_the_same_lead():
     by_name = {mix.name: mix.antagonists for mix in found.mixes}
     assert set(by_name) == {"x+a:smt", "x+a:core", "x+a+a:core", "x+a:socket", "x+a+a:socket"}
     assert by_name["x+a+a:core"][0] == by_name["x+a:core"][0]
-    (note,) = [note for note in found.notes if note.startswith("mixes")]
+    (note,) = [note for note in map(str, found.notes) if note.startswith("mixes")]
     assert note == (
         "mixes: left out: the mix x+a+a:smt needs 2 CPUs more on the lead's cores (siblings), but there is 1."
     )
@@ -126,7 +126,7 @@ def test_a_lack_of_cores_is_not_blamed_on_the_distance():
 def test_the_same_place_under_two_names_is_noted_and_one_measurement():
     _, found = cast(XEON, {"distance": ["core", "llc"]})
     assert len({mix.identity for mix in found.mixes}) == 1
-    assert "mixes: x+a:llc is measured as x+a:core: here these are the same place." in found.notes
+    assert "mixes: x+a:llc is measured as x+a:core: here these are the same place." in map(str, found.notes)
 
 
 def test_distances_change_no_mix_that_was_measured_before():
@@ -140,7 +140,7 @@ def test_distances_change_no_mix_that_was_measured_before():
     assert usual(EPYC) == usual(EPYC, mixes=[far])
     many = {"lead": "x", "antagonists": ["a"], "distance": ["core", "other-socket"], "count": [1, 2, 4]}
     assert usual(XEON) == usual(XEON, mixes=[many])
-    assert Share(member="a@1", ways=3).canonical() == '{"bandwidth":null,"code":null,"member":"a@1","ways":3}'
+    assert Share(member="a@1", ways=3).canonical() == '{"member":"a@1","ways":3}'
 
 
 def test_overcommitted_cpus_are_the_leads_own_and_quotas_are_partitions():
@@ -162,7 +162,7 @@ def test_overcommitted_cpus_are_the_leads_own_and_quotas_are_partitions():
 def test_quotas_that_the_machine_cannot_give_are_left_out_and_noted():
     _, found = cast(layout_of(MachineModel()), {"share": {"quota": ["50%"]}}, no_quota="there is no controller")
     assert not any(mix.partitions for mix in found.mixes)
-    assert found.notes == ("mixes: quotas of CPU time are left out: there is no controller.",)
+    assert tuple(map(str, found.notes)) == ("mixes: quotas of CPU time are left out: there is no controller.",)
 
 
 def _placed(lead, antagonists, place):

@@ -169,7 +169,7 @@ def counts(known):
 def test_a_window_of_too_few_cycles_loses_its_own_slices_alone():
     windows = written(ONE, simple)
     broken = windows["round"] == 1
-    windows.loc[broken, ["valid", "slices", "reasons"]] = [False, 12, "too few cycles: 5 of 12 are left"]
+    windows.loc[broken, ["valid", "slices", "reason_kinds"]] = [False, 12, "too few cycles"]
     windows.loc[broken, "slices_rejected"] = np.where(windows.loc[broken, "kind"] == "corun", 7, 0)
     found = row(effects(windows), "solo")
     assert found["baseline_rejection_rate"] == 0

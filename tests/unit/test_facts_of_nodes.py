@@ -12,7 +12,7 @@ from castmates.results.columns.study import frame
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.study.modelled import MachineModel
-from castmates.study.spec import NodeClass
+from castmates.study.spec import NodeClass, Partition, Share
 from tests.unit.windows_maker import company, mix, plan, written
 
 WORKS = {"verdict": "works", "said": "Way masks work.", "at": "2026-01-05T10:00:00+00:00"}
@@ -78,9 +78,16 @@ def test_the_page_believes_masks_that_the_nodes_of_a_class_have_tested(folder, h
         block.model_copy(update={"company": block.company.model_copy(update={"machine": "xeon"})})
         for block in part.blocks
     )
+    split = Partition(name="split-4", shares=(Share(member="x@0", ways=15),))
+    mixes = (mix("x@0", "y@1").model_copy(update={"partitions": (split,)}),)
     effects = frame([{"partition": "split-4", "platform": "measured"}], {"partition": "str", "platform": "str"})
     empty = {name: frame([], {"platform": "str"}) for name in ("controls", "blocks", "carryover")}
     results = Results(
-        name="s", plan=part.model_copy(update={"blocks": blocks}), windows=ours, folder=folder, effects=effects, **empty
+        name="s",
+        plan=part.model_copy(update={"blocks": blocks, "mixes": mixes}),
+        windows=ours,
+        folder=folder,
+        effects=effects,
+        **empty,
     )
     assert results.masks[0] == words

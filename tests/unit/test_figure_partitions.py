@@ -15,6 +15,7 @@ from castmates.report.figures.texts import texts_for
 from castmates.report.page.page import page, shown
 from castmates.report.results import Results
 from castmates.results.columns.study import BLOCKS, frame
+from castmates.study.remarks import Remark
 from tests.unit.partition_maker import atoms, made, windows
 from tests.unit.windows_maker import slices_of
 
@@ -136,7 +137,7 @@ def test_the_other_figures_show_what_holds_without_partitions():
 
 def test_only_a_study_with_partitions_shows_their_figure():
     note = "cache.sweeps.1.split: 40 left out: from 1 to 11 ways can be given here."
-    one = results(atoms(), noise=0.01, notes=(note,))
+    one = results(atoms(), noise=0.01, notes=(Remark(about="cache", text=note),))
     html = page(one, dict.fromkeys(shown(one), "<svg></svg>"))
     assert 'id="figure-partitions"' in html
     assert note in html
@@ -145,22 +146,3 @@ def test_only_a_study_with_partitions_shows_their_figure():
     assert "No cache partitions" not in html
     plain = results([atoms()[0]], noise=0.01)
     assert 'id="figure-partitions"' not in page(plain, dict.fromkeys(shown(plain), "<svg></svg>"))
-
-
-@pytest.mark.parametrize(
-    ("name", "ways", "series"),
-    [
-        ("split-4", 4, "split"),
-        ("split-4-high", 4, "split-high"),
-        ("overlap-2-lead-6", 6, "overlap-2-lead"),
-        ("overlap-6-lead-6", 6, "overlap-6-lead"),
-        ("split-4-antagonists-mb40", 4, "split-antagonists-mb40"),
-        ("mine-4", 4, "mine"),
-        ("v-4-split-4", 4, "v-4-split"),
-        ("v-4-split-8", 8, "v-4-split"),
-        ("split-4-at-4", 4, "split-at-4"),
-        ("cap-2", None, partitions.ALL_WAYS),
-    ],
-)
-def test_partitions_of_one_kind_are_one_curve(name, ways, series):
-    assert partitions._series({"partition": name, "antagonists": "a", "lead_ways": ways}) == series

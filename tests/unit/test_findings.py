@@ -28,7 +28,7 @@ from castmates.results.tables import write_table
 from castmates.study.finding_rules import Compared, FindingRules
 from castmates.study.model import Study
 from castmates.study.reading import read
-from tests.unit.results_maker import make
+from tests.unit.results_maker import fill, make
 
 NAN = math.nan
 RULES = rules_of(None, None, ())
@@ -402,6 +402,7 @@ def waiting(tmp_path):
     folder = make(tmp_path / "results" / "made", leads=["job"], blocks=3, rounds=1)
     plan = json.loads((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(json.dumps(plan | {"profiles": plan["blocks"][:1]}))
+    fill(folder)
     for name, rows in {"input_pipeline": [waits(ALONE, 0.3)], "thread_pools": [pool(4, 0.5)]}.items():
         write_table(
             frame([{"study": "made", "launches": 3} | row for row in rows], contract()[name]), folder / "tables" / name
@@ -442,12 +443,12 @@ def test_a_study_without_findings_has_no_such_part(tmp_path):
 
 
 def test_the_command_shows_them_for_people_and_for_scripts(waiting):
-    shown = CliRunner().invoke(app, ["findings", str(waiting)])
+    shown = CliRunner().invoke(app, ["advice", str(waiting)])
     assert shown.exit_code == 0, shown.output
     assert "input-bound/job" in shown.output
     assert "Why it matters: Nothing of the model works in that time." in shown.output
-    assert "not known" in CliRunner().invoke(app, ["findings", str(waiting), "--all"]).output
-    data = json.loads(CliRunner().invoke(app, ["findings", str(waiting), "--json"]).output)["findings"]
+    assert "not known" in CliRunner().invoke(app, ["advice", str(waiting), "--all"]).output
+    data = json.loads(CliRunner().invoke(app, ["advice", str(waiting), "--format", "json"]).output)["findings"]
     first = data[0]
     assert (first["id"], first["state"]) == ("input-bound/job", PROVEN)
     assert first["evidence"][0]["value"] == pytest.approx(0.3)

@@ -1,9 +1,11 @@
 """Fingerprints that are made of common parts are those of the whole text: no measured block may get another one."""
 
+import json
+
 from castmates.study.decisions import with_skipped, without_decisions
 from castmates.study.fingerprints import Fingerprints
 from castmates.study.plan_text import plan_of, text_of
-from castmates.study.spec import Block
+from castmates.study.spec import Block, Design
 from tests.unit.makers import plan, study
 
 
@@ -15,6 +17,18 @@ def test_fingerprints_are_those_of_the_whole_text():
         assert ours.of_plan(each) == each.fingerprint(16)
         assert [ours.of_block(block) for block in each.blocks] == [block.fingerprint(16) for block in each.blocks]
         assert len({ours.of_block(block) for block in each.blocks}) == len(each.blocks)
+
+
+def test_what_has_its_default_stands_in_no_text_so_that_a_new_key_changes_none():
+    block = plan(study(["x"], ["a"])).blocks[0]
+    text = json.loads(block.canonical())
+    assert "skipped" not in text
+    assert text["design"]["limits"] == {}
+    assert Block.model_validate(text) == block
+    changed = block.design.limits.model_copy(update={"steal": 0.5})
+    design = block.design.model_copy(update={"limits": changed})
+    assert json.loads(design.canonical())["limits"] == {"steal": 0.5}
+    assert design.fingerprint() != block.design.fingerprint() == Design.model_validate(text["design"]).fingerprint()
 
 
 def test_a_decision_leaves_blocks_their_fingerprints():

@@ -8,13 +8,15 @@ import pytest
 
 from castmates.analysis.findings.gains import gains
 from castmates.report.text.trials import sentences
-from castmates.report.trials import Tried, loss_of
+from castmates.report.trials import Tried, loss_of, read_trial
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import EFFECTS, MITIGATIONS, frame
 from castmates.results.find import NEEDED
+from castmates.results.folder import StudyFolder
 from castmates.results.trials import TrialRecord
 from castmates.study.class_names import named
 from tests.unit.printed_intervals import assert_told
+from tests.unit.results_maker import make
 
 LEADS = {"job": 100.0, "job-changed": 40.0}
 LAUNCHES, ROUNDS = 5, 3
@@ -136,3 +138,14 @@ def test_a_trial_without_results_says_so():
     tried = Tried(trial_of(), frame([], GAINS), frame([], EFFECTS), frame([], MITIGATIONS))
     (only,) = sentences(tried)
     assert only == "A trial of job with `--batch` 160 (instead of 64) is written, and has no results yet."
+
+
+def test_a_trial_of_a_changed_lead_needs_no_table_of_mitigations(tmp_path):
+    trial = trial_of()
+    own = make(tmp_path / trial.name, leads=["job", "job-changed"], antagonists=["n0"], blocks=3)
+    for (company, block), rows in pd.read_parquet(own / "tables/windows.parquet").groupby(["company", "block"]):
+        rows.to_parquet(own / "blocks" / company / str(block) / "windows.parquet")
+    assert not (own / "tables/mitigations.parquet").exists()
+    tried = read_trial(trial, StudyFolder(tmp_path / "study"))
+    assert set(tried.losses["lead"]) == {"job", "job-changed"}
+    assert tried.mitigations.empty

@@ -36,9 +36,9 @@ def of(results, panel, what):
 def test_shares_are_of_all_windows_and_a_window_may_have_several_reasons(folder):
     results = read_results(folder)
     windows = results.windows
-    windows["valid"], windows["reasons"] = True, ""
-    windows.loc[windows.index[:3], ["valid", "reasons"]] = [False, "steal: 2 %; not settled: late"]
-    windows.loc[windows.index[3], ["valid", "reasons"]] = [False, "steal: 9 %; steal: 8 %"]
+    windows["valid"], windows["reason_kinds"] = True, ""
+    windows.loc[windows.index[:3], ["valid", "reason_kinds"]] = [False, "steal; not settled"]
+    windows.loc[windows.index[3], ["valid", "reason_kinds"]] = [False, "steal"]
     count = len(windows.drop_duplicates(["company", "block", "window"]))
     assert of(results, health_rows.REJECTED, health_rows.ALL) == [pytest.approx(400 / count)]
     assert of(results, health_rows.REJECTED, "steal") == [pytest.approx(400 / count)]
@@ -112,7 +112,7 @@ def test_failed_blocks_are_told_of(tmp_path):
 
 def test_a_panel_that_shows_nothing_is_left_out_and_said(folder):
     results = sampled(folder, ("a", "running_share", 1.0), ("cpu0", "steal_s", 0.1))
-    results.windows["valid"], results.windows["reasons"] = True, ""
+    results.windows["valid"], results.windows["reason_kinds"] = True, ""
     figure, source = health.draw(results)
     assert [axes.get_title("left") for axes in figure.axes] == [health_rows.BLOCKS]
     assert {health_rows.REJECTED, health_rows.COUNTED} <= set(source["panel"])

@@ -63,7 +63,7 @@ def test_where_io_fills_all_ways_or_nothing_is_known_no_mask_cuts():
 def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_joined(tmp_path, monkeypatch):
     project, plan = shipped(tmp_path, monkeypatch, IO)
     assert set(candidates(plan, None)["partition"]) == {f"split-{ways}" for ways in range(1, 10)}
-    (note,) = [note for note in plan.notes if "cut" in note]
+    (note,) = [note for note in map(str, plan.notes) if "cut" in note]
     assert note.startswith("cache: split-10, lead-10 and cap-1 cut through the ways 0x600 that I/O fills too: ")
     said = isolation.line(plan, None)
     assert said.endswith(
@@ -90,7 +90,7 @@ def _rows(company, plan, project):
 def test_a_machine_without_such_ways_has_no_mark(tmp_path, monkeypatch):
     _, plan = shipped(tmp_path, monkeypatch, {"ways": 11})
     assert "split-10" in set(candidates(plan, None)["partition"])
-    assert not [note for note in plan.notes if "cut" in note]
+    assert not [note for note in map(str, plan.notes) if "cut" in note]
     assert "Left out" not in isolation.line(plan, None)
 
 
@@ -104,7 +104,7 @@ def made(*partitions, shareable=0x600):
 def split(ways):
     own = (1 << ways) - 1
     shares = (Share(member=LEAD, ways=own), *(Share(member=who, ways=0x7FF & ~own) for who in (STREAM, REST)))
-    return Partition(name=f"split-{ways}", shares=shares)
+    return Partition(name=f"split-{ways}", shares=shares, curve="split")
 
 
 def slow(rate):
@@ -300,14 +300,15 @@ def test_a_page_without_partitions_has_no_word_on_it():
     ("state", "words"), [(UNCERTAIN, "may share ways"), (OTHERWISE, "are those that"), (NOT_READ, "")]
 )
 def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
-    row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "lead_ways": 10,
+    row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "curve": "split",
+           "lead_ways": 10,
            "lead_bytes": 1.0, "stage": "search", "source": "s", "loss_pct": 1.0, "loss_low": 0.5, "loss_high": 1.5,
            "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8, "stp_high": 2.0,
            "frontier": True, "blocks": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
            "held": state, "freedom": 4}  # fmt: skip
     (advice,) = recommendations(frame([row], PARETO), 3.0).to_dict("records")
     assert advice["held"] == state
-    said = sentence(advice, "castmates confirm s.yaml")
+    said = sentence(advice, "castmates sweep s.yaml --confirm")
     assert words in said
     assert ("processor" in said) is bool(words)
 
@@ -319,6 +320,6 @@ def test_the_figure_of_ways_remarks_on_it():
         one = plan.model_copy(update={"cache": cache(11, shareable=shareable)})
         effects = estimate_effects(one, found.windows, 0.02)
         curves = sensitivity_table(one, effects)
-        drawn = replace(found, plan=one, effects=effects, sensitivity_curves=curves, knees=knees(curves, 11))
+        drawn = replace(found, plan=one, effects=effects, sensitivity=curves, knees=knees(curves, 11))
         written = " ".join(" ".join(texts(sensitivity.draw(drawn)[0])).split())
         assert ("the processor may add the others" in written) is remark

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.partitions.families import family_of
 from castmates.analysis.partitions.sensitivity import (
     AT_LEAST,
     BETWEEN,
@@ -137,12 +136,3 @@ def test_points_are_the_effects():
     assert row["shared_ways"] == 0
     io = plan.model_copy(update={"cache": plan.cache.model_copy(update={"shareable": 0b11})})
     assert sensitivity_table(io, effects).set_index("partition")["shared_ways"]["split-4"] == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "ways", "family"),
-    [("split-4-high", 4, "split-high"), ("a-4-split-4", 4, "a-4-split"), ("overlap-2-lead-6", 6, "overlap-2-lead"),
-     ("lead-00f-antagonists-ff0", 4, "lead-00f-antagonists-ff0")],
-)  # fmt: skip
-def test_partitions_of_one_kind(name, ways, family):
-    assert family_of(name, ways) == family

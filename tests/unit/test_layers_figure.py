@@ -1,6 +1,5 @@
 """The figure of layers, from made-up rows (synthetic: nothing in them was measured)."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
@@ -9,28 +8,23 @@ import pytest
 from castmates.report.figures import layers as layers_figure
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import Results
-from castmates.results.columns.block import LAYERS, WINDOWS
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.results.columns.block import LAYERS
+from castmates.results.columns.study import frame
 
 KINDS = {("convolution", "forward"): 20.0, ("convolution", "backward"): 41.0, ("optimizer", "optimizer"): 9.0}
 KINDS |= {("runtime", ""): 3.0, ("unattributed", ""): 2.0}
 KINDS |= {(f"kind {number}", "forward"): 1.0 for number in range(15)}
 
 
-@dataclasses.dataclass(frozen=True)
 class Made(Results):
-    layers: pd.DataFrame | None = None
-
     def block_parts(self, name: str, columns: Sequence[str], categories: Sequence[str]) -> Iterator[pd.DataFrame]:
         assert name == "layers"
-        if self.layers is not None:
-            for _, part in self.layers.groupby("block"):
-                yield part[columns].astype(dict.fromkeys(categories, "category"))
+        for _, part in self.layers.groupby("block"):
+            yield part[columns].astype(dict.fromkeys(categories, "category"))
 
 
-def made(layers: pd.DataFrame | None = None) -> Made:
-    empty = (frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS, WINDOWS))
-    return Made("made-up", *empty, layers=layers)
+def made(layers: pd.DataFrame) -> Made:
+    return Made("made-up", layers=layers)
 
 
 def rows(block: int, scene: str, mix: str, slower: float, partition: str = "unmanaged", **others: str) -> list[dict]:
@@ -115,7 +109,8 @@ def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_block
 
 
 def test_a_study_without_a_profile_says_why_there_is_nothing_to_see():
-    figure, source = layers_figure.draw(made())
+    without = made(frame([], LAYERS))
+    figure, source = layers_figure.draw(without)
     assert source.empty
     assert "was profiled" in " ".join(figure.texts[-1].get_text().split())
-    assert "was profiled" in texts_for("layers", made()).alternative
+    assert "was profiled" in texts_for("layers", without).alternative

@@ -15,14 +15,14 @@ def of(**budget):
 
 @pytest.mark.parametrize("asked", ["twelve", "1.5", 4, 0, -3, 10_001, "", None, True])
 def test_a_number_that_cannot_be_is_one_sentence(asked):
-    sentence = f"^blocks={asked}: expected a whole number of launches from 5, which s.yaml has, to 10000.$"
+    sentence = f"^launches={asked}: expected a whole number of launches from 5, which s.yaml has, to 10000.$"
     with pytest.raises(CastmatesError, match=sentence):
         checked_blocks(asked, of(), "s.yaml")
 
 
 def test_where_a_precision_decides_the_sentence_names_what_to_change():
     with pytest.raises(
-        CastmatesError, match=r"^blocks=12: s\.yaml has a 'precision', .* change 'precision' or 'most_blocks'"
+        CastmatesError, match=r"^launches=12: s\.yaml has a 'precision', .* change 'precision' or 'most_blocks'"
     ):
         checked_blocks(12, of(precision="1%"), "s.yaml")
 

@@ -9,7 +9,6 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.nodes import estimate_nodes
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
 from castmates.analysis.effects.pooling import UNKNOWN, pooled, without_hosts, without_left_out
-from castmates.results.window_hosts import with_hosts
 from tests.unit.partition_maker import atoms, made, windows
 
 PLAN = made(atoms(), blocks=9)
@@ -84,19 +83,6 @@ def test_blocks_of_a_model_are_never_left_out_for_their_host():
     }  # fmt: skip
     for platform, left_out in (("measured", True), ("modelled", False)):
         assert blocks_table([record | {"platform": platform}], ["n3"])["left_out"].tolist() == [left_out]
-
-
-def test_blocks_from_before_windows_had_a_node_have_that_of_their_record():
-    """Otherwise a study that goes on after an upgrade would count one more node, without a name."""
-    whole = on_nodes().assign(platform="measured")
-    old = whole["block"] <= 4
-    table = whole.assign(host=whole["host"].where(~old, ""), processor=whole["processor"].where(~old, ""))
-    found = with_hosts(table, lambda _, number: HOSTS[number % 3])
-    assert found["host"].tolist() == whole["host"].tolist()
-    assert found["processor"].tolist() == whole["processor"].tolist()
-    assert estimate_nodes(PLAN, found, 0.02)["host"].nunique() == 3
-    modelled = table.assign(platform="modelled")  # the same on every node: none is a factor of it
-    assert with_hosts(modelled, lambda *_: "n1")["host"].tolist() == modelled["host"].tolist()
 
 
 def test_a_processor_that_is_not_known_is_pooled_with_none_of_several():

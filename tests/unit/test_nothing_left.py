@@ -21,9 +21,11 @@ from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.study.model import Study
 from castmates.study.reading import read
+from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind, reason_columns
 from tests.golden.report import MARGIN, STUDY, content, unpack
 
-WHY = "foreign load: others took 41 % of CPU 1, mostly bash (pid 7)"
+REASON = Reason(ReasonKind.FOREIGN_LOAD, "others took 41 % of CPU 1, mostly bash (pid 7)", "bash (pid 7)")
+WHY = reason_columns([REASON])
 
 
 def reject(block, chosen):
@@ -31,14 +33,14 @@ def reject(block, chosen):
     windows, steps = (pd.read_parquet(block / f"{name}.parquet") for name in ("windows", "steps"))
     lost = chosen(windows)
     nothing = {"slices_dropped": 0, "open_s": 0.0, "progress_s": np.nan, "units": np.nan, "rate": np.nan, "beats": 0}
-    windows.loc[lost, ["valid", "reasons", *nothing]] = [False, WHY, *nothing.values()]
+    windows.loc[lost, ["valid", *WHY, *nothing]] = [False, *WHY.values(), *nothing.values()]
     windows.loc[lost, ["first_ns", "last_ns", "later"]] = pd.NA, pd.NA, np.nan
     windows.loc[lost, "slices_rejected"] = windows["slices"]
     windows.to_parquet(block / "windows.parquet")
     gone = set(windows.loc[lost, "window"])
     steps[~steps["window"].isin(gone)].to_parquet(block / "steps.parquet")
     slices = pd.read_parquet(block / "slices.parquet")
-    slices.loc[slices["window"].isin(gone), ["counted", "reasons"]] = False, WHY
+    slices.loc[slices["window"].isin(gone), ["counted", *WHY]] = False, *WHY.values()
     slices.to_parquet(block / "slices.parquet")
     if lost.all():
         record = json.loads((block / "block.json").read_text())
@@ -89,8 +91,10 @@ def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the
     first, found = " ".join(page["sections"]["result"]), answer(results)
     assert found.headline in page["headings"]
     assert found.headline.startswith("No measurement is left: all ")
-    assert f"castmates retry {STUDY} && castmates sweep" in found.command
-    assert "To get a result: stop the other programs on this machine (bash), then discard" in first
+    assert f"castmates sweep {STUDY} --retry" in found.command
+    assert (
+        "To get a result: stop the other programs on this machine (bash), then measure these launches again." in first
+    )
     assert "100 % of the measuring was thrown away" in first
     assert any(line.startswith("To get a result: stop") for line in answer_lines(found))
     assert all(pair.words == "no data" for pair in found.pairs)
@@ -98,8 +102,8 @@ def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the
 
 @pytest.mark.landing
 def test_programs_outside_of_a_container_are_to_be_stopped_too(analysed, monkeypatch):
-    unseen = "foreign load: others took 41 % of CPU 1, by a process that is not visible here"
-    monkeypatch.setitem(globals(), "WHY", f"{unseen}; foreign load: others took 9 % of CPU 0, among them make (pid 7)")
+    taken = [Reason(ReasonKind.FOREIGN_LOAD, "others took 41 %", who) for who in (NOT_VISIBLE, "make (pid 7)")]
+    monkeypatch.setitem(globals(), "WHY", reason_columns(taken))
     results = analysed(lambda windows: windows["valid"] | True)
     assert remedy(thrown_away(results)).endswith("(a process that is not visible here, make)")
 

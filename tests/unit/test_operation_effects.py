@@ -9,7 +9,7 @@ from castmates.analysis.operations.groups import OTHERS
 from castmates.analysis.operations.summary import summarise
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.ratio_of_means import ratio_of_means
-from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.results.columns.registry import TABLES
 from tests.unit.operations_maker import ALONE, LEFT, drawn, launches, tables
 from tests.unit.printed_intervals import assert_told
 
@@ -59,7 +59,7 @@ def test_traces_of_another_graph_are_not_compared():
 def test_all_tables_have_the_columns_of_the_data_contract():
     made = tables(launches(3, LOSSES, np.random.default_rng(1)))
     for name, table in made.items():
-        assert set(OPERATION_TABLES[name]) <= set(table.columns), name
+        assert set(TABLES[name]) <= set(table.columns), name
     solo = made["operation_summary"].query("kind == 'solo'")
     assert solo["share"].sum() == pytest.approx(1)
     assert solo["calls"].max() == pytest.approx(1)

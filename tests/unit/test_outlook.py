@@ -26,6 +26,7 @@ from castmates.results.named import default_study
 from castmates.results.pilots import pilot_folder
 from castmates.results.plans import remembered_cache
 from castmates.results.torn import TABLES
+from castmates.study import plan_text
 from tests.needs import lacks
 from tests.unit.caches import cache
 from tests.unit.windows_maker import written
@@ -183,7 +184,7 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
     assert f"everybody has everything: L3:{llc}=fff (12 ways, 18 MiB)" in text
     assert found(loaded).partitions == ("split-4", "lead-2")
     monkeypatch.setattr(project, "read_cache", lambda: None)
-    assert sum("the last-level cache cannot be partitioned here" in note for note in found(loaded).notes) == 1
+    assert sum("the last-level cache cannot be partitioned here" in note for note in map(str, found(loaded).notes)) == 1
 
 
 @pytest.mark.parametrize("sweep", ["{split: [4, 8]}", "{lead_ways: 2}"])
@@ -201,7 +202,7 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     assert not found(loaded).remembered
     assert "cannot be partitioned now" not in said(loaded)
     loaded.results.path.mkdir(parents=True)
-    loaded.results.plan_file.write_text(json.dumps(before.model_dump(mode="json")))
+    loaded.results.plan_file.write_text(plan_text.text_of(before))
     measure(loaded, [before.blocks[0].path])
     for now in (None, here.model_copy(update={"groups": 0})):
         monkeypatch.setattr(project, "read_cache", lambda now=now: now)
@@ -290,7 +291,7 @@ def test_what_a_look_leaves_is_read_again(folder):
 
 def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
     with pytest.raises(
-        CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates pilot study.yaml`"
+        CastmatesError, match=r"'budget.rounds' is pilot, but there is no .*run `castmates plan study.yaml --pilot`"
     ):
         load(rounds="pilot").plan()
     file = pilot_folder(load().study).pilot_file
@@ -304,7 +305,7 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
     ("budget", "sentence"),
     [
         ({"precision": "1%", "blocks": 3}, "'budget.blocks' is 3, but expected at least 4, because 'precision'"),
-        ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0, such as 1% or 0.01"),
+        ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0% and at most 100%"),
         (
             {"precision": "1%", "most_blocks": 10},
             "'budget.most_blocks' is 10, but expected at least 11, because 'precision' is given: no company stops "
@@ -339,7 +340,7 @@ def test_the_status_counts_what_is_there_and_sees_who_holds_the_lock(folder, mon
         running = progress(loaded).running
         assert running is not None
         assert running.process == os.getpid()
-        assert "castmates status" in printed(progress_screen(progress(loaded)))
+        assert "castmates show --progress" in printed(progress_screen(progress(loaded)))
     assert progress(loaded).running is None
     page = loaded.results.page_file
     page.parent.mkdir(parents=True)

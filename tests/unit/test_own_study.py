@@ -8,7 +8,6 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from castmates.cli import open as opening
 from castmates.cli.letters import ERRORS
 from castmates.cli.main import app, main
 from castmates.errors import CastmatesError
@@ -131,7 +130,7 @@ def test_the_result_is_printed_and_given_to_scripts(tmp_path):
     folder = make(tmp_path / "study", ["a", "b"], ["x", "y"], blocks=5)
     done = ask("show", str(folder))
     assert done.exit_code == 0, done.exception
-    data = json.loads(ask("show", str(folder), "--json").stdout)
+    data = json.loads(ask("show", str(folder), "--format", "json").stdout)
     assert " ".join(done.stdout.split()).startswith(data["headline"])
     assert {(pair["program"], pair["neighbours"]) for pair in data["pairs"]} == {
         (program, beside) for program in "ab" for beside in "xy"
@@ -154,7 +153,7 @@ def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, mon
             return out.buffer.getvalue().decode(encoding)
 
     assert re.search(rf"a-program-whose-name[a-z-]*{re.escape(cut)}[a-z-]*very-long ", ask_in_encoding())
-    assert json.loads(ask_in_encoding("--json"))["pairs"][0]["program"] == long
+    assert json.loads(ask_in_encoding("--format", "json"))["pairs"][0]["program"] == long
     with io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=ERRORS) as out:
         out.write("−3.6 × 2 ± 1 – 界")
         out.flush()
@@ -164,7 +163,7 @@ def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, mon
 
 def test_the_report_is_opened_where_there_is_a_desktop_and_named_elsewhere(tmp_path, monkeypatch):
     folder, opened = make(tmp_path / "study", ["a"], ["x"], blocks=5), []
-    monkeypatch.setattr(opening.webbrowser, "open", opened.append)
+    monkeypatch.setattr("webbrowser.open", opened.append)
     with pytest.raises(CastmatesError, match="there is no report yet; run `castmates sweep"):
         raise ask("open", str(folder)).exception
     (folder / "report").mkdir()

@@ -12,7 +12,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.report.block_facts import Settled
-from castmates.report.figures.index import FIGURES, figure_names
+from castmates.report.figures.index import FIGURES, figures_of
 from castmates.report.page.page import page, write_page
 from castmates.report.results import read_results
 from castmates.report.text import design as plan
@@ -111,7 +111,7 @@ def test_it_is_accessible(usual):
     assert reader.headings.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in zip(reader.headings, reader.headings[1:], strict=False))
     drawings = [attributes for attributes in reader.all("div") if attributes.get("role") == "img"]
-    names = figure_names(results.study, partitioned=False)
+    names = figures_of(results.plan, results.folder)
     lines = [(FIGURES[name].title, FIGURES[name].module.lacking(results)) for name in names]
     empty = [(title, why) for title, why in lines if why]
     assert empty, "nothing was counted in a made-up study"
@@ -269,8 +269,8 @@ def test_a_block_that_never_got_ready_has_a_dash_for_its_launch_and_the_way_out(
     html = page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
     launch = '<td class="n" data-value="nan">–</td>'
     assert html.count(f'{launch}\n    {launch}{launch}\n    <td class="n" data-value="61.0">61.0</td>') == 1
-    assert html.count("<code>castmates retry STUDY.yaml</code>") == 2, "in the card and in the health panel"
-    assert "discards it, so that the next sweep measures it again." in parsed(html).text()
+    assert html.count("<code>castmates sweep STUDY.yaml --retry</code>") == 2, "in the card and in the health panel"
+    assert "measures it again." in parsed(html).text()
 
 
 def edited(folder, table, change):
@@ -321,10 +321,7 @@ def test_the_stamps_are_on_every_page(tmp_path, change, good, bad):
 def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
     def change(windows):
         first = windows["window"].eq(1) & windows["block"].eq(2)
-        windows["valid"], windows["reasons"] = (
-            ~first,
-            first.map({True: "steal: 5 %; steal: 6 %; swapping: 2", False: ""}),
-        )
+        windows["valid"], windows["reason_kinds"] = ~first, first.map({True: "steal; swapping", False: ""})
         windows.loc[windows["block"].eq(3) & windows["round"].eq(3), "round"] = 4
 
     folder = edited(make(tmp_path / "study", failed=1), "windows", change)
@@ -348,7 +345,7 @@ def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
 
 
 def test_a_window_of_several_members_is_counted_once():
-    rows = [{"company": "c", "block": 1, "window": 1, "kind": "corun", "valid": False, "reasons": "steal: 5 %"}] * 2
+    rows = [{"company": "c", "block": 1, "window": 1, "kind": "corun", "valid": False, "reason_kinds": "steal"}] * 2
     assert health.rejections(pd.DataFrame(rows)) == [
         {"kind": "corun", "kept": 0, "rejected": 1, "share": 100.0, "reasons": "steal (1)"}
     ]

@@ -106,7 +106,7 @@ def test_every_mix_has_its_leads_step_times_under_partitions(results, tables):
 
 
 def test_rates_and_knees_are_those_of_the_study(results, tables):
-    curves, found = results.sensitivity_curves, cells(tables["sensitivity.tex"])
+    curves, found = results.sensitivity, cells(tables["sensitivity.tex"])
     named = [row for row in found if row[0]]
     assert len(named) == len(curves.drop_duplicates(["mix", "curve"]))
     wanted = sorted(curves[["rate_pct", "rate_low", "rate_high"]].round(1).itertuples(index=False, name=None))

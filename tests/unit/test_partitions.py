@@ -15,6 +15,7 @@ from castmates.study import evictors, mixes
 from castmates.study.companies import Room
 from castmates.study.evictors import Part
 from castmates.study.model import Workload
+from castmates.study.partitions.planned import curves
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
@@ -101,7 +102,7 @@ def test_a_machine_without_allocation_goes_on_and_says_so():
         one = plan(study(["x"], ["a"], cache=SPLIT), cache=here)
         assert set(scenes(one)) == {"solo", "solo-again", "placebo:1", "corun:x+a", "alone:a@1"}
         assert one.cache is None
-        assert one.notes == (
+        assert tuple(map(str, one.notes)) == (
             "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
             "so the partitions of 'cache.sweeps' are left out; `castmates doctor` shows what to do.",
         )
@@ -114,7 +115,7 @@ def test_a_machine_that_can_only_throttle_throttles():
     keys = {"sweeps": [{"split": "all"}, {"lead_ways": 2}, {"bandwidth": {"antagonists": "20%"}}]}
     one = swept(keys, on=cache(0, shareable=0))
     assert {scene for scene in scenes(one) if "@" in scene and "alone" not in scene} == {"corun:x+a@antagonists-mb20"}
-    assert "cache.sweeps.1: nothing is left of this sweep on this machine." in one.notes
+    assert "cache.sweeps.1: nothing is left of this sweep on this machine." in map(str, one.notes)
     assert schemata_of(Share(member="a@1", bandwidth=20), (0,), cache(0, shareable=0)) == "MB:0=20"
 
 
@@ -151,16 +152,18 @@ def test_a_partition_that_no_mix_has_the_members_for_is_told():
     keys = {"sweeps": [{"lead_ways": [2, 4], "bandwidth": {"a": "20%"}}, {"split": 4}]}
     one = swept(keys)
     assert {partition.name for mix in one.mixes for partition in mix.partitions} == {"split-4"}
-    assert one.notes == ("cache: lead-2-a-mb20 and lead-4-a-mb20 left out: no mix has the members that they are for.",)
+    assert tuple(map(str, one.notes)) == (
+        "cache: lead-2-a-mb20 and lead-4-a-mb20 left out: no mix has the members that they are for.",
+    )
     many = swept({"sweeps": [{"lead_ways": "1-8", "bandwidth": {"a": "20%"}}, {"split": 4}]})
-    assert "lead-5-a-mb20 and 3 more left out" in many.notes[0]
+    assert "lead-5-a-mb20 and 3 more left out" in str(many.notes[0])
 
 
 def test_a_mix_with_more_members_than_groups_has_no_partitions():
     big = {"mixes": [{"lead": "x", "antagonists": ["a", "a", "a"]}], "cache": SPLIT}
     one = plan(study(["x"], ["a"], **big), cpus=range(5), cache=cache(groups=3, shareable=0))
     assert {mix.name for mix in one.mixes if mix.partitions} == {"x+a"}
-    assert one.notes == (
+    assert tuple(map(str, one.notes)) == (
         "cache: the partitions of x beside a beside a beside a are left out: they take 4 groups, one for each member, "
         "and this user can have 3 here (`castmates doctor` shows what helps).",
     )
@@ -203,7 +206,7 @@ def test_a_cache_that_the_kernel_does_not_share_out():
     apart = cache(domains=(5,), shareable=0)
     one = plan(study(["x"], ["a"], cache=SPLIT), cache=apart)
     assert not any(mix.partitions for mix in one.mixes)
-    assert "the last-level cache of a@1, x@0 is none of those that this machine can share out" in one.notes[0]
+    assert "the last-level cache of a@1, x@0 is none of those that this machine can share out" in str(one.notes[0])
 
 
 def test_an_added_sweep_value_workload_or_antagonist_measures_nothing_again():
@@ -374,7 +377,7 @@ def test_members_that_share_no_last_level_cache_divide_no_ways(cores, caches):
         assert {name for mix in cast.mixes for name in names_of(mix)} <= {"antagonists-mb20"}
         assert len(cast.cautions) == 1
         assert f"x (CPU {lists['lead']}) shares no last-level cache with a0 (CPU 0)" in cast.cautions[0]
-        assert any("share no last-level cache" in note for note in cast.notes) == bool(keys)
+        assert any("share no last-level cache" in note for note in map(str, cast.notes)) == bool(keys)
     asked, _ = cast_on(cores, caches, size, placement={"llc": "separate"}, cache=SPLIT)
     assert not asked.cautions
 
@@ -413,7 +416,7 @@ def test_partitions_lie_within_the_class_in_which_programs_are_found():
     assert names == {f"{kind}-{ways}" for kind in ("split", "lead") for ways in range(1, 8)} | {
         f"antagonists-mb{rate}" for rate in (10, 20, 30, 40)
     }
-    assert "cache: programs are found in a class with 8 of 15 ways (0xff) and 50 %; " in one.notes[0]
+    assert "cache: programs are found in a class with 8 of 15 ways (0xff) and 50 %; " in str(one.notes[0])
     written = {"sweeps": [{"name": "mine", "masks": {"lead": "7f00", "antagonists": "ff"}}]}
     with pytest.raises(CastmatesError, match=r"7f00 goes beyond 00ff, the ways of the class in which programs are f"):
         swept(written, on=narrow)
@@ -434,14 +437,34 @@ def test_who_may_not_bound_the_rest_of_the_machine_leaves_it_alone_and_is_told()
     assert given["corun:x+a@split-4"] == {"x@0": 0xF, "a@1": 0xFF0}
     assert not any(REST in who for who in given.values())
     assert len(given) == 4  # without what was written for the rest
-    assert [note for note in one.notes if "everybody else on the machine keeps all ways" in note]
-    assert [note for note in one.notes if "mine left out" in note and "grant --default-group" in note]
+    assert [note for note in map(str, one.notes) if "everybody else on the machine keeps all ways" in note]
+    assert [note for note in map(str, one.notes) if "mine left out" in note and "grant --default-group" in note]
     assert paths(one) == paths(swept(SPLIT | {"rest": "all"}))
 
 
 def test_who_asks_to_bound_it_and_may_not_has_no_such_partitions():
     one = swept(SPLIT | {"rest": "antagonists"}, on=NOT_HIS)
     assert not any(scenes(one).values())
-    assert any("split-4 and split-8 left out" in note and "grant --default-group" in note for note in one.notes)
+    assert any(
+        "split-4 and split-8 left out" in note and "grant --default-group" in note for note in map(str, one.notes)
+    )
     assert paths(swept(SPLIT)) == paths(swept(SPLIT | {"rest": "antagonists"}))
     assert not swept(SPLIT | {"rest": "all"}, on=NOT_HIS).notes
+
+
+def test_partitions_that_differ_by_the_leads_ways_alone_are_of_one_curve():
+    sweeps = [
+        {"name": "a-4", "split": [4, 6], "position": ["low", "high"]},
+        {"overlap": [2], "lead": [6]},
+        {"antagonist_cap": [4], "lead": [6]},
+        {"masks": {"lead": "0x00f", "antagonists": "0xff0"}},
+    ]
+    assert curves(swept({"sweeps": sweeps})) == {
+        "a-4-split-4": "a-4-split",
+        "a-4-split-6": "a-4-split",
+        "a-4-split-4-high": "a-4-split-high",
+        "a-4-split-6-high": "a-4-split-high",
+        "overlap-2-lead-6": "overlap-2-lead",
+        "cap-4-lead-6": "cap-4-lead",
+        "lead-00f-antagonists-ff0": "lead-00f-antagonists-ff0",
+    }

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from castmates.analysis.design.pilot import Cost, Spread, best_rounds, cost_of, spreads, window_for, window_noise
+from castmates.analysis.design.pilot import best_rounds, cost_of, spreads, window_for, window_noise
 from castmates.analysis.statistics.power import blocks_for, detectable, half_width
 from castmates.pipeline.pilot import Proposal, yaml_lines
 from castmates.study.budget_keys import Budget
 from castmates.study.model import Study
+from castmates.study.rounds import Cost, Spread
 from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
 
 LONG = 10_000.0

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from castmates.study.plan_text import Common, plan_of, text_of, unfolded
+from castmates.study.spec import Plan
 from tests.unit.windows_maker import company, mix, plan
 
 PLAN = plan([company("a-1", mix("bert@0", "stream@1")), company("b-2", mix("dlrm@0", "stream@1"))], blocks=30)
@@ -17,7 +18,7 @@ def test_the_plan_comes_back_and_is_short():
     assert list(content["companies"]) == ["a-1", "b-2"]
     assert len(content["designs"]) == 1
     assert content["blocks"][30] == {"study": "example", "company": "b-2", "number": 1, "seed": 1, "design": "design"}
-    assert unfolded(content) == PLAN.model_dump(mode="json")
+    assert Plan.model_validate(unfolded(content)) == PLAN
 
 
 def test_blocks_of_one_company_share_it():
@@ -36,11 +37,6 @@ def test_companies_of_the_same_id_that_differ_are_told_apart():
     changed = PLAN.model_copy(update={"blocks": (rebuilt, *rest)})
     assert plan_of(text_of(changed)) == changed
     assert len(json.loads(text_of(changed))["companies"]) == 3
-
-
-def test_a_plan_from_before_is_read_as_it_was():
-    assert plan_of(PLAN.model_dump_json()) == PLAN
-    assert unfolded(json.loads(PLAN.model_dump_json())) == PLAN.model_dump(mode="json")
 
 
 @pytest.mark.parametrize("change", [{"companies": {}}, {"designs": {"design": {}}}, {"blocks": [{"company": "x"}]}])

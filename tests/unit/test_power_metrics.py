@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from castmates.analysis.explanations.counted_metrics import GHZ
@@ -22,7 +21,7 @@ from castmates.report.results import Results
 from castmates.report.text import resources as on_page
 from castmates.report.text import slices
 from castmates.results.columns.block import BLOCK_TABLES
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, RESOURCES, frame
+from castmates.results.columns.study import RESOURCES, frame
 from tests.unit.windows_maker import company, mix, plan, slices_of, written
 
 PLAN = plan([company("c", mix("bert@0.2", "stream@1"))], blocks=3)
@@ -206,7 +205,7 @@ def test_mbm_is_held_against_the_memory_controllers():
 
 def page_of(table):
     return Results(
-        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), WINDOWS,
+        "synthetic", windows=WINDOWS,
         resources=table,
     )  # fmt: skip
 
@@ -226,14 +225,6 @@ def test_the_page_shows_power_apart_and_says_what_is_not_proved():
         == "Not measured here: the clock while running (cycles over task-clock, APERF over MPERF) and the uncore clock."
     )
     assert "is therefore not proved here" in on_page.lacking_power(page_of(table[:0]))
-
-
-def test_tables_from_before_are_read_as_those_of_members():
-    table = found("samples", packages, of_members=False)
-    old = table[table["scope"] == "member"].drop(columns=["scope", "scene"])
-    assert list(RESOURCES)[-3:] == ["scope", "scene", "machine"]
-    assert {row["whose"] for row in on_page.power_rows(page_of(old))} <= {"bert@0.2", "stream@1"}
-    assert isinstance(old, pd.DataFrame)
 
 
 def test_the_drivers_frequency_at_the_edges_counts_and_a_nominal_one_does_not():

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from castmates.analysis.effects.mask_stamp import masks_stamp
 from castmates.errors import CastmatesError
 from castmates.linux import msr
 from castmates.linux.owner import myself
@@ -19,6 +18,7 @@ from castmates.runner.rounds.prefetch_witness import CHANGED, OFF, PrefetchWitne
 from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, layout_of
+from castmates.study.partitions.planned import masked
 from castmates.study.reading import read
 from castmates.study.schedule import stretches
 from castmates.study.spec import UNMANAGED
@@ -75,7 +75,7 @@ def test_off_is_a_partition_beside_every_mix_and_measures_nothing_else_again():
     assert {(share.member, share.prefetchers) for share in partition.shares} == {
         (name, "off") for name in (mix.lead, *mix.antagonists)
     }
-    assert masks_stamp([PREFETCHERS_OFF], ["measured"], {}) is None, "no mask was set"
+    assert not masked(both), "no mask is set"
     for one in ("on", ["on"]):
         assert plan(study(["a"], ["b"], cache={"prefetchers": one})).blocks == bare.blocks
 
@@ -167,7 +167,7 @@ def test_the_plan_says_that_no_launch_would_begin():
     where, programs = layout_of(MachineModel()), workloads("a", "b")
     host = Host(where, no_prefetching="the module is not loaded.")
     found = resolve(study(["a"], ["b"], cache=BOTH), Programs(programs, prepared(programs), "p"), host, "study.yaml")
-    assert "cache.prefetchers: no launch will begin here: the module is not loaded." in found.notes
+    assert "cache.prefetchers: no launch will begin here: the module is not loaded." in map(str, found.notes)
 
 
 @pytest.mark.parametrize("word", ["maybe", "[on, 1]", "[]", "{a: off}"])

@@ -13,7 +13,7 @@ from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
-from castmates.results.columns.primitives import PRIMITIVE_TABLES
+from castmates.results.columns.registry import TABLES
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
 from tests.unit.primitives_maker import ALONE_MS, FLAGS, FLOPS, LOSS, MOVED, launches, results, tables
@@ -32,7 +32,7 @@ def one(table, **wanted):
 
 def test_all_tables_have_the_columns_of_the_data_contract():
     for name, table in MADE.items():
-        assert set(PRIMITIVE_TABLES[name]) <= set(table.columns), name
+        assert set(TABLES[name]) <= set(table.columns), name
 
 
 def test_primitives_take_of_a_step_what_they_took():
@@ -69,7 +69,7 @@ def test_use_beside_others_is_compared_once_for_each_trace_that_can_be():
     alone, beside = (eligible[eligible["kind"] == kind] for kind in ("solo", "corun"))
     assert alone[ends].isna().all(axis=None), "it is not compared with itself"
     assert beside[ends].notna().all(axis=None)
-    traces.steps.loc[(traces.steps["kind"] == "corun") & (traces.steps["launch"] == 101), "threads_intra"] = 2
+    traces.steps.loc[(traces.steps["kind"] == "corun") & (traces.steps["block"] == 101), "threads_intra"] = 2
     changed = Traces(traces.operations, traces.steps, traces.pools)
     fewer = isa_use(changed, rows, FLAGS).query("kind == 'corun' and eligible_ms > 0")
     assert fewer["difference"].notna().any()
@@ -114,11 +114,11 @@ def test_intervals_between_launches_hold_the_truth():
     studies, count = 3000, 4
     dice = np.random.default_rng(1)
     about = {"scene": "solo", "kind": "solo", "mix": "", "partition": "unmanaged", "member": "lead@0"}
-    about |= {"platform": "measured", "company": "c", "repetition": 1, "operation": "model/MatMul", "type": "MatMul"}
+    about |= {"platform": "measured", "company": "c", "round": 1, "operation": "model/MatMul", "type": "MatMul"}
     about |= {"primitive": "matmul", "shapes": "256x384:384x512", "data_types": "src:f32 wei:f32 dst:f32", "calls": 1.0}
     rows = pd.DataFrame([about] * (studies * count)).assign(
         study=np.repeat([f"s{number}" for number in range(studies)], count),
-        launch=np.tile(np.arange(101, 101 + count), studies),
+        block=np.tile(np.arange(101, 101 + count), studies),
         ms=ALONE_MS * np.exp(dice.normal(0, 0.05, studies * count)),
     )
     table = roofline(rows, rows.assign(step_ms=STEP), rows[:0], {})

@@ -58,7 +58,6 @@ def test_more_launches_leave_those_that_were_made():
 def test_launches_under_the_log_come_apart_from_all_others_and_change_none():
     usual, logged = (planned(profile={"launches": 2, "primitives": wanted}).profiles for wanted in (False, True))
     assert logged[:2] == usual
-    assert [text_of(planned(profile=keys)).count("primitives") for keys in ({}, {"primitives": True})] == [0, 1]
     assert [(each.number, is_logged(each)) for each in logged] == [(1, False), (2, False), (101, True), (102, True)]
     assert len({each.seed for each in logged}) == 4
     more = planned(profile={"launches": 3, "primitives": True}).profiles

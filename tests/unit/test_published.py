@@ -91,7 +91,7 @@ def test_unpaired_students_sleep():
 )
 def test_jains_processor_times(monkeypatch, confidence, differences, mean, low, high):
     """Jain, "The Art of Computer Systems Performance Analysis" (1991), examples 13.3 and 13.5; he rounds as he goes."""
-    monkeypatch.setattr(intervals, "CONFIDENCE", confidence)
+    monkeypatch.setattr(intervals.quantile, "__defaults__", ((1 + confidence) / 2,))
     found = effect(differences)
     assert [found["log"], found["low"], found["high"]] == pytest.approx([mean, low, high], abs=0.0101)
 

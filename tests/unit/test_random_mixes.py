@@ -134,7 +134,7 @@ def test_a_workload_that_is_gone_sets_its_mixes_aside_until_it_is_back(study):
     assert without.drawn.mixes[:6] == first.drawn.mixes
     assert len(without.sets[0].mixes) == 6
     assert not any("w4" in name for name in names_of(without))
-    assert any("set aside" in note and str(len(gone)) in note for note in without.notes)
+    assert any("set aside" in note and str(len(gone)) in note for note in map(str, without.notes))
     assert study(random(6, names=WORKLOADS[:5])).sets[0].mixes == first.sets[0].mixes
 
 
@@ -205,8 +205,3 @@ def test_pairs_and_groups_are_all_to_all(study, mixes, expected):
 def test_what_cannot_be_is_one_sentence(study, mixes, said):
     with pytest.raises(CastmatesError, match=said):
         study(mixes)
-
-
-def test_plans_without_sets_are_what_they_were(study):
-    written = study([{"lead": "w0", "antagonists": ["w1"]}]).model_dump(mode="json")
-    assert not {"drawn", "sets"} & set(written)

@@ -1,6 +1,7 @@
 """What is recommended: by hand, whatever the numbers are, and how often a mask is recommended that loses too much."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,7 @@ def row(partition, ways, loss, high, kept=90.0, stage=SEARCH, blocks=5, mix="a+b
     low = math.nan if math.isnan(high) else 2 * loss - high
     return {
         "study": "s", "mix": mix, "lead": "a", "antagonists": "b", "partition": partition, "lead_ways": ways,
+        "curve": re.sub(rf"^(split|lead)-{ways}", r"\1", partition),
         "lead_bytes": ways * 2.0**20 if ways else math.nan, "stage": stage,
         "source": "s" if stage == SEARCH else "fresh",
         "loss_pct": loss, "loss_low": low, "loss_high": high, "kept_pct": kept, "kept_low": kept - 1,
@@ -274,7 +276,7 @@ def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others
     with_others = pareto_table(plan, table, whole)
     pd.testing.assert_frame_equal(*(each.drop(columns=of_others, errors="ignore") for each in (found, with_others)))
     assert found[["kept_pct", "stp"]].isna().all(axis=None)
-    said = sentence(recommendations(found, 20.0).iloc[0], "castmates confirm x.yaml")
+    said = sentence(recommendations(found, 20.0).iloc[0], "castmates sweep x.yaml --confirm")
     assert "unknown: no launch measured every member both alone and together" in said
 
 
@@ -308,7 +310,8 @@ def sweep(stage, rng, launches=5):
         names = [f"split-{count}{kind.removeprefix('split')}" for count in WAYS]
         about = {
             "mix": np.repeat(np.arange(MIXES).astype(str), len(WAYS)), "partition": np.tile(names, MIXES),
-            "lead_ways": np.tile(WAYS, MIXES), "blocks": launches, "study": "s", "lead": "a", "antagonists": "b",
+            "curve": kind, "lead_ways": np.tile(WAYS, MIXES), "blocks": launches, "study": "s",
+            "lead": "a", "antagonists": "b",
             "platform": "modelled", "machine": "", "stage": stage, "source": stage, "design": "",
             "freedom": launches - 1,
         }  # fmt: skip

@@ -12,7 +12,6 @@ from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page
 from castmates.report.results import Results
 from castmates.report.text import latency, system
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 OF = plan([company("c", mix("bert@0", "stream@1")), company("d", mix("bert@0", "chase@2"))], blocks=4)
@@ -84,7 +83,7 @@ def test_the_page_marks_both_tables_and_says_why():
     def made(lost):
         table = windows(lost)
         return Results(
-            "synthetic", *(frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)), table,
+            "synthetic", windows=table,
             system=system_metrics(OF, table), latency=latencies(OF, table, []),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`castmates replay` short of measuring: what is opened and refused, what is written, verdicts and words."""
+"""`castmates sweep --replay` short of measuring: what is opened and refused, what is written, verdicts and words."""
 
 import json
 import math
@@ -46,7 +46,7 @@ STUDY = {
     "budget": {"blocks": 3, "rounds": 2, "window": 0.5},
     "cache": {"sweeps": [{"split": ["4"]}, {"lead_ways": ["2"]}]},
     "controls": None,
-    "margin": 0.05,
+    "margin": "5%",
     "workloads": {
         "dlrm": {"like": "chase", "title": "another"},
         **{name: {"like": "stream", "tags": ["tree-like"]} for name in ("oak", "elm", "ash")},
@@ -89,7 +89,7 @@ def publish(place: Path) -> Path:
 
 
 def replay(*arguments):
-    return CliRunner().invoke(app, ["replay", *map(str, arguments), "--only-write"])
+    return CliRunner().invoke(app, ["sweep", "--replay", *map(str, arguments), "--only-write"])
 
 
 def refused(*arguments) -> str:
@@ -133,7 +133,7 @@ def test_a_published_folder_and_results_are_planned_as_the_published_study_was(p
 def test_a_block_is_its_company_with_the_rounds_that_it_had_and_a_lead_its_mixes(project):
     publish(Path("crate"))
     for company in project.companies:
-        study, plan = again(f"crate/blocks/{company.id}/1", "--blocks", "4")
+        study, plan = again(f"crate/blocks/{company.id}/1", "--launches", "4")
         assert study.study.name == f"small-replay-{company.id.rpartition('-')[2]}"
         assert {mix.name for mix in plan.mixes} == {mix.name for mix in company.mixes}
         tried = {each.name for mix in company.mixes for each in mix.partitions}

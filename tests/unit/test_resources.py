@@ -9,7 +9,7 @@ from castmates.analysis.explanations.resources import BANDWIDTH, NEEDED, OCCUPAN
 from castmates.report.results import Results
 from castmates.report.text import resources as on_page
 from castmates.results.columns.block import BLOCK_TABLES
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
+from castmates.results.columns.study import frame
 from tests.unit.windows_maker import company, mix, plan, slices_of, written
 
 PLAN = plan([company("c", mix("bert@0", "stream@1"))], blocks=3)
@@ -103,7 +103,7 @@ def test_shares_of_slots_differ_by_points():
 def test_the_page_says_what_was_not_measured():
     table = found("samples", lambda _: [{"source": "pqos", "metric": "llc_occupancy", "t_ns": 1, "value": 3.0 * MIB}])
     whole = Results(
-        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), WINDOWS,
+        "synthetic", windows=WINDOWS,
         resources=table.reset_index(),
     )  # fmt: skip
     row = on_page.rows(whole)[0]

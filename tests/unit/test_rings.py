@@ -39,7 +39,7 @@ def reasons(topology, busy, takers=(), limits=None, cpu=0, runner=()):
     samples += [Sample(0, "cputime", f"cpu{quiet}", metric, 0.0) for quiet in beside.quiet for metric in METRICS]
     samples += [Sample(0, "culprits", place, "foreign_s", seconds, who) for place, seconds, who in takers]
     load = Load({LEAD: (cpu,)}, beside, frozenset(runner), limits or Limits())
-    return load.reasons([LEAD], Readings(samples, SECONDS))
+    return list(map(str, load.reasons([LEAD], Readings(samples, SECONDS))))
 
 
 METRICS = ("user_s", "system_s", "irq_s", "steal_s")

@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from castmates.analysis.design.pilot import Spread
 from castmates.errors import CastmatesError
 from castmates.pipeline.decide_rounds import decide_rounds, text_of
 from castmates.pipeline.measure_block import measure_block
@@ -14,7 +13,7 @@ from castmates.results.plans import read_plan
 from castmates.results.rounds import decided_rounds, read_decisions
 from castmates.study.decisions import UNDECIDED, undecided, with_decisions, without_decisions
 from castmates.study.plan_text import text_of as plan_text
-from castmates.study.rounds import USUAL_RATIO, Cost, best_rounds, first_rounds, guessed_cost
+from castmates.study.rounds import USUAL_RATIO, Cost, Spread, best_rounds, first_rounds, guessed_cost
 from tests.unit.makers import plan, study, workloads
 from tests.unit.windows_maker import written
 

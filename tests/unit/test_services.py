@@ -340,7 +340,8 @@ def results_of(plan, windows, limits=None):
         platforms=["measured"],
         against_solo={lead: rows.to_dict("records") for lead, rows in solo.groupby("lead", sort=False)},
         service_workloads={"redis-1000", "redis-2000"}, blocks=pd.DataFrame({"status": ["measured"], "lead": ["x"]}),
-        windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan, sensitivity=("", ""),
+        windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan,
+        sensitivity_stamp=("", ""),
     )  # fmt: skip
 
 
@@ -406,12 +407,10 @@ def test_keys_that_contradict_each_other_are_refused(keys, why):
         gather([], study, "s.yaml", ())
 
 
-def test_only_a_service_is_another_member_than_before():
-    """Blocks that were measured before the key was there stay what they are."""
+def test_only_a_service_has_requests_and_a_load():
     plan = plan_of((1000,), 1)
     lead, other = plan.blocks[0].company.members
-    assert lead.model_dump()["requests"] is True
-    assert "requests" not in other.model_dump()
+    assert (lead.requests, other.requests) == (True, False)
     assert same_service(lead) != same_service(other)
     assert [load_of(lead), load_of(other)] == [1000.0, None]
     words = ("openloop", "--load", "2.5K")

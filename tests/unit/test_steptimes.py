@@ -7,7 +7,6 @@ from castmates.analysis.explanations.latency import latencies
 from castmates.report.figures import steptimes
 from castmates.report.figures.steptimes_axes import SHARES, ticks
 from castmates.report.results import Results
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from castmates.results.folder import StudyFolder
 from tests.unit.test_latency import heartbeats
 from tests.unit.windows_maker import company, mix, plan, written
@@ -30,7 +29,7 @@ def results(folder, blocks=3, antagonists=1, beats=140):
         (place / "block.json").write_text("{}")
         steps[steps["block"] == block.number].to_parquet(place / "steps.parquet")
     return Results(
-        "synthetic", frame([], EFFECTS), frame([], CONTROLS), frame([], CARRYOVER), frame([], BLOCKS), windows,
+        "synthetic", windows=windows,
         latency=latencies(made, windows, [steps] if len(steps) else []), folder=StudyFolder(folder),
     )  # fmt: skip
 

@@ -7,16 +7,21 @@ import pytest
 from typer.testing import CliRunner
 
 from castmates.cli.main import app
+from castmates.cli.retry import discard
 from castmates.errors import CastmatesError
 from castmates.pipeline import snakemake
 from castmates.results.find import find, study_file
 from castmates.results.folder import StudyFolder
+from castmates.study.plan_text import text_of
 from tests.unit.windows_maker import company, mix, plan
 
 PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)
 STUDY = "name: golden\nplatform: modelled\nmixes: [{lead: chase, antagonists: [stream]}]\n"
 HOME = Path(__file__).parents[2]
-OWN = ("plan", "status", "sweep", "pilot", "retry", "recommend", "confirm", "run c/1")  # take a study's file
+OWN = (  # take a study's file
+    "plan", "plan --pilot", "sweep", "sweep --retry", "sweep --confirm", "show --progress", "show --partitions",
+    "internals run c/1",
+)  # fmt: skip
 ANY = ("paper", "show", "open", "compare {} results/golden")  # take what was measured
 
 
@@ -29,7 +34,7 @@ def project(tmp_path, monkeypatch):
     for folder in ("config/workloads", "envs"):
         (tmp_path / folder).symlink_to(HOME / folder)
     (tmp_path / "config/studies/mine.yaml").write_text(STUDY)
-    (tmp_path / "results/golden/plan.json").write_text(PLAN.model_dump_json())
+    (tmp_path / "results/golden/plan.json").write_text(text_of(PLAN))
     (tmp_path / "results/golden/blocks/c/1/block.json").write_text(json.dumps({"status": "failed"}))
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "binary.yaml").write_bytes(bytes(range(128, 256)))
@@ -59,15 +64,15 @@ def test_what_is_no_study_is_one_sentence_everywhere(command, given, sentence):
     assert "\n" not in str(done.exception)
 
 
-def test_a_results_folder_stands_for_its_study_file(project):
-    done = ask("retry", "results/golden/")
-    assert done.output == ("discarded (failed): results/golden/blocks/c/1\n1 block discarded in results/golden\n"), (
-        done.exception
+def test_a_results_folder_stands_for_its_study_file(project, capsys):
+    discard(study_file(project / "results/golden"), changed=False)
+    assert capsys.readouterr().out == (
+        "discarded (failed): results/golden/blocks/c/1\n1 launch discarded in results/golden\n"
     )
     with pytest.raises(CastmatesError, match=r"run `castmates sweep config/studies/mine.yaml`"):
-        raise ask("recommend", "results/golden").exception
+        raise ask("show {} --partitions", "results/golden").exception
     with pytest.raises(CastmatesError, match=r"run `castmates sweep config/studies/mine.yaml`"):
-        raise ask("confirm", project / "results/golden").exception
+        raise ask("sweep {} --confirm", project / "results/golden").exception
 
 
 @pytest.mark.parametrize(
@@ -103,7 +108,7 @@ def test_no_file_or_several_of_that_name_are_told(project):
 def test_a_copy_of_results_is_not_taken_for_the_study_s_own(project):
     (project / "results/golden").rename(project / "folder/golden")
     with pytest.raises(CastmatesError, match=r"results of config/studies/mine.yaml are in results/golden"):
-        raise ask("retry", "folder/golden").exception
+        raise ask("sweep {} --retry", "folder/golden").exception
     assert (project / "folder/golden/blocks/c/1").is_dir()
     assert str(find(project / "folder/golden")[1]) == "config/studies/mine.yaml"
 
@@ -166,7 +171,7 @@ def test_neighbours_that_find_no_place_are_one_sentence_before_anything_starts(
 def test_fewer_neighbours_are_measured_where_more_find_no_place(project):
     mix = "{lead: chase, antagonists: [stream], count: [1, 40]}"
     (project / "many.yaml").write_text(f"name: many\nplatform: modelled\nmodel: {{cores: 4}}\nmixes: [{mix}]\n")
-    outline = json.loads(ask("plan {} --json", "many.yaml").output)
+    outline = json.loads(ask("plan {} --format json", "many.yaml").output)
     assert outline["notes"] == [
         "mixes: left out: the mix chase+40 stream asks for 41 cores (1 + 40 × 1), but only 4 CPUs (0-3) may be used "
         "here."

@@ -30,7 +30,7 @@ def parent():
 def test_rates_become_eighths_of_a_gigabyte_without_a_rest():
     notes = Notes()
     assert rates_from(["2 GB/s", "125 MB/s", "10 GB/s"], EIGHTHS, "key", notes) == [16, 1, 80]
-    assert not notes.sentences
+    assert not notes.remarks
 
 
 MEBIBYTES = Bandwidth(unit="MiB/s", least=10, step=10, most=2**32 - 96)
@@ -51,7 +51,7 @@ def test_mebibytes_are_no_megabytes(text, rate):
 def test_a_rate_above_the_most_is_left_out_and_those_behind_it_stay():
     notes = Notes()
     assert rates_from(["11 GB/s", "1 GB/s", "1 GB/s"], EIGHTHS, "key", notes) == [8]
-    assert list(notes.sentences) == ["key: 11 GB/s left out: the most here is 80 1/8 GB/s."]
+    assert list(map(str, notes.remarks)) == ["key: 11 GB/s left out: the most here is 80 1/8 GB/s."]
 
 
 def test_all_caps_end_one_way_below_the_cache_and_lie_where_they_are_wanted():

@@ -8,11 +8,9 @@ import pytest
 from castmates.analysis.effects.system import system_metrics
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.report.figures import system_mixes
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import figures_of
 from castmates.report.results import Results
 from castmates.report.text import over_mixes
-from castmates.study.mix_sets import MixSets
-from castmates.study.model import Study
 from tests.unit.legible import problems
 from tests.unit.test_over_mixes import drawn_study
 from tests.unit.windows_maker import written
@@ -68,6 +66,6 @@ def test_too_few_launches_have_means_and_no_intervals():
 
 
 def test_a_study_has_the_figure_if_it_makes_mixes():
-    keys = MixSets.model_validate({"random": {"count": 3, "from": ["a", "b"]}})
-    assert "system_mixes" in figure_names(Study(name="s", mixes=keys), partitioned=False)
-    assert "system_mixes" not in figure_names(Study(name="s"), partitioned=False)
+    made = results(3)
+    assert "system_mixes" in figures_of(made.plan, made.folder)
+    assert "system_mixes" not in figures_of(made.plan.model_copy(update={"sets": ()}), made.folder)

@@ -10,6 +10,7 @@ import pytest
 from castmates.preview.duration import ANALYSIS
 from castmates.results.folder import StudyFolder
 from castmates.runner import progress
+from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind
 from castmates.terminal import words
 from castmates.terminal.live import region
 from castmates.terminal.notes import Inbox, Note, read_note, recorded
@@ -160,13 +161,20 @@ def test_the_region_names_what_is_measured_now(blocks):
     assert str(windows) == "   14 windows kept, 7 rejected (hypervisor 7)"
 
 
+def foreign(who):
+    return Reason(ReasonKind.FOREIGN_LOAD, f"others took 9% of CPU 0 (limit 2%), mostly {who}", who)
+
+
 def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
     spoilt = slice_of(200)
-    spoilt.reasons = ["foreign load: others took 9% of CPU 0 (limit 2%), mostly python3"]
+    spoilt.reasons = [foreign("python3")]
     few = window_of([slice_of(0), spoilt])
-    few.reasons = ["too few cycles: 1 of 2 are left (limit 80%; foreign load)"]
+    few.reasons = [Reason(ReasonKind.TOO_FEW_CYCLES, "1 of 2 are left (limit 80%; foreign load)")]
     whole = window_of([slice_of(0)])
-    whole.reasons = ["foreign load: others took 3% of CPU 1 (limit 2%), among them bash", "steal: much"]
+    whole.reasons = [
+        foreign("bash"),
+        Reason(ReasonKind.STEAL, "much"),
+    ]
     because, who = progress.grouped([few, whole, window_of([slice_of(0)])])
     assert (dict(because), dict(who)) == ({"foreign load": 2, "steal": 1}, {"python3": 1, "bash": 1})
     assert progress.summary([few, whole]) == "2 rejected (foreign load ×2, steal; python3, bash)"
@@ -175,8 +183,11 @@ def test_reasons_of_windows_are_those_of_their_slices_and_programs_are_named():
 
 def test_who_is_not_visible_takes_time_too_and_the_little_that_is_seen_does_not_stand_for_it():
     beside, alone = window_of([slice_of(0)]), window_of([slice_of(0)])
-    unseen = "foreign load: others took 57% of CPU 0 (limit 5%), by a process that is not visible here"
-    beside.reasons = [unseen, "foreign load: others took 19% of CPU 1 (limit 5%), among them python (pid 837)"]
+    unseen = foreign(NOT_VISIBLE)
+    beside.reasons = [
+        unseen,
+        foreign("python (pid 837)"),
+    ]
     alone.reasons = [unseen]
     _, who = progress.grouped([beside, alone])
     assert who.most_common() == [("a process that is not visible here", 2), ("python (pid 837)", 1)]

@@ -9,7 +9,7 @@ import pytest
 from castmates.report.figures import timeline as timeline_figure
 from castmates.report.figures.timeline_rows import BANDWIDTH, OCCUPANCY, mask_of, representative, timeline
 from castmates.results.columns.block import SAMPLES
-from castmates.results.columns.study import frame
+from castmates.results.columns.study import STAMPS, frame
 from castmates.results.folder import StudyFolder
 from tests.unit.partition_maker import LEAD, STREAM, atoms
 from tests.unit.test_figure_partitions import results
@@ -23,7 +23,7 @@ class Watched:
 
     def __init__(self, tmp_path, missing=None):
         self.one = results(atoms(ways=(2, 4), caps=(), sensitivity=()), noise=0.02)
-        self.one = dataclasses.replace(self.one, folder=StudyFolder(tmp_path))
+        self.one = dataclasses.replace(self.one, folder=StudyFolder(tmp_path), stamps=frame([], STAMPS))
         self.one.windows["schemata"] = np.where(
             self.one.windows["partition"] == "split-2",
             np.where(self.one.windows["role"] == "lead", "MB:0=100 L3:0=003", "MB:0=100 L3:0=ffc"), "L3:0=fff",

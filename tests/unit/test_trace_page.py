@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from castmates.report.figures import scheduler
-from castmates.report.figures.index import figure_names
+from castmates.report.figures.index import figures_of
 from castmates.report.figures.scheduler_rows import coloured, shown
 from castmates.report.page.page import environment
-from castmates.report.page.trace_parts import how_to_trace, trace_parts
+from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import read_results
 from castmates.report.text.trace_states import REASONS, WORDS, state_words
 from castmates.timeline.perf.waiting import _KINDS, FAULT, UNKNOWN
@@ -89,7 +89,6 @@ def text_of(results):
 
 
 def test_the_section_has_recordings_losses_and_states(results):
-    assert how_to_trace(results) == ""
     (results.folder.trace(MIX) / "open.html").touch()
     (results.folder.trace(MIX) / "flame-lead@0-difference.svg").touch()
     html, text = text_of(results)
@@ -108,9 +107,7 @@ def test_a_trace_that_failed_is_a_sentence_and_a_study_without_any_has_no_sectio
     folder = make(tmp_path / "study")
     assert trace_parts(read_results(folder)) == []
     planned = replace(read_results(folder), plan=plan(study(["lead"], ["stream", "compute"])))
-    assert "`castmates trace STUDY.yaml lead+stream` makes one" in how_to_trace(planned)
-    assert "scheduler" not in figure_names(None, False)
-    assert "scheduler" in figure_names(None, False, recorded=True)
+    assert "scheduler" not in figures_of(planned.plan, planned.folder)
     place = folder / "traces" / MIX
     place.mkdir(parents=True)
     (place / "trace.json").write_text(json.dumps({"status": "failed", "reason": "stream ended"}))

@@ -1,4 +1,4 @@
-"""`castmates try`: the study of a trial for every rule that has one, what it refuses, and what it shows afterwards."""
+"""`castmates advice --try`: the study of a trial for every rule that has one, what it refuses, what it shows."""
 
 from pathlib import Path
 

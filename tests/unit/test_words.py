@@ -33,39 +33,29 @@ def blocks(*rows):
     return frame([usual | row for row in rows], BLOCKS)
 
 
-def rejected(*reasons):
+def rejected(*kinds):
     numbers = dict.fromkeys((name for name, kind in WINDOWS.items() if kind in ("int64", "float64")), 0)
-    rows = [numbers | {"company": "c", "window": n, "valid": False, "reasons": why} for n, why in enumerate(reasons)]
+    rows = [
+        numbers | {"company": "c", "window": n, "valid": False, "reason_kinds": cell} for n, cell in enumerate(kinds)
+    ]
     return frame(rows, WINDOWS)
 
 
 def test_rejections_are_counted_and_like_reasons_put_together():
-    windows = rejected(
-        "too few steps: lead@0 made 7 of 10 in 1.0 s",
-        "too few steps: lead@0 made 8 of 10 in 1.1 s; steal: the hypervisor took 3 % of cpu1",
-    )
+    windows = rejected("too few steps", "too few steps; steal")
     said = words.rejection_sentence(blocks({"windows_rejected": 2}), windows)
     assert said == "2 of 10 measurements (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
     assert words.rejection_sentence(blocks({}), rejected()) == "None of the 10 measurements was rejected."
     assert words.rejection_sentence(blocks(), rejected()) == "Nothing was measured."
 
 
-def test_a_kind_of_reason_is_counted_once_for_a_window():
-    assert words.kinds_of("steal: 3 % of cpu0; steal: 4 % of cpu1; swapping: 7 pages") == ["steal", "swapping"]
-    assert words.kinds_of("") == []
-    few = "too few cycles: 1 of 3 are left (limit 50%; others' slices)"
-    assert words.kinds_of(f"{few}; steal: 4 % of cpu1") == ["too few cycles", "steal"], "brackets hold details"
-
-
 def test_failures_are_counted_with_their_reasons():
     failed = {"status": "failed", "reason": "stream@1 was never ready."}
     assert words.failure_sentence(blocks(failed, failed, {})) == (
-        "2 of 3 launches failed: stream@1 was never ready. "
-        "`castmates retry` discards them, so that the next sweep measures them again."
+        "2 of 3 launches failed: stream@1 was never ready. `castmates sweep --retry` measures them again."
     )
     assert words.failure_sentence(blocks(failed)) == (
-        "1 of 1 launch failed: stream@1 was never ready. "
-        "`castmates retry` discards it, so that the next sweep measures it again."
+        "1 of 1 launch failed: stream@1 was never ready. `castmates sweep --retry` measures it again."
     )
     assert "failed: no reason was given. `" in words.failure_sentence(blocks({"status": "failed"}))
     assert words.failure_sentence(blocks({}, {})) == "All 2 launches were measured."
@@ -77,11 +67,13 @@ def test_failures_are_counted_with_their_reasons():
 def test_blocks_without_a_clean_round_are_told_with_the_failures():
     failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
     said = words.failure_sentence(blocks(failed, unclean, unclean, {}))
-    assert said.startswith("1 of 4 launches failed: it ended. `castmates retry` discards it,")
-    assert said.endswith(" 2 launches have a rejected measurement in every round; `castmates retry` discards them too.")
+    assert said.startswith("1 of 4 launches failed: it ended. `castmates sweep --retry` measures it again.")
+    assert said.endswith(
+        " 2 launches have a rejected measurement in every round; `castmates sweep --retry` measures them again too."
+    )
     assert words.failure_sentence(blocks(unclean, {})) == (
         "All 2 launches were measured. 1 launch has a rejected measurement in every round. "
-        "`castmates retry` discards it, so that the next sweep measures it again."
+        "`castmates sweep --retry` measures it again."
     )
     for fine in (blocks(failed, {}), blocks({}, {})):
         assert "without a rejected measurement" not in words.failure_sentence(fine)

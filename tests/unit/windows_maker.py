@@ -109,6 +109,8 @@ def written(plan: Plan, rate: Rate, rounds: int = 3, platform: str = "measured")
                             "rate": 1.0 if value is None else value,
                             "valid": value is not None,
                             "reasons": "stolen time" if value is None else "",
+                            "reason_kinds": "steal" if value is None else "",
+                            "blamed": "",
                             "platform": platform,
                         }
                         | one_slice(value is not None)
@@ -242,6 +244,8 @@ def _table(companies, scenes, active, role, index, position, log_rate, valid):
             "rate": np.exp(log_rate[at]),
             "valid": valid[at],
             "reasons": np.where(valid[at], "", "stolen time"),
+            "reason_kinds": np.where(valid[at], "", "steal"),
+            "blamed": "",
             "platform": "measured",
         }
         | one_slice(valid[at])

@@ -10,7 +10,7 @@ MODELLED = {
     "platform": "modelled",
     "antagonists": ["stream"],
     "cache": {"sweeps": [{"split": [4, 10]}, {"lead_ways": 4}]},
-    "recommend": {"lead_loss": 25},
+    "recommend": {"lead_loss": "25%"},
     "budget": {"blocks": 3, "rounds": 2, "window": 0.2, "settle": 0.1, "longest_block": 3600},
 }
 

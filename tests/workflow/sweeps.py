@@ -29,7 +29,7 @@ STUDY = {
     "counters": {"topdown": 0, "cost_pairs": 0},  # the runner's tests have these
     # The machine that runs the tests is shared: nothing may be rejected for what others do there.
     "controls": None,
-    "limits": {"steal": 1, "foreign": 1, "neighbours": 1, "restart_gap": 1, "silence": 1},
+    "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "restart_gap": "100%", "silence": "100%"},
 }
 
 

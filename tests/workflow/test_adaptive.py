@@ -24,7 +24,7 @@ STUDY = {
     "model": {"ways": 8},
     "antagonists": ["stream"],
     "cache": {"monitor": 0, "sweeps": [{"split": "all"}]},
-    "recommend": {"lead_loss": 20},
+    "recommend": {"lead_loss": "20%"},
     "budget": BUDGET,
 }
 CURVES = "results/small/tables/curves.csv"
@@ -71,7 +71,7 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
     assert "fewer windows than the full grid" in report.run().markdown()
     assert "Look 1:" in adaptive.shown
     assert "% fewer" in adaptive.shown
-    assert "measured mixes and partitions have their answer" in adaptive.castmates("status")
+    assert "measured mixes and partitions have their answer" in adaptive.castmates("show", "--progress")
     adaptive.assert_finished()
 
 

@@ -16,7 +16,7 @@ LEADS = {"chase~small", "chase~large"}
 
 def test_classes_have_separate_rows_and_a_stamp(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
-    changes = {"machines": CLASSES, "cache": {"sweeps": [{"split": 4}]}, "recommend": {"lead_loss": 60}}
+    changes = {"machines": CLASSES, "cache": {"sweeps": [{"split": 4}]}, "recommend": {"lead_loss": "60%"}}
     sweeps.write_study(MODELLED | changes)
     sweeps.sweep("results/small/tables/recommendations.csv")
     tables = {

@@ -29,7 +29,7 @@ def fresh_blocks(sweeps):
 def end_amid_the_blocks(sweeps, number):
     """Begin to confirm, and send the command, and nobody else, a signal when its first fresh block is there."""
     with subprocess.Popen(
-        [sys.executable, "-m", "castmates", "confirm", "--cores", "2"],
+        [sys.executable, "-m", "castmates", "sweep", "--confirm", "--cores", "2"],
         cwd=sweeps.folder, env=sweeps.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as asking:  # fmt: skip
         try:
@@ -50,15 +50,15 @@ def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_trut
     before = advice(swept)
     assert (before["verdict"], before["confirmation"]) == ("met", "not confirmed yet")
     page = swept.results / "report/index.html"
-    assert "Not confirmed yet: run <code>castmates confirm config/config.yaml</code>" in page.read_text()
-    said = swept.castmates("recommend", "--lead-loss", "25")
+    assert "Not confirmed yet: run <code>castmates sweep config/config.yaml --confirm</code>" in page.read_text()
+    said = swept.castmates("show", "--limit", "25%")
     assert "not measured: modelled" in said.lower()
     assert "Not confirmed yet" in said
     end_amid_the_blocks(swept, signal.SIGTERM)
     wait_until_nobody_is_left(swept)
     kept = fresh_blocks(swept)
     assert 1 <= len(kept) < 3
-    swept.castmates("confirm", "--cores", "2")
+    swept.castmates("sweep", "--confirm", "--cores", "2")
     assert fresh_blocks(swept).items() > kept.items()
     (file,) = (swept.results / "confirm").glob("*.yaml")
     study = yaml.safe_load(file.read_text())
@@ -82,13 +82,13 @@ def test_a_recommended_partition_is_confirmed_by_fresh_blocks_that_hold_the_trut
     searched = {json.loads(one.read_text())["spec"]["seed"] for one in swept.results.glob("blocks/*/*/block.json")}
     assert record["spec"]["seed"] not in searched
     swept.assert_finished()
-    assert "Confirmed: " in swept.castmates("recommend")
+    assert "Confirmed: " in swept.castmates("show", "--partitions")
 
 
 def test_a_quota_on_overcommitted_cpus_is_confirmed_by_fresh_blocks_that_hold_the_truth(arranged, tmp_path):
     swept = arranged.copy(tmp_path / "project")
     mix, partition = "chase+compute:cpu", "quota-50"
-    swept.castmates("confirm", "--mix", mix, "--partition", partition, "--cores", "2")
+    swept.castmates("sweep", "--confirm", "--mix", mix, "--partition", partition, "--cores", "2")
     (file,) = (swept.results / "confirm").glob("*.yaml")
     pareto = pd.read_parquet(swept.results / "tables/pareto.parquet")
     (row,) = pareto[pareto["stage"] == "confirmed"].to_dict("records")

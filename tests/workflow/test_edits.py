@@ -26,11 +26,11 @@ def unchanged(before: dict, after: dict) -> bool:
     return all(after.get(block) == written for block, written in before.items())
 
 
-def readme_example() -> dict:
-    """The five lines that the README asks a user to write."""
-    text = (ROOT / "README.md").read_text()
+def page_example() -> dict:
+    """The five lines that docs/add-a-workload.md asks a user to write."""
+    text = (ROOT / "docs/add-a-workload.md").read_text()
     found = re.search(r"<!-- a workload -->\s*```yaml\n(.*?)```", text, re.DOTALL)
-    assert found, "the README shows no workload"
+    assert found, "the page shows no workload"
     assert len(found[1].strip().splitlines()) <= 6  # the `workloads:` line, and five more
     return yaml.safe_load(found[1])["workloads"]
 
@@ -44,8 +44,8 @@ def wide(finished, tmp_path_factory):
     return sweeps, done.stderr
 
 
-def test_a_workload_is_added_as_the_readme_shows(project):
-    (name, workload), *none = readme_example().items()
+def test_a_workload_is_added_as_its_page_shows(project):
+    (name, workload), *none = page_example().items()
     assert not none
     before = project.blocks()
     project.write_study({"workloads": {name: workload}, "antagonists": ["stream", name]})
@@ -100,9 +100,9 @@ def test_a_failed_block_is_told_and_costs_the_others_nothing(finished, wide, tmp
     page = (project.results / "report/index.html").read_text()
     assert "false ended with status 1" in page
     assert "2 of 6 launches: failed" in told
-    assert "castmates retry" in told
+    assert "castmates sweep --retry" in told
     project.assert_finished()
-    assert "2 blocks discarded" in project.castmates("retry")
+    assert "2 launches discarded" in project.castmates("sweep", "--retry", "--", "--dry-run")
     assert "measure_block" in project.run("--dry-run").stdout, "the report is there, but discarded blocks are not"
 
 

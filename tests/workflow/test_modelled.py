@@ -100,18 +100,18 @@ def test_results_that_were_copied_say_that_they_were_measured_with_another_windo
     """As everybody does who moves a study to another machine: what was measured is known to its records alone."""
     copy = modelled.copy(tmp_path / "project")
     shutil.rmtree(copy.folder / ".snakemake")
-    assert "measured with" not in copy.castmates("status")
+    assert "measured with" not in copy.castmates("show", "--progress")
     count = len(copy.blocks())
     copy.write_study(MODELLED | {"budget": MODELLED["budget"] | {"window": 0.13}})
     sentence = f"{count} launches were measured with 'budget.window' 0.2, where the study now says 0.13."
-    for command in ("status", "plan"):
-        assert sentence in copy.castmates(command)
+    for command in (["show", "--progress"], ["plan"]):
+        assert sentence in copy.castmates(*command)
     plan = copy.results / "plan.json"
     copy.sweep("--force", str(plan.relative_to(copy.folder)))
     assert sentence in " ".join(json.loads(plan.read_text())["notes"]), "of which the page is made"
     assert len(copy.blocks()) == count, "nothing that is measured is thrown away unasked"
-    assert f"{count} blocks discarded" in copy.castmates("retry", "--changed")
-    assert "measured with" not in copy.castmates("status")
+    assert f"{count} launches discarded" in copy.castmates("sweep", "--retry", "--changed", "--", "--dry-run")
+    assert "measured with" not in copy.castmates("show", "--progress")
 
 
 def test_a_study_is_chosen_by_either_option_and_by_one_of_them(modelled):

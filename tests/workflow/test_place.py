@@ -27,9 +27,9 @@ def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study(STUDY)
     sweeps.sweep("results/small/tables/recommendations.csv")
-    before = json.loads(sweeps.castmates("place", "--json"))
+    before = json.loads(sweeps.castmates("advice", "--place", "--format", "json"))
     assert {row["fresh_pct"] for row in before["groupings"]} == {None}
-    said = sweeps.castmates("place", "--confirm", "--cores", "2")
+    said = sweeps.castmates("advice", "--place", "--confirm", "--cores", "2")
     assert "Fresh launches of the best grouping: " in said
     after = pd.read_csv(sweeps.results / "place/groupings.csv")
     assert after["loss_pct"].tolist() == pytest.approx([row["loss_pct"] for row in before["groupings"]])

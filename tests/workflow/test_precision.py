@@ -47,13 +47,13 @@ def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
 
 
 def test_a_pilot_is_measured_once_and_gives_the_study_its_rounds(project):
-    said = project.castmates("pilot", "--blocks", "2")
+    said = project.castmates("plan", "--pilot", "--launches", "2")
     assert "budget:\n  # " in said
     folder = project.folder / "results/small-pilot"
     records = {file: file.stat().st_mtime_ns for file in folder.glob("blocks/*/*/block.json")}
     assert len(records) == 2
     rounds = json.loads((folder / "pilot.json").read_text())["rounds"]
-    assert project.castmates("pilot", "--blocks", "2") == said
+    assert project.castmates("plan", "--pilot", "--launches", "2") == said
     assert {file: file.stat().st_mtime_ns for file in records} == records
     project.write_study({"budget": STUDY["budget"] | {"rounds": "pilot", "blocks": 3}})
     assert str(rounds) in project.castmates("plan", "--all")

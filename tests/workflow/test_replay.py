@@ -1,4 +1,4 @@
-"""`castmates replay`: whole studies are published, measured again in a fresh folder, and held against each other."""
+"""`castmates sweep --replay`: whole studies are published, measured again elsewhere, and compared."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from tests.workflow.sweeps import Sweeps
 pytestmark = pytest.mark.modelled
 
 LONGEST = 300  # seconds of one command, on a machine that does other things too
-MARGIN = ("--margin", "0.5")  # three launches of two rounds show no less
+MARGIN = ("--margin", "50%")  # three launches of two rounds show no less
 
 
 def replay(sweeps: Sweeps, *words: object) -> subprocess.Popen[str]:
     """A replay at work, in a session of its own as a terminal has it."""
     return subprocess.Popen(
-        [sys.executable, "-m", "castmates", "replay", *map(str, words), "--cores", "2"],
+        [sys.executable, "-m", "castmates", "sweep", "--replay", *map(str, words), "--cores", "2"],
         cwd=sweeps.folder,
         env=sweeps.environment(),
         stdout=subprocess.PIPE,
@@ -130,7 +130,7 @@ def test_a_block_of_real_kernels_is_measured_again_and_too_few_launches_decide_n
     """From the results folder of another project, whose kernels are built there."""
     project = finished.copy(elsewhere.folder / "project")
     (block,) = (place for place in project.results.glob("blocks/*/1"))
-    status, out, errors = replayed(project, block, "--blocks", "3", "--json")
+    status, out, errors = replayed(project, block, "--launches", "3", "--format", "json")
     assert status == UNDECIDED, out + errors
     found = json.loads(out)
     assert found["origin"] == found["stamp"] == ""

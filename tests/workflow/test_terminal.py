@@ -54,7 +54,7 @@ def test_a_log_has_a_line_for_each_launch_and_then_what_came_out(modelled):
 def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_for(modelled, tmp_path):
     sweeps = modelled.copy(tmp_path / "project")
     before = sweeps.blocks()
-    terminal = Terminal(["snakemake", "--cores", "all", "--config", "blocks=5"], sweeps.folder, sweeps.environment())
+    terminal = Terminal(["snakemake", "--cores", "all", "--config", "launches=5"], sweeps.folder, sweeps.environment())
     assert terminal.wait(PATIENCE * 2) == 0, terminal.text
     shown, added = terminal.text, len(sweeps.blocks()) - len(before)
     assert added == 2 * len({block.rpartition("/")[0] for block in before})
@@ -71,9 +71,9 @@ def test_a_terminal_shows_more_launches_that_were_asked_for_and_they_stay_asked_
     again = sweeps.run()
     assert "nothing is left to do" in again.stderr
     assert " Report file://" in again.stderr
-    refused = sweeps.run("--config", "blocks=2")
+    refused = sweeps.run("--config", "launches=2")
     assert refused.stderr.removeprefix(f"{PROFILE}\n") == (
-        "castmates: blocks=2: expected a whole number of launches from 3, which config/config.yaml has, to 10000.\n"
+        "castmates: launches=2: expected a whole number of launches from 3, which config/config.yaml has, to 10000.\n"
     )
 
 

@@ -56,7 +56,7 @@ rule estimate_effects:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(STUDY_TABLES),
+            table=tables_of("estimate_effects"),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -78,7 +78,7 @@ rule estimate_operations:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(OPERATION_TABLES),
+            table=tables_of("estimate_operations"),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -98,7 +98,7 @@ rule estimate_traces:
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(TRACE_SUMMARY_TABLES),
+            table=tables_of("estimate_traces"),
             suffix=["csv", "parquet"],
         ),
     log:
@@ -117,13 +117,17 @@ rule recommend_partitions:
         bundles=lambda wildcards: bundle_files(),
         tables=expand(
             "results/{{study}}/tables/{table}.parquet",
-            table=["effects", "windows", "services"],
+            table=[
+                name
+                for name in ("effects", "windows", "blocks", "services")
+                if name in TERMS.tables
+            ],
         ),
         confirming=confirming.block_files(FOLDER),
     output:
         expand(
             "results/{{study}}/tables/{table}.{suffix}",
-            table=list(PARTITION_TABLES),
+            table=tables_of("recommend_partitions"),
             suffix=["csv", "parquet"],
         ),
     log:

@@ -17,6 +17,20 @@ except ModuleNotFoundError as problem:
     raise WorkflowError(
         "castmates is not installed for the Python that runs Snakemake: install the wheel, or run the workflow of a clone."
     ) from None
+from castmates import extras
+
+
+def refuse_lacking(*wanted):
+    """Say what is not installed before anything is launched; jobs may have environments of their own (--sdm conda)."""
+    if not workflow.deployment_settings.deployment_method:
+        try:
+            extras.refuse_lacking(*wanted)
+        except CastmatesError as problem:
+            sys.exit(f"castmates: {problem}")
+
+
+refuse_lacking(extras.SWEEP)
+
 from castmates import shipped
 from castmates.english import printable
 from castmates.files import cache_folder
@@ -24,11 +38,9 @@ from castmates.pipeline.chosen_study import study_of
 from castmates.pipeline.jobs import let_jobs_find_us, use_cache
 from castmates.results import bundle_names, confirming, trials
 from castmates.results.columns.block import RECORD
-from castmates.results.columns.operations import OPERATION_TABLES, PROFILE_RECORD
-from castmates.results.columns.partitions import PARTITION_TABLES
-from castmates.results.columns.study import STUDY_TABLES
+from castmates.results.columns.operations import PROFILE_RECORD
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.trace import TRACE_RECORD
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.traces import traces_there
 from castmates.workloads import environments, inputs
 
@@ -51,7 +63,7 @@ try:
         from castmates.report.figures.index import figures_of
 
         SWEEP = PlannedSweep.of(
-            study_file, config.get("blocks"), cache_folder(), figures_of
+            study_file, config.get("launches"), cache_folder(), figures_of
         )
 except CastmatesError as problem:
     # A WorkflowError would come with a traceback.
@@ -63,6 +75,8 @@ TERMS = SWEEP.terms
 STUDY = TERMS.study
 FOLDER = TERMS.folder
 CACHE = Path(TERMS.cache)
+if TERMS.profiles or TERMS.traces or traces_there(FOLDER):
+    refuse_lacking(extras.TRACE)
 
 
 wildcard_constraints:
@@ -152,9 +166,14 @@ def own_rules():
     return list(map(str, own_files(SWEEP.project.study, SWEEP.project.study_file)))
 
 
-def operation_tables():
-    """What is made of them; nothing where none is traced."""
-    return rules.estimate_operations.output if TERMS.profiles else []
+def tables_of(rule):
+    """What a rule writes: of its tables those that the study asks for; all of a rule that has nothing to do."""
+    return list(written_by(rule, TERMS.tables) or written_by(rule))
+
+
+def made_by(rule):
+    """What a rule makes of the tables that the study asks for."""
+    return getattr(rules, rule).output if written_by(rule, TERMS.tables) else []
 
 
 def traces_on_demand():
@@ -164,11 +183,6 @@ def traces_on_demand():
         f"{name} {(FOLDER.trace(name) / TRACE_RECORD).stat().st_mtime_ns}"
         for name in names
     ]
-
-
-def trace_tables():
-    """What is made of all traces; nothing where there is none."""
-    return rules.estimate_traces.output if TERMS.traces or traces_on_demand() else []
 
 
 def terms_of_profile(wildcards):

@@ -47,7 +47,7 @@ rule profile_launch:
         "python -P -m castmates.pipeline profile_launch {wildcards.company:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.record:q} --owner $PPID 2> {log:q}"
 
 
-# Apart from blocks too, and on demand by `castmates trace`: one launch in which everything that happens is recorded.
+# Apart from blocks too, and on demand by `castmates trace record`: one launch in which everything that happens is recorded.
 rule trace_launch:
     input:
         planned=planned_before("traces/"),

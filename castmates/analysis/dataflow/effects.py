@@ -46,8 +46,8 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
     both, changed = _pairs(paths)
     if both.empty:
         return pd.DataFrame()
-    computed = changed.groupby([*ROW, *SAME[1:3], "repetition"], as_index=False)[["slower_ms", "path_ms"]].sum()
-    both = both.merge(computed, "left", [*ROW, *SAME[1:3], "repetition"]).fillna({"slower_ms": 0.0, "path_ms": 0.0})
+    computed = changed.groupby([*ROW, *SAME[1:3], "round"], as_index=False)[["slower_ms", "path_ms"]].sum()
+    both = both.merge(computed, "left", [*ROW, *SAME[1:3], "round"]).fillna({"slower_ms": 0.0, "path_ms": 0.0})
     parts = [_part(both, STEP, both["step_ms_alone"], both["step_ms"])]
     for part, column in PARTS.items():
         if column:
@@ -55,7 +55,7 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
         else:
             parts.append(_part(both, part, None, both[f"{part}_ms"]))
     every = pd.concat(parts, ignore_index=True)
-    found = estimate(every.rename(columns={"launch": "block", "repetition": "round"}), [*ROW, "part"])
+    found = estimate(every, [*ROW, "part"])
     launches = every.groupby([*ROW, "part", *SAME[1:3]])[["solo_ms", "ms"]].mean()
     table = found[list(_NAMED)].rename(columns=_NAMED).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
     order = {name: number for number, name in enumerate([STEP, *PARTS])}
@@ -95,7 +95,7 @@ def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
     columns = [*SAME, *NODE]
     operations = paths.operations
     one = operations[alone(operations)]
-    key = [*ROW, *SAME[1:3], "repetition"]
+    key = [*ROW, *SAME[1:3], "round"]
     pairs = both[[*SAME, "mix", "partition"]]
     before = pairs.merge(one[[*columns, "on_schedule_path", "path_ms"]], on=SAME)
     after = operations[operations["kind"] == "corun"][[*columns, "mix", "partition", "on_schedule_path", "path_ms"]]
@@ -108,7 +108,7 @@ def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _part(both: pd.DataFrame, part: str, solo: "pd.Series[float] | None", ms: "pd.Series[float]") -> pd.DataFrame:
     """The difference of each pair; a part that is none of a step has its difference alone."""
-    rows = both[[*ROW, *SAME[1:3], "repetition"]].assign(part=part)
+    rows = both[[*ROW, *SAME[1:3], "round"]].assign(part=part)
     if solo is None:
         return rows.assign(solo_ms=np.nan, ms=np.nan, difference=ms)
     return rows.assign(solo_ms=solo, ms=ms, difference=ms - solo)

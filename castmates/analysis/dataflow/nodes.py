@@ -7,7 +7,7 @@ from castmates.analysis.dataflow.per_trace import PathTraces
 from castmates.analysis.dataflow.summary import alone, path_operations
 from castmates.study.spec import UNMANAGED
 
-OF_LAUNCH = ["company", "launch"]
+OF_LAUNCH = ["company", "block"]
 LEAD = ["study", "member", "platform"]
 KEY = [*LEAD, "operation", "type"]
 # Of a node without a call.

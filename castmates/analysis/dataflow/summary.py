@@ -34,7 +34,7 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     operations, traces = paths.operations, paths.traces
     if operations.empty:
         return pd.DataFrame()
-    once = [*SCENE, *LAUNCH, "repetition"]
+    once = [*SCENE, *LAUNCH, "round"]
     whole = traces.loc[traces["reason"] == "", once]
     every = operations[[*SCENE, *NODE]].drop_duplicates().merge(whole, on=SCENE)
     every = every.merge(operations, "left", [*once, *NODE]).fillna(dict.fromkeys(OF_NODES, 0.0))

@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from castmates.analysis.design.adaptive import Known
 from castmates.analysis.design.precision import against_solo
@@ -70,7 +69,7 @@ def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...]
         others = (of_group[groups] * common - freedom * own) / (of_group[groups] - freedom)
     alone = own > UNLIKE * others
     variance, degrees = np.where(alone, own, common), np.where(alone, freedom, of_group[groups])
-    factor = special.stdtrit(np.where(degrees > 0, degrees, np.nan), (1 + SURELY) / 2)
+    factor = quantile(np.where(degrees > 0, degrees, np.nan), (1 + SURELY) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(factor * np.sqrt(variance / launches), dtype=float)
 
@@ -79,4 +78,4 @@ def _wider(table: pd.DataFrame) -> Floats:
     """The interval over several nodes, at the confidence by which mixes are judged."""
     freedom = table["freedom"].to_numpy(dtype=float)
     half = (table["log_high"] - table["log"]).to_numpy(dtype=float)
-    return np.asarray(half * special.stdtrit(freedom, (1 + SURELY) / 2) / quantile(freedom), dtype=float)
+    return np.asarray(half * quantile(freedom, (1 + SURELY) / 2) / quantile(freedom), dtype=float)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,31 +12,10 @@ from castmates.analysis.design.precision import against_solo
 from castmates.analysis.statistics.intervals import BLOCK
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study import rounds
-from castmates.study.rounds import Cost
+from castmates.study.rounds import Cost, Spread
 from castmates.study.spec import UNMANAGED, Plan
 
 SETTLED_SHARE = 3  # a window lasts at least so many settle times
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How the loss of one mix varies; variances of log ratios."""
-
-    mix: str
-    log: float  # its mean
-    of_means: float  # between the means of blocks
-    within: float  # between rounds of a launch
-    between: float  # between launches, without what the rounds add to it
-    blocks: int
-    rounds: float  # of a block, harmonic mean
-
-    def of_blocks(self, rounds: float) -> float:
-        """The variance of the means of blocks that have so many rounds."""
-        return self.between + self.within / rounds
-
-    def foreseen(self, rounds: float, had: float) -> float:
-        """The variance that was seen between the means of blocks that had so many rounds, with another number."""
-        return self.of_means * self.of_blocks(rounds) / self.of_blocks(had) if self.of_means else 0.0
 
 
 def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS, Floats, quantile, two_sided
 
@@ -74,6 +73,8 @@ def _tested(groups: pd.DataFrame) -> pd.DataFrame:
 
 def _p_of_f(between: Floats, of_between: Floats, within: Floats, of_within: Floats) -> Floats:
     """The chance of a ratio of mean squares as large, where nodes do not differ; NaN where nothing can be compared."""
+    from scipy import special  # an estimate: `castmates show` only reads the words here
+
     known = (of_between > 0) & (of_within > 0)
     upper, lower = (np.where(known, freedom, np.nan) for freedom in (of_between, of_within))
     with np.errstate(divide="ignore", invalid="ignore"):

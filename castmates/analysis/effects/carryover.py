@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special
 
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, carryover_verdicts
@@ -135,7 +134,7 @@ def _combined(blocks: pd.DataFrame) -> dict[str, Any]:
         "change_pct": _per_cent(mean),
         "change_low": _per_cent(low[0]),
         "change_high": _per_cent(high[0]),
-        "detectable_pct": _per_cent(((reach + special.stdtrit(freedom, POWER)) * error)[0]),
+        "detectable_pct": _per_cent(((reach + quantile(freedom, POWER)) * error)[0]),
         "p_value": two_sided(np.array([mean]), error, freedom)[0],
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study import masks
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under

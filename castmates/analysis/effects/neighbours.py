@@ -64,7 +64,7 @@ def mode_of(command: Sequence[str]) -> str:
     options = dict(pairwise(command))
     if command[0] == "stream":
         return options.get("--mode", "triad")
-    return "read" if options.get("--writes", "0") == "0" else ""
+    return "read" if options.get("--writes", "0") in ("0", "0%") else ""
 
 
 def moves_bytes(member: Member) -> bool:

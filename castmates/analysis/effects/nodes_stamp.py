@@ -56,7 +56,7 @@ def _machines(plan: Plan, parts: Sequence[Plan]) -> list[Row]:
     launches = [f"{part.machine} ({counted(len(part.blocks), 'launch')})" for part in parts]
     sentence = (
         f"Measured on {listed(launches)}: each has separate rows in the tables, and the page shows {names[0]} alone. "
-        "`machines` in the study names the classes of nodes (config/README.md)."
+        "`machines` in the study names the classes of nodes (castmates help configuration)."
     )
     return [("machines", (f"{len(names)} {PROCESSORS}", sentence), False)]
 

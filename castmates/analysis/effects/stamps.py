@@ -73,17 +73,18 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
 def stamps_table(
     study: str,
     controls: pd.DataFrame,
-    effects: pd.DataFrame,
+    masked: Collection[str],
     platforms: Collection[str],
     machine: Mapping[str, Any],
     more: Sequence[tuple[str, Stamp, bool]] = (),
 ) -> pd.DataFrame:
     """Every stamp of the study, for readers of its tables: first its origin, unless all was measured.
 
-    Where it was not, no stamp counts as good; the one on the masks is there only where some were set.
+    Where it was not, no stamp counts as good; the one on the masks is there only where some were set:
+    `masked` are the partitions of the cache that were tried.
     """
     control, sensitive = study_verdict(controls), sensitivity(controls)
-    masks = masks_stamp(set(effects["partition"]), platforms, machine)
+    masks = masks_stamp(masked, platforms, machine)
     origin = origin_word(platforms)
     first = f"{origin[:1].upper()}{origin[1:]}. " if origin else ""
     rows = [("origin", (origin, "The other stamps apply to these numbers, not to a machine."), False)] if origin else []

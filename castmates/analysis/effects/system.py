@@ -112,7 +112,7 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
     if not (values > 0).all():
         raise CastmatesError(
             f"the metric '{name}' of a plug-in came to {values.min():g} in a launch, but must be above zero: its "
-            "mean is geometric (docs/plugins.md)."
+            "mean is geometric (castmates help plugins)."
         )
     return values
 

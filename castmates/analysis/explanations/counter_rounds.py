@@ -14,7 +14,7 @@ from castmates.analysis.explanations.counted_metrics import Work, events_in, is_
 from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 
 FEWEST_ROUNDS = 3  # of a launch in which a metric has a value, or there is no first and last third

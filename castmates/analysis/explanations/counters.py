@@ -35,7 +35,8 @@ from castmates.analysis.statistics.window_values import (
     estimated,
     per_launch,
 )
-from castmates.results.columns.block import COUNTERS, Columns
+from castmates.results.columns.block import COUNTERS
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 
 _WINDOW = ("platform", "company", "block", "window", "member")

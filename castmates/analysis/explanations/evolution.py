@@ -12,7 +12,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.statistics import change_points
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 
 LAUNCH = ["company", "block", "member"]
 MOST_POINTS = 400  # that the search for changes is given of a launch

@@ -24,7 +24,8 @@ from castmates.analysis.statistics.window_values import (
     held_against,
     per_launch,
 )
-from castmates.results.columns.block import COUNTERS, Columns
+from castmates.results.columns.block import COUNTERS
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 
 SOURCES = ("in-process", "by time")  # the better one first: it was read at the phase's own edges

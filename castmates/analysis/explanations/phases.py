@@ -24,7 +24,7 @@ from castmates.analysis.statistics.window_values import (
     held_against,
     per_launch,
 )
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
 

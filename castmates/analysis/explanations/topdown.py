@@ -24,7 +24,8 @@ from castmates.analysis.statistics.window_values import (
     per_launch,
     reduced,
 )
-from castmates.results.columns.block import TOPDOWN, Columns
+from castmates.results.columns.block import TOPDOWN
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import BY_NAME, TREE
 

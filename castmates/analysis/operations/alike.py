@@ -7,14 +7,14 @@ import pandas as pd
 
 from castmates.study.spec import UNMANAGED
 
-SAME = ["study", "company", "launch", "member", "platform", "repetition"]
+SAME = ["study", "company", "block", "member", "platform", "round"]
 OTHER_THREADS, OTHER_GRAPH = "other threads", "another graph"  # why two traces are not compared
 UNMATCHED = 0.05  # of a step in operations that only one of two traces has: above it, they show different graphs
 _ABOUT = ["threads_intra", "threads_inter", "times", "step_ms"]
 
 
 def beside_and_alone(operations: pd.DataFrame, steps: pd.DataFrame, trace: list[str]) -> pd.DataFrame:
-    """The traces of co-runs, each with the one of its launch and repetition in which the lead is alone.
+    """The traces of co-runs, each with the one of its launch and round in which the lead is alone.
 
     `reason` is why they cannot be compared, "" where they can; `trace` names the columns that a trace is known by.
     """

@@ -25,14 +25,14 @@ def differences(
     `values` has a row per trace and keys, `both` the traces that can be compared (`Traces.compared`). What a trace has
     no row of is `absent`; where that is None, it is left out.
     """
-    pairs = both[[*SCENE, *LAUNCH, "repetition"]]
+    pairs = both[[*SCENE, *LAUNCH, "round"]]
     if absent is not None:
         every = values[["study", "member", "platform", *keys]].drop_duplicates()
         pairs = pairs.merge(every, on=["study", "member", "platform"])
     how: Literal["inner", "left"] = "inner" if absent is None else "left"
     alone = values[(values["kind"] == "solo") & (values["partition"] == UNMANAGED)]
     alone = alone[[*SAME, *keys, name]].rename(columns={name: "alone"})
-    beside = values[[*SCENE, *LAUNCH, "repetition", *keys, name]].rename(columns={name: "beside"})
+    beside = values[[*SCENE, *LAUNCH, "round", *keys, name]].rename(columns={name: "beside"})
     pairs = pairs.merge(beside, how, list(pairs.columns))
     pairs = pairs.merge(alone, how, [*SAME, *keys])
     if absent is not None:
@@ -41,5 +41,5 @@ def differences(
     which = [*SCENE, *keys]
     if pairs.empty:
         return pd.DataFrame(columns=_DIFFERENCE, index=pd.MultiIndex.from_arrays([[]] * len(which), names=which))
-    found = estimate(pairs.rename(columns={"launch": "block", "repetition": "round"}), which)
+    found = estimate(pairs, which)
     return found[["log", "log_low", "log_high"]].set_axis(_DIFFERENCE, axis=1)

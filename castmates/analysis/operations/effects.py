@@ -43,7 +43,7 @@ def estimate_operation_effects(
 
 
 def _pairs(traces: Traces, both: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None) -> pd.DataFrame:
-    """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, repetition and group."""
+    """Milliseconds of a step by group, beside others and alone, of one lead: a row per launch, round and group."""
     operations = traces.operations[traces.operations["member"] == member]
     by_itself = (operations["kind"] == "solo") & (operations["partition"] == UNMANAGED)
     named = operations.merge(groups(operations, by_itself) if known is None else known[member], on=OPERATION)
@@ -75,13 +75,13 @@ def _differences(pairs: pd.DataFrame) -> pd.DataFrame:
     """Milliseconds alone, beside others, and the difference with its interval: these add up over groups."""
     found = estimate(_launches(pairs.assign(difference=pairs["ms"] - pairs["solo_ms"])), ROW)
     named = {"log": "difference_ms", "log_low": "difference_low", "log_high": "difference_high"}
-    per_launch = pairs.groupby([*ROW, "company", "launch"])[["solo_ms", "ms"]].mean()
+    per_launch = pairs.groupby([*ROW, "company", "block"])[["solo_ms", "ms"]].mean()
     return found[list(named)].rename(columns=named).join(per_launch.groupby(ROW).mean())
 
 
 def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
     """What of the step's difference is each group's: both are means over the same launches."""
-    launch = [*ROW, "company", "launch"]
+    launch = [*ROW, "company", "block"]
     found = pairs.assign(above=pairs["ms"] - pairs["solo_ms"]).groupby(launch, as_index=False)["above"].mean()
     step = found[found["group"] == STEP].drop(columns="group").rename(columns={"above": "below"})
     both = found.merge(step, on=[name for name in launch if name != "group"])
@@ -90,7 +90,7 @@ def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _launches(pairs: pd.DataFrame) -> pd.DataFrame:
-    return pairs.rename(columns={"launch": "block", "repetition": "round"})
+    return pairs
 
 
 def _finished(table: pd.DataFrame) -> pd.DataFrame:

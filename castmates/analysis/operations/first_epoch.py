@@ -1,6 +1,6 @@
 """The first epoch against later ones: how long steps wait for records that come from storage, and for cached ones.
 
-Both begin with the first record of the input, in the same launch and round: what differs is where records come from.
+Both begin with the first record of the input, in the same launch, in pairs: what differs is where records come from.
 """
 
 import pandas as pd
@@ -11,13 +11,13 @@ from castmates.analysis.operations.waiting import input_pipeline, waits
 from castmates.analysis.statistics.intervals import estimate
 from castmates.study.profile_launches import CACHED, FIRST
 
-ABOUT = [*LAUNCH, "scene", "repetition"]  # of a trace, in the records of launches
+ABOUT = [*LAUNCH, "scene", "round"]  # of a trace, in the records of launches
 MB = 1e6
 CHANGES = {"step_ms": "longer", "share": "more"}  # what is compared, and how its columns begin
 
 
 def first_epoch(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:
-    """A row per scene and epoch; `about` has the epoch, the round and the bytes from storage of each trace."""
+    """A row per scene and epoch; `about` has the epoch, the pair and the bytes from storage of each trace."""
     parts = []
     for epoch in (FIRST, CACHED):
         own = _of(traces, about[about["epoch"] == epoch])
@@ -31,11 +31,11 @@ def first_epoch(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of(traces: Traces, about: pd.DataFrame) -> Traces:
-    """The traces of one epoch, numbered by their rounds, so that those of one round are compared."""
-    numbers = about[[*ABOUT, "round", "storage_bytes"]]
+    """The traces of one epoch, numbered by their pairs, so that those of one pair are compared."""
+    numbers = about[[*ABOUT, "pair", "storage_bytes"]]
 
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.merge(numbers, on=ABOUT).drop(columns="repetition").rename(columns={"round": "repetition"})
+        return rows.merge(numbers, on=ABOUT).drop(columns="round").rename(columns={"pair": "round"})
 
     return traces.changed(chosen)
 
@@ -50,9 +50,9 @@ def _storage(own: Traces) -> pd.DataFrame:
 def _changes(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:
     """By scene: how much longer a step is at first, and how much more of it waits, each with its interval."""
     known = waits(traces).merge(about, on=ABOUT)
-    which = [*SCENE, *LAUNCH, "round"]
+    which = [*SCENE, *LAUNCH, "pair"]
     first, cached = (known.loc[known["epoch"] == epoch, [*which, *CHANGES]] for epoch in (FIRST, CACHED))
-    pairs = first.merge(cached, on=which, suffixes=("", "_cached")).rename(columns={"launch": "block"})
+    pairs = first.merge(cached, on=which, suffixes=("", "_cached")).rename(columns={"pair": "round"})
     parts = []
     for column, name in CHANGES.items():
         found = estimate(pairs.assign(difference=pairs[column] - pairs[f"{column}_cached"]), SCENE)

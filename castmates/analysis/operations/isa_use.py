@@ -76,7 +76,7 @@ def _of_extension(
     sums = every.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
     sums = sums.reindex(columns=list(STATES), fill_value=0.0).reset_index()
     types = pd.concat([sums[[*SCENE, "type"]], steps[SCENE].assign(type=ALL)]).drop_duplicates()
-    once = [*SCENE, *LAUNCH, "repetition"]
+    once = [*SCENE, *LAUNCH, "round"]
     whole = types.merge(steps[[*once, "step_ms"]], on=SCENE)
     whole = whole.merge(sums[[*once, "type", *STATES]], "left", [*once, "type"]).fillna(dict.fromkeys(STATES, 0.0))
     launches = whole.groupby([*SCENE, "type", *LAUNCH])[["step_ms", *STATES]].mean()

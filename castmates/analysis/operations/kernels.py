@@ -14,7 +14,7 @@ def kernels(calls: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     inside = calls[calls["step"] != OUTSIDE]
     if inside.empty:
         return pd.DataFrame()
-    trace = [*SCENE, *LAUNCH, "repetition"]
+    trace = [*SCENE, *LAUNCH, "round"]
     traced = steps[steps["part"] == "traced"].groupby(trace).size().rename("steps")
     ms, mb = inside["duration_ns"] / MS, inside["bytes"] / MB
     rows = inside.assign(ms=ms, shortest_ms=ms, longest_ms=ms, mb=mb, calls=1.0)

@@ -10,7 +10,7 @@ import pandas as pd
 from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, UNATTRIBUTED
 from castmates.analysis.operations.alike import beside_and_alone
 
-TRACE = ["study", "company", "launch", "scene", "kind", "mix", "partition", "member", "platform", "repetition"]
+TRACE = ["study", "company", "block", "scene", "kind", "mix", "partition", "member", "platform", "round"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
 OUTSIDE = -1
 WAITING = "waiting for the batch"  # the layer of what waits for the input
@@ -96,7 +96,7 @@ def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     names = works["thread"].astype("str")
     rows = works[TRACE].assign(thread=names, pool=names.str.replace(_NUMBER, "", regex=True), ns=works["own_ns"])
     pools = rows.groupby([*TRACE, "pool"], observed=True).agg(threads=("thread", "nunique"), busy_ms=("ns", "sum"))
-    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("launch", "repetition")})
+    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("block", "round")})
     pools = pools.join(whole.set_index(TRACE)[["steps", "step_ms"]], on=TRACE)
     return pools.assign(busy_ms=pools["busy_ms"] / MS / pools["steps"]).drop(columns="steps")
 

@@ -12,7 +12,7 @@ from castmates.analysis.statistics.intervals import estimate
 
 OWNER = ["operation", "type", "direction"]
 PROBLEM = ["primitive", "propagation", "implementation", "isa", "shapes", "data_types"]
-ONCE = [*SCENE, *LAUNCH, "repetition"]
+ONCE = [*SCENE, *LAUNCH, "round"]
 
 
 def reduced(primitives: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -64,4 +64,4 @@ def in_every_trace(rows: pd.DataFrame, steps: pd.DataFrame, what: list[str], num
 
 def as_pairs(rows: pd.DataFrame, difference: pd.Series) -> pd.DataFrame:
     """Rows as `estimate` takes them: launches are the units, traces of a launch its rounds."""
-    return rows.rename(columns={"launch": "block", "repetition": "round"}).assign(difference=difference)
+    return rows.assign(difference=difference)

@@ -15,7 +15,7 @@ INPUT, COMPUTE, OPEN, TOO_FEW = "input-bound", "compute-bound", "unclear", "too 
 def input_pipeline(traces: Traces) -> pd.DataFrame:
     """A row per scene: the share of the step that is waited for the input, and that the input's own work has."""
     whole = waits(traces)
-    pairs = whole.rename(columns={"launch": "block", "repetition": "round", "share": "difference"})
+    pairs = whole.rename(columns={"share": "difference"})
     named = {"log": "waiting_share", "log_low": "waiting_low", "log_high": "waiting_high", "blocks": "launches"}
     table = estimate(pairs, SCENE)[list(named)].rename(columns=named)
     means = whole.groupby(SCENE)[["step_ms", "waiting", "working", "work_own"]].mean()
@@ -30,7 +30,7 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
 
 def waits(traces: Traces) -> pd.DataFrame:
     """A row per trace: milliseconds of a step that wait for the input, their share, and the input's own work."""
-    once = [*SCENE, *LAUNCH, "repetition"]
+    once = [*SCENE, *LAUNCH, "round"]
     operations = traces.operations
     waiting = operations[operations["layer"] == WAITING].groupby(once)["shared_ms"].sum().rename("waiting")
     of_input = (operations["direction"] == "input") & (operations["layer"] != WAITING)

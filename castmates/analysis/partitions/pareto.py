@@ -8,6 +8,7 @@ from castmates.analysis.statistics.intervals import BLOCK, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import frame
+from castmates.study.partitions.planned import curves
 from castmates.study.spec import Plan
 
 SEARCH, CONFIRMED = "search", "confirmed"
@@ -33,6 +34,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
     )
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
     table = table.assign(
+        curve=table["partition"].map(curves(plan)),
         lead_bytes=table["lead_ways"].astype("float64") * bytes_of_way,
         stage=stage,
         source=plan.study,

@@ -14,9 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
-from castmates.analysis.partitions.families import family_of
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
 from castmates.analysis.partitions.sensitivity import KEPT
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
@@ -93,12 +91,9 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
 
 def bounded(candidates: pd.DataFrame) -> pd.DataFrame:
     """The candidates with their kind, and the upper bound of the loss at the confidence that their kind has to have."""
-    named = candidates[["partition", "lead_ways"]].drop_duplicates()
-    kinds = {partition: family_of(partition, int(ways)) for partition, ways in named.itertuples(index=False)}
-    table = candidates.assign(kind=candidates["partition"].map(kinds).astype("str"))
-    groups = table.groupby(_MIX, observed=True)
-    table = table.assign(masks=groups["partition"].transform("size"), kinds=groups["kind"].transform("nunique"))
-    of_kind = table.groupby([*_MIX, "kind"], observed=True)["partition"].transform("size")
+    groups = candidates.groupby(_MIX, observed=True)
+    table = candidates.assign(masks=groups["partition"].transform("size"), kinds=groups["curve"].transform("nunique"))
+    of_kind = table.groupby([*_MIX, "curve"], observed=True)["partition"].transform("size")
     confidence = 1 - WRONG * (of_kind / table["masks"]).to_numpy(dtype=float)
     return table.assign(confidence=confidence, bound_pct=_bound(table, confidence))
 
@@ -107,7 +102,7 @@ def _bound(table: pd.DataFrame, confidence: Floats) -> Floats:
     """From the upper end of the two-sided interval, which is the bound where there is one kind of partition only."""
     log, high = (-np.log1p(-table[name].to_numpy(dtype=float) / 100) for name in ("loss_pct", "loss_high"))
     freedom = np.where(np.isnan(high), np.nan, table["freedom"].to_numpy(dtype=float))
-    wider = np.asarray(special.stdtrit(freedom, confidence), dtype=float) / quantile(freedom)
+    wider = quantile(freedom, confidence) / quantile(freedom)
     return np.asarray(-100 * np.expm1(-(log + (high - log) * wider)), dtype=float)
 
 
@@ -115,10 +110,10 @@ def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
     """The chosen candidate of each mix; where none keeps the limit that of those beyond it with the lowest bound."""
     known = candidates[candidates["bound_pct"].notna()]
     down = known.sort_values("lead_ways", ascending=False, kind="stable")
-    keeps = (down["bound_pct"] <= limit_pct).groupby([down[name] for name in [*_MIX, "kind"]], observed=True).cummin()
+    keeps = (down["bound_pct"] <= limit_pct).groupby([down[name] for name in [*_MIX, "curve"]], observed=True).cummin()
     met = _first(down[keeps.astype(bool)], ["lead_ways", "stp"], [True, False]).assign(verdict=MET)
     beyond = down[down["bound_pct"] > limit_pct]  # a smaller mask may keep it, though a larger one does not
-    beyond = beyond.assign(larger_beyond=beyond.groupby([*_MIX, "kind"], observed=True).cumcount())
+    beyond = beyond.assign(larger_beyond=beyond.groupby([*_MIX, "curve"], observed=True).cumcount())
     nearest = _first(beyond, ["bound_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)
     few = _first(candidates, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=TOO_FEW)
     return pd.concat([met, nearest, few], ignore_index=True).drop_duplicates(_MIX)
@@ -127,8 +122,8 @@ def _choice(candidates: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
 def _at_knees(candidates: pd.DataFrame, knees: pd.DataFrame) -> pd.DataFrame:
     """The mask at the knee of each mix, the fewest ways of several kinds; where no kind has one what loses least."""
     known = candidates[candidates["bound_pct"].notna()]
-    named = knees[[*_MIX, "curve", "knee"]].rename(columns={"curve": "kind"})
-    known = known.merge(named, on=[*_MIX, "kind"], how="left")
+    named = knees[[*_MIX, "curve", "knee"]]
+    known = known.merge(named, on=[*_MIX, "curve"], how="left")
     at = known[(known["lead_ways"] == known["knee"]).fillna(value=False)]
     met = _first(at, ["lead_ways", "stp"], [True, False]).assign(verdict=KNEE)
     nearest = _first(known, ["loss_pct", "lead_ways"], [True, True]).assign(verdict=NOT_MET)

@@ -8,10 +8,10 @@ docs/methodology.md has the argument and its simulated coverage.
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.partitions.families import family_of
 from castmates.results.columns.partitions import KNEES, SENSITIVITY
 from castmates.results.columns.study import frame
 from castmates.study import masks
+from castmates.study.partitions.planned import curves
 from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
@@ -32,11 +32,9 @@ def sensitivity_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return frame([], SENSITIVITY)
     shared = _shared_ways(plan)
-    named = rows[["partition", "lead_ways"]].drop_duplicates()
-    families = {partition: family_of(partition, int(ways)) for partition, ways in named.itertuples(index=False)}
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
     table = rows.assign(
-        curve=rows["partition"].map(families),
+        curve=rows["partition"].map(curves(plan)),
         lead_bytes=rows["lead_ways"].astype("float64") * bytes_of_way,
         shared_ways=pd.array(
             [shared.get(key) for key in zip(rows["mix"], rows["partition"], rows["member"], strict=True)], dtype="Int64"

@@ -2,7 +2,7 @@
 
 It overstates losses where neighbours take the same thing from a job (cache that is gone cannot be taken twice) and
 understates them where together they fill what none of them fills alone (memory bandwidth). docs/benchmarks.md has how
-far off it is on the modelled machine; `castmates place --confirm` measures it.
+far off it is on the modelled machine; `castmates advice --place --confirm` measures it.
 """
 
 import math

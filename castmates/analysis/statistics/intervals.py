@@ -8,12 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special  # scipy.stats has the same, and every figure would take a second to import it
 
 from castmates.analysis.statistics.rounds_alike import successive, widening
-
-CONFIDENCE = 0.95
-FEWEST_BLOCKS = 3  # with two, one degree of freedom is left and the interval shows next to nothing
+from castmates.analysis.statistics.student import CONFIDENCE as CONFIDENCE
+from castmates.analysis.statistics.student import FEWEST_BLOCKS as FEWEST_BLOCKS
 
 # A launch: the unit of the headline.
 BLOCK = ("company", "block")
@@ -117,13 +115,17 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def quantile(freedom: Floats) -> Floats:
-    """The two-sided factor of Student's t."""
-    return np.asarray(special.stdtrit(freedom, (1 + CONFIDENCE) / 2), dtype=float)
+def quantile(freedom: Floats, chance: float | Floats = (1 + CONFIDENCE) / 2) -> Floats:
+    """What Student's t stays below with this chance; as it stands, the factor of an interval's half-width."""
+    from scipy import special  # scipy.stats has the same, and takes a second; reading results takes neither
+
+    return np.asarray(special.stdtrit(freedom, chance), dtype=float)
 
 
 def two_sided(mean: Floats, error: Floats, freedom: Floats) -> Floats:
     """The p-value of "no effect"; launches that agree to the last bit leave no doubt either way."""
+    from scipy import special
+
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.abs(mean / error)
     size = np.where((mean == 0) & (error == 0), 0.0, size)

@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.errors import CastmatesError
+from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Plan
 
 Marks = npt.NDArray[np.bool_]
 
-TOO_FEW_CYCLES = "too few cycles"  # as the ledger has it
 _COUNTED = ["valid", "windows", "slices", "lost", "lost_alone", "spoilt"]
 
 # One value of one member: there can be only one window for it.
@@ -53,7 +53,7 @@ def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     own rejected slices alone, because those of other scenes broke the other cycles.
     """
     sides = {"": contrasts[["row", "company", "scene", "member"]], "baseline_": _baseline_side(contrasts)}
-    spoilt = ~windows["valid"] & ~windows["reasons"].str.startswith(TOO_FEW_CYCLES, na=False)
+    spoilt = ~windows["valid"] & ~windows["reason_kinds"].str.startswith(ReasonKind.TOO_FEW_CYCLES, na=False)
     lost = windows["slices_rejected"].where(~spoilt, windows["slices"])
     known = windows[["platform", "company", "scene", "member", "valid", "slices"]].assign(
         lost=lost, lost_alone=lost.where(~spoilt, 0), windows=1, spoilt=spoilt

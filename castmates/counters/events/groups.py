@@ -198,7 +198,7 @@ def explain(error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
         return (
             f"not counted: perf is refused (kernel.perf_event_paranoid is {paranoid()}); let root run, once: "
-            "castmates grant; inside a container its seccomp profile must allow perf_event_open too"
+            "castmates doctor --grant; inside a container its seccomp profile must allow perf_event_open too"
         )
     if error.errno == errno.EINVAL:
         return "not supported: the kernel does not count it for processes"

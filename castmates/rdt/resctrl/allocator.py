@@ -202,7 +202,8 @@ class ResctrlAllocator:
         paths = groups.delegated(self.tree, os.geteuid())
         if len(paths) < len(names):
             advice = (
-                f"root gave this user {len(paths)} empty groups and {len(names)} are needed: sudo castmates grant"
+                f"root gave this user {len(paths)} empty groups and {len(names)} are needed: sudo castmates "
+                f"doctor --grant"
                 if paths
                 else ""
             )
@@ -317,7 +318,8 @@ class ResctrlAllocator:
     def _why_refused(self, error: OSError, path: str) -> str:
         if not path and error.errno == errno.EACCES:
             return (
-                "the masks of the default group are root's: `sudo castmates grant --default-group` hands them over, or"
+                "the masks of the default group are root's: `sudo castmates doctor --grant --default-group` "
+                "hands them over, or"
                 " write `rest: all` under 'cache' in the study, which leaves them alone"
             )
         exclusive = [str(group) for group in foreign_groups(self.tree) if group.exclusive]

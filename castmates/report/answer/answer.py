@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from castmates.report.answer.cards import Card, cards
-from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.headline import below, headline
 from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED_GAIN, Pair, most_important, pairs
 from castmates.report.answer.settling import MOST, ToSettle, has_looks, to_settle
@@ -49,9 +48,8 @@ def answer(results: Results) -> Answer:
     settling, aim, command = _settling(results, settle), "To settle it", settle.command if settle else ""
     if nothing_left(results):
         aim = "To get a result"
-        settling = f"{remedy(thrown_away(results))}, then discard these launches and measure them again."
-        again = sweep_command(results)
-        command = f"{retry_command(results.study_file)} && {again}" if again else ""
+        settling = f"{remedy(thrown_away(results))}, then measure these launches again."
+        command = retry_command(results.study_file) if results.study_file else ""
     return Answer(
         origin=first_words(results).strip(),
         question=(results.study.question if results.study else "") or "",

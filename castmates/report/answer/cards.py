@@ -20,7 +20,6 @@ from castmates.analysis.effects.verdicts import (
     TOO_FEW,
     UNSTABLE,
 )
-from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import BAD as NO
@@ -60,7 +59,7 @@ def cards(results: Results) -> list[Card]:
 
 def _sees_losses(results: Results) -> Card:
     positive = results.controls[results.controls["control"] == POSITIVE]
-    word = results.sensitivity[0]
+    word = results.sensitivity_stamp[0]
     rows = positive[positive["verdict"] == word]
     pair = listed([_pair(row) for row in records(rows)]) if len(rows) else ""
     if word == SENSITIVE:
@@ -179,8 +178,7 @@ def _failures(results: Results) -> list[Card]:
     whose = listed([plain(lead) for lead in dict.fromkeys(failed["lead"])])
     why = str(failed["reason"].iloc[-1]).rstrip(".") or "no reason was recorded"
     title = f"{len(failed)} of {counted(len(results.blocks), 'launch')} failed"
-    sweep = f", then `{command}`" if (command := sweep_command(results)) else ""
-    again = f"To measure them again: `{retry_command(results.study_file)}`{sweep}."
+    again = f"To measure them again: `{retry_command(results.study_file)}`."
     return [Card(BAD, title, f"{whose}: {why}. {again}", "tables")]
 
 

@@ -159,7 +159,7 @@ def _without_change(results: Results, found: Pairs) -> str:
         return "Too few launches for an answer: these numbers describe the launches that were measured, no others."
     within = _margin(results)
     if none and not unknown:
-        missed = results.sensitivity[0] == INSENSITIVE
+        missed = results.sensitivity_stamp[0] == INSENSITIVE
         start = "No loss was seen, but nor was one that must be there" if missed else "No loss"
         if len(none) == len(found):
             return f"{start}: {_all_of(len(none))} within {within} of the speed alone."

@@ -22,7 +22,7 @@ WIDTH = 100
 SEEN = 0.05  # of a step: where operations have less, they are hidden; XLA leaves a thousandth
 COMPILED = (
     "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
-    "doing so unless the program asks for it (docs/operations.md)."
+    "doing so unless the program asks for it (castmates help operations)."
 )
 
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from castmates.analysis.effects.verdicts import EXTENDED_LEVEL
-from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
 from castmates.analysis.statistics.power import POWER, chance_within, detectable
+from castmates.analysis.statistics.student import FEWEST_BLOCKS, two_sided
 from castmates.report.answer.commands import sweep_command
 from castmates.report.answer.pairs import FEW, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.results import Results
@@ -68,8 +67,10 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
         needed = planned
     elif feasible:
         needed = max(needed, planned + 1, measured + 1)
-    again = f"{retry_command(results.study_file)} && " if useless and missing else ""
-    sweep = sweep_command(results, None if missing or has_looks(results) else needed)
+    if useless and missing and results.study_file:
+        sweep = retry_command(results.study_file)
+    else:
+        sweep = sweep_command(results, None if missing or has_looks(results) else needed)
     more = needed - measured
     return ToSettle(
         pairs=len(wanted),
@@ -77,7 +78,7 @@ def _proposal(results: Results, wanted: Sequence[Pair], needed: int, hopeless: S
         launches=needed,
         more=more,
         seconds=more * seconds_of_launches(results),
-        command=f"{again}{sweep}" if sweep and (feasible or missing) else "",
+        command=sweep if feasible or missing else "",
         kind=wanted[0].state,
         planned=missing,
         hopeless=tuple(hopeless),
@@ -108,7 +109,7 @@ def spread_of(pair: Pair) -> float:
     """The standard deviation of its launches, from the width of its interval; NaN where it has none."""
     if pair.launches < FEWEST_BLOCKS:
         return math.nan
-    reach = float(special.stdtrit(pair.launches - 1, (1 + CONFIDENCE) / 2))
+    reach = two_sided(pair.launches - 1)
     return (pair.log_high - pair.log_low) / 2 / reach * math.sqrt(pair.launches)
 
 

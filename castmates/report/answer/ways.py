@@ -75,7 +75,7 @@ class Curve:
 def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
     """One for each pair that partitions were tried on: the recommended kind of partition, or that with most points."""
     by_mix: dict[Place, dict[str, list[Row]]] = {}
-    kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity_curves)}
+    kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity)}
     for lead in results.against_solo:
         for row in results.against_solo[lead]:
             if row["partition"] != UNMANAGED and there(row["lead_ways"]) and not math.isnan(row["degradation_pct"]):

@@ -127,7 +127,7 @@ def _refuse_failures_alone(study: Measured) -> None:
     if all(record.failed for record in _records(study)):
         raise CastmatesError(
             f"{study.folder}: each of its {len(study.records)} launches failed{_failures(study)}; put that right, and "
-            "run `castmates retry` and the sweep again."
+            "run `castmates sweep --retry`."
         )
 
 

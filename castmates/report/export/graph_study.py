@@ -63,7 +63,7 @@ def graph_study(results: Results, what: str) -> GraphStudy:
     if table.empty:
         raise CastmatesError(
             f"the study {results.name} has no graph: give it 'profile: {{}}' and a lead that runs TensorFlow, and "
-            "sweep again; launches that were traced by an earlier version left none (docs/tracing-graph.md)."
+            "sweep again (castmates help tracing-graph)."
         )
     member, asked = _chosen(results, what)
     nodes = table[table["member"] == member].sort_values("node").reset_index(drop=True)

@@ -63,7 +63,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_shown(results)):
         return ""
-    return f"No program of the study {results.name} left the graph of its step (docs/tracing-graph.md)."
+    return f"No program of the study {results.name} left the graph of its step (castmates help tracing-graph)."
 
 
 def caption(results: Results) -> str:

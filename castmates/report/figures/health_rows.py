@@ -13,7 +13,8 @@ from castmates.report.block_facts import Response
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text import costs
-from castmates.report.text.words import kinds_of, plain
+from castmates.report.text.words import plain
+from castmates.study.reasons import listed_in
 
 REJECTED, BLOCKS = "Rejected, by reason", "By launch"
 COUNTED, COSTS, SETTLING = "Counters", "Cost of collectors", "After a switch"
@@ -50,8 +51,8 @@ def looked_at(results: Results) -> list[tuple[str, int]]:
 
 def _rejected(results: Results) -> list[Row]:
     windows = results.windows.drop_duplicates(["company", "block", "window"])
-    reasons = windows.loc[~windows["valid"], "reasons"]
-    counts = reasons.map(kinds_of).explode().value_counts()
+    reasons = windows.loc[~windows["valid"], "reason_kinds"]
+    counts = reasons.map(listed_in).explode().value_counts()
     shares = {ALL: len(reasons), **{str(kind): int(count) for kind, count in counts.items()}}
     return [{"panel": REJECTED, "what": what, "value": 100 * count / len(windows)} for what, count in shares.items()]
 

@@ -3,10 +3,10 @@
 import pandas as pd
 
 from castmates.analysis.partitions.curve_table import INTERPOLATED, MEASURED
-from castmates.analysis.partitions.families import family_of
 from castmates.report.results import Results
 from castmates.report.text.words import counted
 from castmates.study.curves import WAYS
+from castmates.study.partitions.planned import curves
 
 DOTS = (0, (0.6, 1.4))  # of the line that shows a bound
 IN_KEY = "hollow with dotted bars: interpolated, with the bound that the measured neighbours give"
@@ -62,9 +62,8 @@ def on_sensitivity(points: pd.DataFrame, results: Results) -> pd.DataFrame:
     rows = rows[rows["lead_ways"].notna()]
     if rows.empty:
         return points
-    ways = zip(rows["partition"], rows["lead_ways"], strict=True)
     more = rows.assign(
-        curve=[family_of(partition, int(count)) for partition, count in ways],
+        curve=rows["partition"].map(curves(results.plan)),
         rate_pct=100 - rows["degradation_pct"],
         rate_low=100 - rows["degradation_high"],
         rate_high=100 - rows["degradation_low"],

@@ -61,7 +61,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if (profiles(results)[0]["partition"] == UNMANAGED).any():
         return ""
-    return f"No program of the study {results.name} was profiled: only jobs that can be are (docs/layers.md)."
+    return f"No program of the study {results.name} was profiled: only jobs that can be are (castmates help layers)."
 
 
 def caption(results: Results) -> str:

@@ -48,7 +48,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if (results.operation_effects["partition"] == UNMANAGED).any():
         return ""
-    return f"No program of the study {results.name} was traced alone and beside others (docs/operations.md)."
+    return f"No program of the study {results.name} was traced alone and beside others (castmates help operations)."
 
 
 def caption(results: Results) -> str:

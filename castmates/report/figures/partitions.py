@@ -1,7 +1,7 @@
 """The figure `partitions`: what each lead loses under partitions, against the ways that it has; a panel per mix."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.analysis.partitions.families import family_of
 from castmates.report.figures.interpolated import (
     DOTS,
     IN_KEY,
@@ -50,6 +49,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, as_degradation, interval, number, plain, units
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import class_of
+from castmates.study.partitions.planned import curves
 from castmates.study.spec import UNMANAGED
 
 PANELS = 12
@@ -133,7 +133,8 @@ def alternative(results: Results) -> str:
 def losses(results: Results) -> pd.DataFrame:
     """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
     effects = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
-    known = effects.assign(series=[_series(row) for row in records(effects)])
+    of_plan = curves(results.plan)
+    known = effects.assign(series=[_series(row, of_plan) for row in records(effects)])
     table = pd.concat([known, _beside_placebos(results, known)], ignore_index=True)
     within = table["degradation_low"].isna()
     low, high = (table[name].map(as_degradation) for name in ("within_low", "within_high"))
@@ -145,17 +146,14 @@ def losses(results: Results) -> pd.DataFrame:
     )
 
 
-def _series(row: Row) -> str:
-    """What partitions of one kind have in common: their name without the lead's ways."""
+def _series(row: Row, curves: Mapping[str, str]) -> str:
+    """What partitions of one kind have in common."""
     name = str(row["partition"])
     if name == UNMANAGED:
         return UNMANAGED
     if not row["antagonists"]:
         return OWN
-    ways = row["lead_ways"]
-    if ways != ways or ways is None or str(ways) == "<NA>":
-        return ALL_WAYS
-    return family_of(name, int(ways))
+    return ALL_WAYS if pd.isna(row["lead_ways"]) else curves[name]
 
 
 def _beside_placebos(results: Results, known: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,10 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if (results.path_effects["partition"] == UNMANAGED).any():
         return ""
-    return f"No program of the study {results.name} left the graph of its step beside others (docs/tracing-graph.md)."
+    return (
+        f"No program of the study {results.name} left the graph of its step beside others (castmates help "
+        f"tracing-graph)."
+    )
 
 
 def caption(results: Results) -> str:

@@ -65,7 +65,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(shown(results)):
         return ""
-    return f"Nothing was counted in the phases of any program of the study {results.name} (docs/phases.md)."
+    return f"Nothing was counted in the phases of any program of the study {results.name} (castmates help phases)."
 
 
 def _figure(rows: pd.DataFrame, results: Results) -> Figure:

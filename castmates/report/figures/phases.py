@@ -62,7 +62,7 @@ def lacking(results: Results) -> str:
     return (
         ""
         if _leads(results)
-        else f"No program of the study {results.name} reported phases of its steps (docs/phases.md)."
+        else f"No program of the study {results.name} reported phases of its steps (castmates help phases)."
     )
 
 

@@ -59,7 +59,7 @@ def lacking(results: Results) -> str:
         return ""
     return (
         f"No operation of the study {results.name} has work that is known in traces of the lead alone "
-        "(docs/primitives.md)."
+        "(castmates help primitives)."
     )
 
 

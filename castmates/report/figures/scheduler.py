@@ -33,7 +33,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if shown(results):
         return ""
-    return f"No trace of the study {results.name} has states of threads (docs/tracing.md)."
+    return f"No trace of the study {results.name} has states of threads (castmates help tracing)."
 
 
 def caption(results: Results) -> str:

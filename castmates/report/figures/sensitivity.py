@@ -33,7 +33,7 @@ CURVES = 7  # of a panel
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data, with the knee of each point's curve."""
-    points, knees = on_sensitivity(results.sensitivity_curves, results), results.knees
+    points, knees = on_sensitivity(results.sensitivity, results), results.knees
     keys = ["mix", "member", "curve", "platform"]
     source = points.merge(knees[[*keys, "kept_pct", "knee", "knee_low", "knee_high", "verdict"]], on=keys, how="left")
     if "source" in source:
@@ -46,7 +46,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    if len(results.sensitivity_curves):
+    if len(results.sensitivity):
         return ""
     return f"No loss over a program's ways is known in the study {results.name}."
 
@@ -113,19 +113,19 @@ def _key(panels: list[Panel]) -> str:
 
 def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
-    launches = units(results.sensitivity_curves["blocks"])
+    launches = units(results.sensitivity["blocks"])
     return (
         "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: "
         "alone, and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
         f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
-        + in_caption(on_sensitivity(results.sensitivity_curves, results), "Dotted bars")
+        + in_caption(on_sensitivity(results.sensitivity, results), "Dotted bars")
     )
 
 
 def alternative(results: Results) -> str:
     """The curves' ends and knees in words."""
     knees = records(results.knees)
-    points = records(results.sensitivity_curves)
+    points = records(results.sensitivity)
     if not points:
         return lacking(results)
     parts = []

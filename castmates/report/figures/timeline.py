@@ -61,7 +61,7 @@ def _chosen(results: Results) -> Timeline | None:
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    none = f"No monitor of the cache left samples in the study {results.name} (docs/rdt.md)."
+    none = f"No monitor of the cache left samples in the study {results.name} (castmates help rdt)."
     return none if _chosen(results) is None else ""
 
 

@@ -39,7 +39,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_outermost(of_phases(results)[0])):
         return ""
-    few = "" if topdown.lacking(results) else ": its intervals show too little of any phase (docs/topdown.md)"
+    few = "" if topdown.lacking(results) else ": its intervals show too little of any phase (castmates help topdown)"
     return topdown.uncounted(results) or f"No phase in the study {results.name} has Top-Down shares{few}."
 
 

@@ -40,7 +40,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if operations.lacking(results):
-        return f"No step of the study {results.name} was traced alone and beside others (docs/operations.md)."
+        return f"No step of the study {results.name} was traced alone and beside others (castmates help operations)."
     return ""
 
 

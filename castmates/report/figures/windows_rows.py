@@ -1,20 +1,22 @@
 """What the figure `windows` shows: every program's rate over the time of the study, and who took time meanwhile."""
 
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
+from castmates.study.reasons import NOT_VISIBLE, ReasonKind, listed_in, program_of
 from castmates.study.spec import UNMANAGED
 
 LAUNCHES, MARKS = 60, 1500  # that are drawn at most, and measurements of them, about
 PAUSE = 0.15  # between two launches, as a part of the middle one's length
 PARTITIONED = ", partitioned"
 HYPERVISOR, NOBODY, FEW = "hypervisor", "not visible", "too few cycles left"
+BLAMING = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS)  # reasons that name who took the time
+NAMES: Mapping[str, str] = {ReasonKind.STEAL: HYPERVISOR, ReasonKind.TOO_FEW_CYCLES: FEW}
 BLOCK, WINDOW = ["company", "block"], ["company", "block", "window"]
 SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
 SHOWN += ["platform"]
@@ -79,16 +81,16 @@ def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     wanted = [*WINDOW, "metric", "value", "note"]
     samples = results.block_table("samples", list(blocks), wanted)
     samples = samples[samples["metric"].isin(["foreign_s", "steal_s"]) & (samples["value"] > 0)]
-    who = samples["note"].map(name_of).where(samples["metric"] == "foreign_s", HYPERVISOR)
+    who = samples["note"].map(program_of).replace("", NOBODY).where(samples["metric"] == "foreign_s", HYPERVISOR)
     table = samples.assign(who=who).groupby([*WINDOW, "who"], as_index=False)["value"].sum()
     table = table.merge(windows[[*WINDOW, "open_s"]], on=WINDOW)
     open_s = table["open_s"].where(table["open_s"] > 0)  # no slice counts: what was taken belongs to no known time
     table = table.assign(share_pct=(100 * table["value"] / open_s).clip(upper=100.0))[TAKEN]
     lost = windows[~windows["valid"]]
     named = [
-        (*place, who, math.nan)
-        for place, reasons in zip(lost[WINDOW].itertuples(index=False), lost["reasons"], strict=True)
-        for who in culprits(str(reasons))
+        (*row[: len(WINDOW)], who, math.nan)
+        for row in lost[[*WINDOW, "reason_kinds", "blamed"]].itertuples(index=False, name=None)
+        for who in culprits(*row[len(WINDOW) :])
     ]
     known = set(table[[*WINDOW, "who"]].itertuples(index=False, name=None))
     counted = set(table[WINDOW].itertuples(index=False, name=None))
@@ -97,23 +99,8 @@ def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     return pd.DataFrame(pd.concat([table, blamed], ignore_index=True))
 
 
-def culprits(reasons: str) -> list[str]:
-    """Who or what each reason blames: `foreign load: others took 24% of CPU 2, mostly make (pid 7)` is `make`."""
-    return list(dict.fromkeys(_blamed(reason) for reason in re.split(r";\s*(?![^()]*\))", reasons) if reason.strip()))
-
-
-def _blamed(reason: str) -> str:
-    kind, _, detail = reason.strip().partition(":")
-    if kind == "steal":
-        return HYPERVISOR
-    if kind == "too few cycles":
-        return FEW
-    if named := re.search(r", (?:mostly|among them) (.+)$", detail):
-        return name_of(named[1])
-    return NOBODY if detail.endswith("by a process that is not visible here") else kind
-
-
-def name_of(note: str) -> str:
-    """A program's name without its process: `children of make (pid 7)` is `make`."""
-    name = re.sub(r" \(pid \d+\)$", "", str(note)).removeprefix("children of ")
-    return "kworker" if name.startswith("kworker/") else name or NOBODY
+def culprits(kinds: str, blamed: str) -> list[str]:
+    """Who or what the reasons of a window blame: programs by their names, and the kinds that blame none."""
+    programs = [NOBODY if who == NOT_VISIBLE else program_of(who) for who in listed_in(blamed)]
+    others = [NAMES.get(kind, kind) for kind in listed_in(kinds) if kind not in BLAMING]
+    return list(dict.fromkeys([*programs, *others]))

@@ -166,7 +166,8 @@ def _predicted(shown: Shown) -> Iterator[str]:
     many = int((rows["source"] == "predicted").sum())
     if many:
         yield (
-            f"{many} of the {len(rows)} losses of the best grouping are predicted, not measured (docs/place.md). "
+            f"{many} of the {len(rows)} losses of the best grouping are predicted, not measured (castmates help "
+            f"place). "
             "Losses beside several jobs are made of those beside each; intervals may leave out how far that is off."
         )
 

@@ -20,12 +20,12 @@ from castmates.files import replace_text
 from castmates.report.answer.answer import Answer, answer
 from castmates.report.answer.drawing import WIDTH, curve_drawing, interval_scale
 from castmates.report.answer.scale import scale_of
-from castmates.report.figures.index import all_figures, figure_names
+from castmates.report.figures.index import all_figures, figures_of
 from castmates.report.figures.texts import Texts, texts_for, texts_of
 from castmates.report.page.common_parts import common_parts, inline_svg
 from castmates.report.page.contents import FigurePart, contents, figure_parts
 from castmates.report.page.long_tables import folded
-from castmates.report.page.trace_parts import how_to_trace, trace_parts
+from castmates.report.page.trace_parts import trace_parts
 from castmates.report.results import Results, records
 from castmates.report.text import (
     attribution,
@@ -52,7 +52,6 @@ from castmates.report.text import (
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
-from castmates.results.traces import traces_there
 from castmates.study.decisions import reasons
 from castmates.study.remarks import on_mixes, on_partitions
 
@@ -68,15 +67,8 @@ def write_page(results: Results, figures: Path, output: Path, found: Answer | No
 
 
 def shown(results: Results) -> list[str]:
-    """The figures that the study can have; one that has nothing to show is a line of `not_available`."""
-    return figure_names(
-        results.study,
-        results.partitioned,
-        results.phases,
-        results.watched,
-        bool(results.service_workloads),
-        bool(results.plan.traces) or bool(traces_there(results.folder)),
-    )
+    """The figures that the study asks for; one that has nothing to show is a line of `not_available`."""
+    return figures_of(results.plan, results.folder)
 
 
 def page(
@@ -195,7 +187,6 @@ def _context(
         "primitives": primitives.context(results),
         "findings": found_here,
         "trace_parts": trace_parts(results),
-        "how_to_trace": how_to_trace(results),
         "effects": [_effect(row) for row in records(results.effects)],
         "partitioned": results.partitioned,
         "notes": {"Mixes": on_mixes(results.plan.notes), "Partitions": on_partitions(results.plan.notes)},

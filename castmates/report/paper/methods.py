@@ -14,6 +14,7 @@ from castmates.report.text.machine import described
 from castmates.report.text.stamps import origin, stamped
 from castmates.report.text.words import counted, listed, percent_of
 from castmates.study.cpus import format_cpu_list
+from castmates.study.reasons import listed_in
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.scenes import measures_alone
 from castmates.study.schedule import block_seed
@@ -183,7 +184,7 @@ def _isolation(results: Results) -> Iterable[str]:
 def _windows(results: Results) -> Iterable[str]:
     yield words.rejection_sentence(results.blocks, results.windows)
     lost = results.windows[~results.windows["valid"]].drop_duplicates(["company", "block", "window"])
-    reasons = Counter(kind for text in lost["reasons"] for kind in words.kinds_of(text))
+    reasons = Counter(kind for cell in lost["reason_kinds"] for kind in listed_in(cell))
     if len(reasons) > 3:
         yield "All reasons: " + ", ".join(f"{kind} ({count})" for kind, count in reasons.most_common()) + "."
     failed = int((results.blocks["status"] == "failed").sum())
@@ -215,7 +216,7 @@ def _statistics(results: Results) -> Iterable[str]:
         f"{margin}; controls are judged at {CONTROL_LEVEL:g}."
     )
     yield from _of_steps_and_shares(results)
-    yield f"{results.stamp[1]} {results.sensitivity[1]} {stamped(results)}"
+    yield f"{results.stamp[1]} {results.sensitivity_stamp[1]} {stamped(results)}"
 
 
 def _of_steps_and_shares(results: Results) -> Iterable[str]:

@@ -26,7 +26,7 @@ def tables(results: Results) -> dict[str, str]:
 
 def _sensitivity(results: Results) -> str:
     """How fast each lead is with so many ways; points of one curve stand together."""
-    rows = records(results.sensitivity_curves)
+    rows = records(results.sensitivity)
     if not rows:
         return ""
     curves: dict[tuple[str, ...], list[Row]] = {}

@@ -8,8 +8,10 @@ from castmates.report.text.words import counted, listed
 from castmates.study.cpus import format_cpu_list
 from castmates.study.decisions import UNDECIDED
 from castmates.study.spec import Block, Design, Member, Plan
+from castmates.study.written import BY_HAND
 
 Shown = tuple[str, list[tuple[str, str]]]  # a heading, then key by key
+NO_SETTINGS = {"decided", "profiling", "tracing"}  # the last two are those of other launches
 
 
 def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
@@ -73,7 +75,7 @@ def _heading(group: Sequence[Block], of: int) -> str:
 
 
 def _pairs(alike: Sequence[Design]) -> list[tuple[str, str]]:
-    values = alike[0].model_dump(mode="json", exclude={"decided"}) | {"rounds": _rounds(alike)}
+    values = alike[0].model_dump(mode="json", exclude=NO_SETTINGS, context=BY_HAND) | {"rounds": _rounds(alike)}
     return [(_spaced(key), _text(value)) for key, value in values.items()]
 
 

@@ -22,7 +22,6 @@ from castmates.report.text.words import (
     counted,
     failure_sentence,
     interval,
-    kinds_of,
     listed,
     number,
     plain,
@@ -32,6 +31,7 @@ from castmates.results.named import retry_command
 from castmates.study.adaptive_words import saved
 from castmates.study.adaptive_words import summary as summary_of_looks
 from castmates.study.looks import reached_words
+from castmates.study.reasons import listed_in
 from castmates.study.spec import UNMANAGED
 
 KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
@@ -44,7 +44,7 @@ def summary(results: Results) -> list[tuple[str, str]]:
     """Each question on the study's health with its answer."""
     rows = [
         ("Controls", results.stamp[1]),
-        ("Sensitivity", results.sensitivity[1]),
+        ("Sensitivity", results.sensitivity_stamp[1]),
         ("Carry-over", carryover_sentence(records(results.carryover))),
         ("Measurements", rejection_sentence(results.blocks, results.windows)),
         ("Masks in the processor", processor.sentences(results)),
@@ -87,7 +87,7 @@ def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
     for kind in [name for name in KINDS if (once["kind"] == name).any()]:
         here = once[once["kind"] == kind]
         lost = int((~here["valid"]).sum())
-        reasons = Counter(reason for text in here.loc[~here["valid"], "reasons"] for reason in kinds_of(text))
+        reasons = Counter(reason for cell in here.loc[~here["valid"], "reason_kinds"] for reason in listed_in(cell))
         rows.append(
             {
                 "kind": kind,

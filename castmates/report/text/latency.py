@@ -34,7 +34,7 @@ def rows(results: Results) -> list[Row]:
 def of_steps(results: Results) -> pd.DataFrame:
     """The rows of the table that are of steps, and not of requests to services, which have a separate table."""
     table = results.latency
-    return table[table["what"] != "request"] if "what" in table else table
+    return table[table["what"] != "request"]
 
 
 def needed() -> str:

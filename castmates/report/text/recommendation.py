@@ -38,7 +38,7 @@ def context(results: Results) -> dict[str, Any]:
 
 
 def _command(results: Results) -> str:
-    return f"castmates confirm {results.study_file or 'STUDY.yaml'}"
+    return f"castmates sweep {results.study_file or 'STUDY.yaml'} --confirm"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from castmates.english import counted as counted
 from castmates.english import listed as listed
 from castmates.english import number as number
 from castmates.report.text.places import WORDS
+from castmates.study.reasons import listed_in
 from castmates.study.wanted import BETWEEN
 
 PLATFORMS = {
@@ -108,19 +109,13 @@ def rejection_sentence(blocks: pd.DataFrame, windows: pd.DataFrame) -> str:
 
 
 def _reasons(windows: pd.DataFrame) -> str:
-    """The commonest kinds of reasons ("kind: detail")."""
+    """The commonest kinds of reasons."""
     refused = windows[~windows["valid"]].drop_duplicates(["company", "block", "window", "reasons"])
-    top = Counter(kind for text in refused["reasons"] for kind in kinds_of(text)).most_common(3)
+    top = Counter(kind for cell in refused["reason_kinds"] for kind in listed_in(cell)).most_common(3)
     return f", most often for {listed([f'{kind} ({count})' for kind, count in top])}" if top else ""
 
 
-def kinds_of(reasons: str) -> list[str]:
-    """The kinds of the reasons ("kind: detail", separated by semicolons outside brackets), each once."""
-    kinds = (part.partition(":")[0].strip() for part in re.sub(r"\([^()]*\)", "", reasons).split(";"))
-    return [kind for kind in dict.fromkeys(kinds) if kind]
-
-
-def failure_sentence(blocks: pd.DataFrame, retry: str = "castmates retry") -> str:
+def failure_sentence(blocks: pd.DataFrame, retry: str = "castmates sweep --retry") -> str:
     """How many blocks failed, and why; how many have nothing but rounds with a rejected window; what to do."""
     failed = blocks[blocks["status"] == "failed"]
     unclean = int(((blocks["status"] == "measured") & (blocks["rounds"] == 0)).sum())
@@ -144,13 +139,12 @@ def _failures(failed: pd.DataFrame) -> str:
 def _unclean(count: int, retry: str, after_failures: bool) -> str:
     sentence = f"{counted(count, 'launch')} {'has' if count == 1 else 'have'} a rejected measurement in every round"
     if after_failures:
-        return f"{sentence}; `{retry}` discards {_them(count)} too."
+        return f"{sentence}; `{retry}` measures {_them(count)} again too."
     return f"{sentence}. {_retry(count, retry)}"
 
 
 def _retry(count: int, retry: str) -> str:
-    them = _them(count)
-    return f"`{retry}` discards {them}, so that the next sweep measures {them} again."
+    return f"`{retry}` measures {_them(count)} again."
 
 
 def _them(count: int) -> str:

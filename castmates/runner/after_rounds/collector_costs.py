@@ -178,7 +178,7 @@ def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
         stage.hardware = hardware
         each = measure_watched(stage, scene, pace, members, design, round_number)
         if reasons := [*ledger.judge(each), *ledger.proofs(each)]:
-            say(f"a window that shows costs is rejected: {'; '.join(reasons)}")
+            say(f"a window that shows costs is rejected: {'; '.join(map(str, reasons))}")
             return None
         return each.progress(lead).rate
 

@@ -130,6 +130,7 @@ def _built(name: str, key: str, cache: Path) -> Path:
     place = environments.place_of(name, key, cache.resolve())
     if not environments.ready_file(place).is_file():
         raise CastmatesError(
-            f"the environment '{name}' is not built yet ({place}); run `castmates build-environment {name}` first."
+            f"the environment '{name}' is not built yet ({place}); run `castmates internals build-environment "
+            f"{name}` first."
         )
     return place

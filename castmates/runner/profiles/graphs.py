@@ -14,7 +14,7 @@ from castmates.results.columns.parquet import write_rows
 from castmates.runner.outcome import Outcome
 from castmates.traces.graphs import CONTROL, StepGraph, read_graph, words_of
 
-NONE_LEFT = "the lead leaves no graph of its step (docs/tracing-graph.md)"
+NONE_LEFT = "the lead leaves no graph of its step (castmates help tracing-graph)"
 Row = dict[str, Any]
 
 
@@ -31,7 +31,7 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
     common = {
         "study": outcome.block.study,
         "company": outcome.block.company.id,
-        "launch": outcome.block.number,
+        "block": outcome.block.number,
         "member": outcome.block.company.lead.name,
         "platform": outcome.platform,
     }

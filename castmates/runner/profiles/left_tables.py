@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.files import replace
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.operations import DEVICE_CALLS, MEMORY, PROFILED_STEPS, TRACED_STAGES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.primitives import PRIMITIVES

@@ -104,7 +104,7 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
     taken = read.taken
     about = {
         "scene": taken.scene.name,
-        "repetition": taken.repetition,
+        "round": taken.round,
         "reason": read.reason,
         "bytes": read.bytes,
         "kept": "",
@@ -112,7 +112,7 @@ def _about(read: Read, aligned: tables.Aligned | None) -> dict[str, Any]:
         "usual_ms": [_mean_ms(taken.before), _mean_ms(taken.after)],
     }
     if taken.input in EPOCHS:
-        about |= {"epoch": EPOCHS[taken.input], "round": taken.round, "storage_bytes": taken.storage_bytes}
+        about |= {"epoch": EPOCHS[taken.input], "pair": taken.pair, "storage_bytes": taken.storage_bytes}
         about["taken"] = taken.folder is not None  # where there is a reason: it is not used, and another is alike
     if aligned is None:
         return about
@@ -145,8 +145,8 @@ def _mean_ms(beats: Sequence[int]) -> float | None:
 def _keep(traces: Path, about: Sequence[dict[str, Any]], most: int) -> None:
     """Choose the traces that are kept: as long as they fit, the first of each scene first."""
     left = most
-    for one in sorted(about, key=lambda each: each["repetition"]):
-        folder = traces / one["scene"] / str(one["repetition"])
+    for one in sorted(about, key=lambda each: each["round"]):
+        folder = traces / one["scene"] / str(one["round"])
         if one["bytes"] and one["bytes"] <= left:
             left -= one["bytes"]
             one["kept"] = str(folder.relative_to(traces.parent))
@@ -175,7 +175,7 @@ def _record(outcome: Outcome, about: Sequence[dict[str, Any]]) -> dict[str, Any]
             "identity": identity_of(block),
             "study": block.study,
             "company": block.company.id,
-            "launch": block.number,
+            "block": block.number,
             "lead": block.company.lead.workload,
             "started": outcome.started.isoformat(timespec="seconds"),
             "host": platform.node(),

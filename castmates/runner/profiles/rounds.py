@@ -52,12 +52,12 @@ def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with page_of(stage, lead, say) as page:
         if page is None:
-            raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (docs/operations.md)")
+            raise WorkloadFailed(f"{lead} cannot be profiled: it does not offer it (castmates help operations)")
         outcome.graph = page.left(GRAPH)
         for wanted in order(block):
             taken = _taken(outcome, stage, page, wanted, steps, traces)
             outcome.taken.append(taken)
-            say(f"{taken.scene.name}, trace {taken.repetition}: {taken.reason or 'taken'}")
+            say(f"{taken.scene.name}, trace {taken.round}: {taken.reason or 'taken'}")
             if taken.folder is None:
                 break  # a lead that did not answer may still be busy with that profile
     stage.switch([])
@@ -115,7 +115,7 @@ def _taken(outcome: Outcome, stage: Stage, page: Page, taken: Taken, steps: Step
         answer = answer_of(stage, page, lead.name, wanted, seconds, taken.input)
         stage.read_beats()  # or what was annotated at the end of the traced steps would be forgotten with them
         after = usual_beats(stage, lead.name, wanted, seconds)
-        folder = traces / scene.name / str(taken.repetition)  # as TensorBoard lists them
+        folder = traces / scene.name / str(taken.round)  # as TensorBoard lists them
         return understood(replace(taken, before=before, after=after), answer, traces, folder)
     except (NoAnswer, PageError) as problem:
         return replace(taken, reason=str(problem))
@@ -144,7 +144,7 @@ def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path)
         read = None if answer.get("storage_bytes") is None else int(answer["storage_bytes"])
         versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
-        raise NoAnswer("its answer does not follow docs/operations.md") from None
+        raise NoAnswer("its answer does not follow castmates help operations") from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         here.rename(folder)

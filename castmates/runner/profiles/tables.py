@@ -42,13 +42,13 @@ class Aligned:
         common = {
             "study": block.study,
             "company": block.company.id,
-            "launch": block.number,
+            "block": block.number,
             "scene": scene.name,
             "kind": scene.kind,
             "mix": scene.mix,
             "partition": scene.partition,
             "member": block.company.lead.name,
-            "repetition": taken.repetition,
+            "round": taken.round,
             "platform": outcome.platform,
         }
         middle = (max(offsets) + min(offsets)) // 2

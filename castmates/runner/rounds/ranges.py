@@ -8,7 +8,7 @@ from castmates.runner.processes.launch import Running
 from castmates.runner.processes.range_log import RangeLog
 from castmates.runner.rounds.slices import Slice
 from castmates.runner.rounds.window import Window
-from castmates.workloads.range_file import Range
+from castmates.workloads.phase_records import Range
 
 Row = dict[str, Any]
 LONG = ("range", "epoch")  # what may last longer than a window, and is kept where it ends in none

@@ -13,11 +13,12 @@ from castmates.runner.rounds import eviction
 from castmates.runner.rounds.lead_in import LeadIn, lead_in
 from castmates.runner.rounds.ledger import Ledger
 from castmates.runner.rounds.pace import Pace, Steps, pace_of
-from castmates.runner.rounds.settling import Settling, is_not_settled
+from castmates.runner.rounds.settling import Settling
 from castmates.runner.rounds.slices import Slice, measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import step_of
 from castmates.runner.rounds.window import Window
+from castmates.study.reasons import Reason, ReasonKind, kinds
 from castmates.study.schedule import Orders, Stretch, stretches
 from castmates.study.spec import Member, Scene
 
@@ -103,7 +104,7 @@ class Rounds:
             window.round, window.position = number, position
         return windows
 
-    def learn(self, windows: list[Window]) -> str:
+    def learn(self, windows: list[Window]) -> Reason | None:
         """Learn from a round how long rates take to settle; a reason where its slices were too short for that."""
         settling = self._settling
         known = settling.seconds, dict(settling.others)
@@ -127,7 +128,7 @@ class Rounds:
 
     def _judge_anew(self) -> None:
         """Judge all windows with what is left of their slices, now that more is left out."""
-        counting = [window for window in self.outcome.windows if not is_not_settled(window.reasons)]
+        counting = [window for window in self.outcome.windows if ReasonKind.NOT_SETTLED not in kinds(window.reasons)]
         by_stretch: dict[tuple[int, int], list[Window]] = {}
         for window in counting:
             by_stretch.setdefault((window.round, window.watched.stretch), []).append(window)

@@ -26,7 +26,7 @@ from castmates.traces.devices import DeviceCall
 from castmates.traces.operations import OUTSIDE, Operation, Trace
 from castmates.traces.reading import FILES, read
 from castmates.traces.thread_hash import LARGEST_TID
-from castmates.workloads.range_file import Range
+from castmates.workloads.phase_records import Range
 
 HEARTBEAT, PROFILE, ANNOTATIONS = "heartbeat", "profile", "annotations"
 INSTANT = "instant"
@@ -86,7 +86,7 @@ def add_annotations(
         return source
     log = process.phases
     found = [one for one in log.ranges() if any(begin <= one.end_ns <= end for begin, end in spans)]
-    source.lost = log.heard.lost
+    source.lost = log.lost
     main = Counter(one.thread for one in found if one.type == "phase").most_common(1)
     by_track: dict[tuple[int, str], list[Range]] = {}
     for one in found:

@@ -79,8 +79,9 @@ def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:
     except Exception as problem:  # whatever it is, the launch took minutes and its tables are written
         why = reason(problem) if isinstance(problem, OSError) else str(problem) or type(problem).__name__
         return [
-            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates convert` writes the one for "
-            "Perfetto later, and `castmates flame` the flame graph."
+            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates trace convert` "
+            f"writes the one for "
+            "Perfetto later, and `castmates trace flame` the flame graph."
         ]
     return []
 

@@ -17,18 +17,22 @@ MANY_COPIES = 4  # members with equally many cores, from which on a sum counts t
 
 def reason(asked: Asked, need: Need, layout: Layout) -> str:
     """One sentence on a mix that has no place: the fewest rules without which it would have one are to blame."""
+    return f"the mix {need.name}{_why(asked, need, layout)}"
+
+
+def _why(asked: Asked, need: Need, layout: Layout) -> str:
     if need.divides and _fits(asked, replace(need, divides=False), layout):
-        return f"the mix {need.name}: {_fills(asked, need, layout)}"
+        return f": {_fills(asked, need, layout)}"
     for count in range(1, len(asked.rules) + 1):
         for blamed in combinations(asked.rules, count):
             if _fits(asked.without(blamed), need, layout):
-                return f"the mix {need.name}: {_blame(asked, blamed, need, layout)}"
-    return f"the mix {need.name} {_too_much(need, layout)}"
+                return f": {_blame(asked, blamed, need, layout)}"
+    return f" {_too_much(need, layout)}"
 
 
 def too_many(asked: Asked, need: Need, layout: Layout) -> str:
-    """Why a mix of more antagonists than others has no seats; "" where it has."""
-    return "" if _fits(asked, need, layout) else reason(asked, need, layout).partition(";")[0].rstrip(".")
+    """Why a mix of more antagonists than others has no seats, as what follows its name; "" where it has."""
+    return "" if _fits(asked, need, layout) else _why(asked, need, layout).partition(";")[0].rstrip(".")
 
 
 def _fits(asked: Asked, need: Need, layout: Layout) -> bool:
@@ -171,13 +175,13 @@ def _count(number: int, what: str = "core") -> str:
 
 
 def no_such_place(asked: Asked, need: Need, layout: Layout) -> str:
-    """Why this mix has no seats as near to the lead as it asks for; "" where it has, or for another reason."""
+    """Why this mix has no seats as near to the lead as it asks for, as what follows its name; "" for another reason."""
     reserve = 1 if asked.reserve is None else asked.reserve
     if search(asked, [need], layout, reserve) or not search(asked, [_alone(need)], layout, reserve):
         return ""
     places = lead_places(asked, need.cores[0], layout, frozenset())
     most = max((Around(asked, lead, layout, frozenset()).room(need.place) for lead in places), default=0)
-    return f"the mix {need.name} {_place_needs(need)}, but there {'is' if most == 1 else 'are'} {most or 'none'}"
+    return f" {_place_needs(need)}, but there {'is' if most == 1 else 'are'} {most or 'none'}"
 
 
 def _alone(need: Need) -> Need:

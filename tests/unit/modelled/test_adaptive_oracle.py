@@ -40,7 +40,7 @@ QUOTAS = (
 
 def text_of(grid, first=4, most=12, way_size="1.5 MiB", limit=None):
     budget = f"budget: {{{BUDGET}, blocks: {first}, most_blocks: {most}}}\n"
-    limited = f"recommend: {{lead_loss: {limit}}}\n" if limit else ""
+    limited = f"recommend: {{lead_loss: {limit}%}}\n" if limit else ""
     return HEAD + grid + budget + limited + f"model: {{ways: 12, way_size: {way_size}}}\n"
 
 

@@ -49,7 +49,8 @@ def _erring(setting, came, drawn, limit):
     rows = rows.assign(partition=partition)[partition.str.startswith("split")]
     pareto = pd.DataFrame(
         {
-            "mix": rows["study"].astype(str), "partition": rows["partition"], "stage": "search", "platform": "modelled",
+            "mix": rows["study"].astype(str), "partition": rows["partition"], "curve": "split",
+            "stage": "search", "platform": "modelled",
             "lead_ways": rows["partition"].str.removeprefix("split-").astype(int), "loss_pct": loss(rows["log"]),
             "loss_low": loss(rows["log_low"]), "loss_high": loss(rows["log_high"]), "freedom": rows["blocks"] - 1,
             "blocks": rows["blocks"],

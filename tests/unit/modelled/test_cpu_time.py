@@ -1,7 +1,5 @@
 """CPU time on the modelled machine: quotas, overcommitted CPUs, busy siblings, sockets with one memory."""
 
-import json
-
 import pytest
 
 from castmates.modelled.balance import Actor, Grant, balance
@@ -56,12 +54,6 @@ def test_its_layout_has_siblings_and_sockets():
     assert len(cpus) == 32
     assert (cpus[3].core, cpus[19].core, cpus[19].llc, cpus[19].package) == (3, 3, 0, 0)
     assert [cpus[cpu].package for cpu in (0, 4, 8, 12)] == [0, 0, 1, 1]
-
-
-def test_a_machine_without_the_new_keys_is_written_as_before():
-    written = json.loads(MachineModel().model_dump_json())
-    assert not {"threads", "sibling", "sockets"} & set(written)
-    assert json.loads(SERVER.model_dump_json())["sibling"] == 0.4
 
 
 def test_a_block_under_a_quota_shows_the_truth_that_it_records(tmp_path):

@@ -19,7 +19,7 @@ class Narrowed(FakeResctrl):
         self.write("schemata", "L3:0=f\n")
 
 
-@pytest.mark.parametrize(("limit", "valid"), [("", False), ("limits: {left_in_caches: 1}\n", True)])
+@pytest.mark.parametrize(("limit", "valid"), [("", False), ("limits: {left_in_caches: 100%}\n", True)])
 def test_windows_after_it_are_rejected(tmp_path, monkeypatch, limit, valid):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hardware, "FakeResctrl", Narrowed)

@@ -102,6 +102,7 @@ def table(companies, logs):
             "rate": np.exp(logs[~np.isnan(logs)]),
             "valid": True,
             "reasons": "",
+            "reason_kinds": "",
             "platform": "modelled",
         }
         | one_slice(True)

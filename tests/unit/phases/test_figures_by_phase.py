@@ -2,18 +2,20 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from castmates.report.figures import phase_counts, topdown_phases
-from castmates.report.figures.index import figure_names
 from castmates.report.figures.texts import texts_for
 from castmates.report.results import read_results
 from castmates.results.columns.block import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
+from castmates.study import capabilities
 from castmates.study.model import Study
+from castmates.study.planning import design_of
 from castmates.study.reading import read
 from castmates.study.topdown_tree import BY_NAME
 from tests.unit.phases.test_phase_figures import FORWARD, PARTS, texts
@@ -115,10 +117,16 @@ def test_what_was_divided_by_time_is_said(tmp_path):
     assert "divided among phases by time" in " ".join(texts(phase_counts.draw(told)[0])).replace("\n", " ")
 
 
+def plan_of(study):
+    company = SimpleNamespace(lead=SimpleNamespace(phases=True))
+    return SimpleNamespace(blocks=[SimpleNamespace(design=design_of(study))], companies=[company])
+
+
 @pytest.mark.parametrize(("keys", "there"), [("{}", True), ("{topdown: 0}", False)])
 def test_a_study_has_the_figure_of_slots_where_it_counts_them(keys, there):
     study = read(Study, f"name: one\nleads: [chase]\nantagonists: [stream]\ncounters: {keys}\n", "study.yaml")
-    names = figure_names(study, False, phases=True)
-    assert ("topdown_phases" in names) == there
-    assert "phase_counts" in names
-    assert not {"topdown_phases", "phase_counts"} & set(figure_names(study, False))
+    plan = plan_of(study)
+    assert capabilities.PHASES.asked(plan)
+    assert capabilities.TOPDOWN_PHASES.asked(plan) == there
+    without = SimpleNamespace(blocks=plan.blocks, companies=[])
+    assert not capabilities.PHASES.asked(without)

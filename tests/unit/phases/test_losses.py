@@ -49,7 +49,7 @@ def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
                             "open_ns": 0, "close_ns": 0, "partition": "unmanaged"} | one_slice(True)
                 )  # fmt: skip
     columns = {f"{name}_s": "float64" for name in (*PHASES, "forward/attention", "threads/decode")}
-    return frame(steps, STEPS | columns), frame(windows, WINDOWS)
+    return frame(steps, dict(STEPS) | columns), frame(windows, WINDOWS)
 
 
 def known(block, turn, scene):

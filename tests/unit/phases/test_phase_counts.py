@@ -68,7 +68,6 @@ def test_slices_that_cut_off_more_steps_beside_others_change_nothing():
 
 
 def test_a_count_without_its_seconds_is_in_none():
-    """Blocks from before the column was written lack it."""
     assert found(spoil=lambda row: row | {"seconds": np.nan}).empty
     assert found(spoil=lambda row: row | {"value": np.nan, "status": "not counted"}).empty
     assert found(spoil=lambda row: row | {"phase": ""}).empty

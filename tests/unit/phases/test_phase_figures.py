@@ -43,7 +43,7 @@ def results(
                 row = {key: window[key] for key in ("study", "company", "block", "window", "member", "platform")}
                 row |= {"t_ns": t_ns, "units": units, "begin_ns": begin if place else None, "slice": window["window"]}
                 steps.append(row | ({f"{name}_s": one for name, one in spent.items()} if place else {}))
-        table = frame(steps, STEPS | {f"{name}_s": "float64" for name in PARTS})
+        table = frame(steps, dict(STEPS) | {f"{name}_s": "float64" for name in PARTS})
         table.to_parquet(folder / "blocks" / str(company) / str(block) / "steps.parquet", index=False)
     return read_results(folder)
 

@@ -1,15 +1,33 @@
-"""Reads the records of a phases file of version 2: phases, ranges, instants and epochs, one by one."""
+"""What the records of a phases file say: phases, ranges, instants and epochs, one by one."""
 
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from castmates.workloads.phase_file import OTHER_THREADS, Phase, Reader
-from castmates.workloads.phase_layout import NOTHING, PHASE, SECOND, TYPES
+from castmates.workloads.phase_file import OTHER_THREADS, Reader
+from castmates.workloads.phase_layout import (
+    LENGTH_AT,
+    NOTHING,
+    PAYLOAD_BYTES,
+    PHASE,
+    RECORD,
+    TYPE_AT,
+    TYPES,
+    record_bytes,
+)
 
-HEAD = struct.Struct("4q6Iq")
-TYPE_AT, PAYLOAD_AT = 36, 48  # bytes into a record: what it is of, and how long its payload is
 _HALF = struct.Struct("I")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of no domain that has ended; the times are CLOCK_MONOTONIC's."""
+
+    name: str  # with those that it lies in: forward/attention
+    begin_ns: int
+    end_ns: int
+    step: int | None = None
+    counts: tuple[int | None, ...] = ()  # of the file's counters; None where one was not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +80,18 @@ class Names:
 
 def without_payloads(data: bytes, counters: int) -> tuple[bytes, dict[int, str]]:
     """The records of a chunk without the room for their payloads, and by record the payloads that there are."""
-    size, kept = SECOND.record_bytes(counters), SECOND.plain_record + 8 * counters
+    size, kept = record_bytes(counters), RECORD.size + 8 * counters
     parts, payloads = [], {}
     for number, at in enumerate(range(0, len(data), size)):
         parts.append(data[at : at + kept])
-        if length := _HALF.unpack_from(data, at + PAYLOAD_AT)[0]:
-            text = data[at + kept : at + kept + min(length, SECOND.payload_bytes)]
+        if length := _HALF.unpack_from(data, at + LENGTH_AT)[0]:
+            text = data[at + kept : at + kept + min(length, PAYLOAD_BYTES)]
             payloads[number] = text.decode(errors="replace")
     return b"".join(parts), payloads
 
 
 def phases_in(heads: bytes, names: Names, counters: int) -> Iterator[Phase]:
-    """The phases of no domain among records without payloads, as version 1 has them."""
+    """The phases of no domain among records without payloads."""
     for begin, end, step, _, name, flags, _, _, _, _, _, *counts in _records(heads, counters):
         if flags & 0xFF == PHASE and name < len(names.paths) and not names.places[name][0] and begin <= end:
             known = tuple(None if count == NOTHING else count for count in counts)
@@ -107,7 +125,7 @@ def type_of(record: bytes) -> int:
 
 
 def _records(heads: bytes, counters: int) -> Iterator[tuple[int, ...]]:
-    return struct.iter_unpack(f"{HEAD.format}{counters}q", heads)
+    return struct.iter_unpack(f"{RECORD.format}{counters}q", heads)
 
 
 def _known(number: int) -> int | None:

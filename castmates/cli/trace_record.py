@@ -1,10 +1,11 @@
-"""The command `castmates trace`: everything that happens in a mix, on one clock."""
+"""The command `castmates trace record`: everything that happens in a mix, on one clock."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from castmates.cli.arguments import StudyFile
+from castmates.cli.command import RESULTS, Runner, command, family
 from castmates.errors import CastmatesError
 
 if TYPE_CHECKING:
@@ -14,7 +15,17 @@ if TYPE_CHECKING:
 OPTIONS = {"partitions": "--partition", "members": "--members"}  # by the keys that they replace
 
 
-def trace(
+family("trace", "Record everything in a mix on one clock; ask and draw it.", RESULTS, 4)
+
+
+@command(
+    "trace record",
+    "castmates trace record study.yaml dlrm-train+stream",
+    "castmates trace record study.yaml stream --seconds 2 --events scheduler,syscalls",
+    order=1,
+    kind=Runner,
+)
+def record_trace(
     study: StudyFile,
     mix: Annotated[
         str,
@@ -55,12 +66,13 @@ def trace(
         str, typer.Option(metavar="SIZE", help="How much of the raw files is kept; 200 MB if left out.")
     ] = "",
     again: Annotated[bool, typer.Option("--again", help="Trace again, even if the trace is there.")] = False,
-    only_plan: Annotated[bool, typer.Option("--only-plan", help="Show what would be recorded; run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Show what would be recorded; run nothing.")] = False,
 ) -> None:
-    """Record everything that happens in a mix, on one clock: alone and beside its neighbours.
+    """Record everything that happens in a mix, alone and beside others.
 
-    One launch, apart from all that is measured: scheduler, system calls, page faults, interrupts and stacks of the
-    members' processes (never of others), steps and operations of the lead's framework, heartbeats, cache, memory, GHz.
+    One launch, on one clock, apart from all that is measured: scheduler, system calls, page faults, interrupts and
+    stacks of the members' processes (never of others), steps and operations of the lead's framework, heartbeats, cache,
+    memory, GHz.
 
     What the study has under `trace` holds where an option is left out. A trace that is there is not made again.
     """
@@ -84,8 +96,8 @@ def trace(
     folder = project.results
     can, wanted = rights(), launch.design.tracing.events if launch.design.tracing else ()
     for line in trace_lines(launch, folder, recordable(wanted, can), can.reasons):
-        typer.echo(line, err=not only_plan)
-    if only_plan:
+        typer.echo(line, err=not dry_run)
+    if dry_run:
         return
     if not again and is_made(launch, folder):
         typer.echo("This trace is there already; --again makes it again.", err=True)
