@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from uv import find_uv_bin
@@ -401,7 +401,7 @@ def test_a_trace_in_a_browser_is_for_its_user_alone(tmp_path):
         root = address.partition("#")[0].rpartition("/")[0]
         token, port = root.rpartition("/")[2], urlsplit(address).port
         wait_for((tmp_path / "words").exists, "the browser")
-        way = Path(urlsplit((tmp_path / "words").read_text().strip()).path)
+        way = Path(unquote(urlsplit((tmp_path / "words").read_text().strip()).path))
         assert token in way.read_text()
         assert stat.S_IMODE(way.stat().st_mode) == 0o600
 
