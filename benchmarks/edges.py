@@ -94,7 +94,7 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
     slices = pd.read_parquet(place / "slices.parquet")
     seconds, own = parts["stretches"]
     lead = block.company.lead.name
-    launch = Launch(
+    measured = Launch(
         edges=edges(slices),
         between=edges(slices, between_cycles=True),
         first_steps=first_steps(slices, lead),
@@ -103,8 +103,8 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
         beyond=parts["open"][1] / parts["open"][0],
         whole=own / seconds,
     )
-    say(f"{kind}, launch {number}: {len(launch.edges)} edges, {np.median(launch.edges):.2f} ms in the middle")
-    return launch
+    say(f"{kind}, launch {number}: {len(measured.edges)} edges, {np.median(measured.edges):.2f} ms in the middle")
+    return measured
 
 
 def edges(slices: pd.DataFrame, between_cycles: bool = False) -> Floats:

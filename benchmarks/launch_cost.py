@@ -133,9 +133,9 @@ def launched(tree: Path, plan: Plan, number: int, folder: Path) -> Launch:
         raise CastmatesError(f"block {block.path} could not be measured: {said[-1].removeprefix('castmates: ')}")
     noted = json.loads((place / "parts.json").read_text())
     seconds, own = ({part: both[which] for part, both in noted["parts"].items()} for which in (0, 1))
-    launch = Launch(seconds | {"end": end - noted["done"]}, own, before_ready(place, plan))
-    say(f"{tree.name}, launch {number}: {SUMS['**all but rounds**'](launch.seconds):.2f} s besides rounds")
-    return launch
+    measured = Launch(seconds | {"end": end - noted["done"]}, own, before_ready(place, plan))
+    say(f"{tree.name}, launch {number}: {SUMS['**all but rounds**'](measured.seconds):.2f} s besides rounds")
+    return measured
 
 
 def before_ready(place: Path, plan: Plan) -> dict[str, float]:

@@ -59,12 +59,12 @@ def one_partition() -> Company:
     return _company(mix, mix.model_copy(update={"identity": f"{FIRST}/{SPLIT}", "partitions": (partition,)}))
 
 
-def plan_of(company: Company, launches: int) -> Plan:
+def plan_of(company: Company, count: int) -> Plan:
     """The plan of a study of this company."""
     design = design_of(Study(name="simulated"))
     blocks = tuple(
         Block(study="simulated", company=company, number=number, seed=number, design=design)
-        for number in range(1, launches + 1)
+        for number in range(1, count + 1)
     )
     return Plan(study="simulated", titles={}, mixes=company.mixes, controls=(), blocks=blocks)
 
@@ -91,7 +91,7 @@ def schedule(which: str, slicing: Slicing, rounds: int) -> Schedule:
     shape = (LAUNCHES, rounds, len(measured))
     places, place = np.zeros(shape, dtype=np.int64), 0
     cold = {member.name: np.zeros(shape) for member in company.members}
-    for launch, block in enumerate(blocks):
+    for place_of_launch, block in enumerate(blocks):
         orders = Orders()
         for number in range(rounds):
             place = 0
@@ -105,7 +105,7 @@ def schedule(which: str, slicing: Slicing, rounds: int) -> Schedule:
                         seen[scene.name] += 1
                         # Where a second slice is not measured, it stands for the first: no two are of one moment.
                         time = seen[scene.name] if slicing.twice else 1
-                        at = launch, number, measured[cycle, numbers[scene.name], time]
+                        at = place_of_launch, number, measured[cycle, numbers[scene.name], time]
                         places[at], place = place, place + 1
                         for name, own in cold.items():
                             own[at] = state[name]

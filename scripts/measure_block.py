@@ -10,7 +10,7 @@ from castmates.files import cache_folder
 from castmates.pipeline.measure_block import measure, planned, refuse_busy_machine
 from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.results.folder import StudyFolder
-from castmates.results.plans import read_launch
+from castmates.results.plans import read_task
 
 
 def main() -> None:
@@ -22,15 +22,15 @@ def main() -> None:
     parser.add_argument("--owner", type=int, help="end the block when this process is gone")
     arguments = parser.parse_args()
     folder, cache = StudyFolder(arguments.plan.parent), cache_folder()
-    launch = planned(read_launch(arguments.plan, arguments.block), arguments.block, folder.path.name)
-    refuse_wrong_node(folder, launch, arguments.block)
-    if launch.block.design.model is None:
+    task = planned(read_task(arguments.plan, arguments.block), arguments.block, folder.path.name)
+    refuse_wrong_node(folder, task, arguments.block)
+    if task.block.design.model is None:
         refuse_busy_machine(folder)
         from castmates.machine.shown_facts import facts_here
         from castmates.pipeline.describe_machine import note_node
 
         note_node(folder, platform.node(), partial(facts_here, cache))
-    measure(launch, arguments.output.parent, cache, arguments.owner)
+    measure(task, arguments.output.parent, cache, arguments.owner)
 
 
 castmates.pipeline.script.run(main)

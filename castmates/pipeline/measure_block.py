@@ -24,7 +24,7 @@ from castmates.runner.node_check import refuse_other_node
 from castmates.runner.outcome import Outcome
 from castmates.study.adaptive import as_launched
 from castmates.study.decisions import undecided
-from castmates.study.plan_text import Launch, launch_in
+from castmates.study.plan_text import Task, task_in
 from castmates.study.rounds import FIRST_LAUNCHES
 from castmates.study.spec import Block, Plan
 from castmates.study.trace_launches import trace_name
@@ -38,13 +38,13 @@ class Interrupted(BaseException):
 
 def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
     """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
-    launch = planned(launch_in(plan, name), name, plan.study)
-    refuse_other_node(launch.block, launch.machines)
-    measure(launch, folder, cache, owner)
+    task = planned(task_in(plan, name), name, plan.study)
+    refuse_other_node(task.block, task.machines)
+    measure(task, folder, cache, owner)
 
 
 def measure(
-    launch: Launch,
+    task: Task,
     folder: Path,
     cache: Path,
     owner: int | None = None,
@@ -55,12 +55,12 @@ def measure(
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
     error.
     """
-    block = launch.block
-    run_block, name = _runner_of(launch), block.path
+    block = task.block
+    run_block, name = _runner_of(task), block.path
     logs = folder / "logs"
     make_folder(logs)
     profiles, traces = block.design.profiling is not None, block.design.tracing is not None
-    say = _printer(f"trace {trace_name(block)}" if traces else f"{'profile launch' if profiles else 'block'} {name}")
+    say = _printer(f"trace {trace_name(block)}" if traces else f"{'profile task' if profiles else 'block'} {name}")
     try:
         with _signals_raise():
             outcome = run_block(as_launched(built_for_us(block, cache)), logs, cache, say, _follow(owner))
@@ -101,36 +101,36 @@ def refuse_busy_machine(folder: StudyFolder) -> None:
         )
 
 
-def _runner_of(launch: Launch) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
+def _runner_of(task: Task) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
     """Import what measures the block, or what plays it; a launch need not wait for both."""
-    if launch.block.design.model is None:
+    if task.block.design.model is None:
         from castmates.runner import block as real
 
-        return partial(real.run_block, needs=launch.needs)
+        return partial(real.run_block, needs=task.needs)
     from castmates.modelled import block as modelled
 
     return modelled.run_block
 
 
-def planned(launch: Launch | None, name: str, study: str) -> Launch:
+def planned(task: Task | None, name: str, study: str) -> Task:
     """The launch, where the plan of the study has it and it can be measured now."""
-    launch = in_plan_of(study, launch, f"block '{name}'")
-    if undecided([launch.block]):
+    task = in_plan_of(study, task, f"block '{name}'")
+    if undecided([task.block]):
         raise CastmatesError(
             f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
             "its company: run the sweep, or write a number for 'budget.rounds'."
         )
-    return launch
+    return task
 
 
-def in_plan_of(study: str, launch: Launch | None, what: str) -> Launch:
+def in_plan_of(study: str, task: Task | None, what: str) -> Task:
     """The launch, where the plan of the study has it."""
-    if launch is None:
+    if task is None:
         raise CastmatesError(
             f"the plan of the study '{study}' has no {what}; if the study was edited while the sweep was starting, "
             "run the same command again; if its results were copied here, remove their plan.json before."
         )
-    return launch
+    return task
 
 
 def _printer(prefix: str) -> Callable[[str], None]:

@@ -9,7 +9,7 @@ from castmates.files import AGAIN, mapping_if_there, mapping_of, understanding
 from castmates.results.folder import StudyFolder
 from castmates.study.adaptive import look_before, skipped_at
 from castmates.study.decisions import with_skipped
-from castmates.study.plan_text import Launch
+from castmates.study.plan_text import Task
 from castmates.study.spec import Block, Plan
 
 CELLS = "cells"  # what a look at mixes has, and one at the precision has not
@@ -69,11 +69,9 @@ def as_decided(plan: Plan, folder: StudyFolder) -> Plan:
     return with_skipped(plan, skipped)
 
 
-def decided_launch(
-    launch: Launch, looks: Sequence[Collection[str]], later: Collection[str], folder: StudyFolder
-) -> Launch:
+def decided_task(task: Task, looks: Sequence[Collection[str]], later: Collection[str], folder: StudyFolder) -> Task:
     """A launch with the mixes that it leaves out; refused where its look has not been taken."""
-    block = launch.block
+    block = task.block
     number = look_before(block.path, looks)
     file = folder.look_file(number)
     if number and not file.is_file():
@@ -87,4 +85,4 @@ def decided_launch(
         raise CastmatesError(
             f"look {number} of the study lets no mix of the block '{block.path}' go on: there is nothing to measure."
         )
-    return launch._replace(block=block.model_copy(update={"skipped": skipped}))
+    return task._replace(block=block.model_copy(update={"skipped": skipped}))

@@ -55,7 +55,7 @@ def plan_of(text: str | bytes) -> Plan:
     return Plan.model_validate(unfolded(content))
 
 
-class Launch(NamedTuple):
+class Task(NamedTuple):
     """What a launch has to know of the plan."""
 
     block: Block
@@ -63,7 +63,7 @@ class Launch(NamedTuple):
     machines: Sequence[NodeClass] = ()  # the classes of nodes
 
 
-def launch_of(text: str | bytes, path: str, key: str = "blocks") -> Launch | None:
+def task_of(text: str | bytes, path: str, key: str = "blocks") -> Task | None:
     """One block of the plan that a text describes, of the list `key`; ValueError where it describes none."""
     content = json.loads(text)
     if not isinstance(content, dict) or "blocks" not in content:
@@ -78,14 +78,14 @@ def launch_of(text: str | bytes, path: str, key: str = "blocks") -> Launch | Non
     if found is None:
         return None
     machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
-    return _launch(Block.model_validate(found), content.get("memory", {}), machines)
+    return _task(Block.model_validate(found), content.get("memory", {}), machines)
 
 
-def trace_launch_of(text: str | bytes, name: str) -> Launch | None:
+def trace_task_of(text: str | bytes, name: str) -> Task | None:
     """The launch of the plan that a text describes which makes the trace of this name; None where it has none."""
     plan = plan_of(text)
     found = next((block for block in plan.traces if trace_name(block) == name), None)
-    return None if found is None else in_plan(found, plan)
+    return None if found is None else task_for(found, plan)
 
 
 def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]:
@@ -94,21 +94,21 @@ def looks_of(text: str | bytes) -> tuple[Sequence[Sequence[str]], Sequence[str]]
     return content.get("looks", ()), content.get("later", ())
 
 
-def launch_in(plan: Plan, path: str) -> Launch | None:
+def task_in(plan: Plan, path: str) -> Task | None:
     """One block of a plan."""
     found = next((block for block in plan.blocks if block.path == path), None)
-    return None if found is None else in_plan(found, plan)
+    return None if found is None else task_for(found, plan)
 
 
-def in_plan(block: Block, plan: Plan) -> Launch:
+def task_for(block: Block, plan: Plan) -> Task:
     """A block of a plan, with what a launch has to know of it."""
-    return _launch(block, plan.memory, plan.machines)
+    return _task(block, plan.memory, plan.machines)
 
 
-def _launch(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Launch:
+def _task(block: Block, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Task:
     """A block with what its workloads take on a node of its class, or on the machine of a study without classes."""
     ours = next((each.memory for each in machines if each.name == block.company.machine), memory)
-    return Launch(block, ours, machines)
+    return Task(block, ours, machines)
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:

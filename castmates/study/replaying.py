@@ -93,14 +93,14 @@ def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cp
     """
     ours = part_of(plan, part)
     name = name_of(study.name, part)
-    launches = max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks
+    count = max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks
     rounds = {} if part.rounds is None else {"rounds": part.rounds}
     lists = {} if keeps_cpus else {"lead": None, "antagonists": None}
     return study.model_copy(
         update={
             "name": name,
             "title": f"{study.title or study.name}: measured again",
-            "budget": study.budget.without_looks(launches, **rounds),
+            "budget": study.budget.without_looks(count, **rounds),
             "placement": study.placement.model_copy(update=lists),
             "leave_out": [],
             **at_defaults(study, "profile", "findings", "trace"),  # losses alone are compared

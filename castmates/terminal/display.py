@@ -224,13 +224,13 @@ class Display:
         self._take_notes()
         if sweep.lacks_result(job.path) and (note := recorded(self._project.results, self._blocks[job.path])):
             sweep.note(note)
-        launch = sweep.end(job.path, time.monotonic())
-        if launch is None or self._screen is None:
+        progress = sweep.end(job.path, time.monotonic())
+        if progress is None or self._screen is None:
             return
         wanted = not self._screen.changes and self._log_lines.wants(sweep.done, sweep.total)
-        if self._log_lines.is_new_failure(launch) or wanted:
-            of = self._launches_of(launch.block)
-            line = words.launch_line(launch, of, sweep.done, sweep.total, sweep.seconds_left(time.monotonic()))
+        if self._log_lines.is_new_failure(progress) or wanted:
+            of = self._launches_of(progress.block)
+            line = words.progress_line(progress, of, sweep.done, sweep.total, sweep.seconds_left(time.monotonic()))
             self._line(f" {words.WRONG} {line}" if self._screen.changes else f"{clock_time()}  {line}")
 
     def _show_built(self, name: str, key: str, where: ModuleType) -> None:

@@ -8,7 +8,7 @@ from castmates.study.class_names import named
 from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Block
 from castmates.terminal.notes import Note
-from castmates.terminal.sweep import Launch, Windows
+from castmates.terminal.sweep import LaunchProgress, Windows
 
 DONE, MIND, WRONG = "✓", "!", "✗"
 AGAIN = "The job is submitted again."
@@ -101,22 +101,22 @@ def reasons_words(because: Mapping[str, int], who: Mapping[str, int]) -> str:
     return "; ".join(parts)
 
 
-def launch_line(launch: Launch, of: int, done: int, total: int, left: float) -> str:
+def progress_line(progress: LaunchProgress, of: int, done: int, total: int, left: float) -> str:
     """A launch that has ended, in a log."""
-    block, note = launch.block, launch.note
+    block, note = progress.block, progress.note
     number = f"{block.number}/{of}" if block.number <= of else str(block.number)
     parts = [f"{done:>{len(str(total))}}/{total}", f"{_lead(block)} {number}"]
-    parts += [result_words(launch)] if note or launch.failed else []
-    parts += [clock(launch.seconds)]
+    parts += [result_words(progress)] if note or progress.failed else []
+    parts += [clock(progress.seconds)]
     parts += [f"about {about(left)} left"] if done < total else []
     return "  ".join(parts)
 
 
-def result_words(launch: Launch) -> str:
+def result_words(progress: LaunchProgress) -> str:
     """What came of a launch."""
-    if launch.failed:
+    if progress.failed:
         return "failed"
-    note = launch.note
+    note = progress.note
     if note is None:
         return "measured"
     if note.status == "failed":

@@ -53,8 +53,8 @@ def studies(blocks: int, count: int = STUDIES, seed: int = SEED) -> Studies:
     kinds = [(scene.kind, scene.partition) for scene in scenes]
     shape = (count, blocks, ROUNDS, len(scenes))
     moved = rng.normal(0, SCENE, (count, blocks, 1, len(scenes)))
-    launch = rng.normal(0, LAUNCH, (count, blocks, 1, 1))
-    here = launch + moved - [_loss(*one) for one in kinds]
+    of_launches = rng.normal(0, LAUNCH, (count, blocks, 1, 1))
+    here = of_launches + moved - [_loss(*one) for one in kinds]
     logs = here + rng.normal(0, WINDOW, shape)
     study, block, number, scene = np.indices(shape).reshape(4, -1)
     names = np.array([[_named(one, each) for each in scenes] for one in companies], dtype=object)

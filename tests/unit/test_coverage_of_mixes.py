@@ -68,12 +68,12 @@ def study(draw, noise, seed):
                        for lead in terms.leads for others in combinations(terms.beside(lead), size)])
         for size in set(sizes)
     }  # fmt: skip
-    launches = launched(true, members, blocks, scatter, dice)
+    measured = launched(true, members, blocks, scatter, dice)
     population = Draw(terms.leads, names).population(members, by_members=True)
     adjusted = population.estimable
     if not adjusted:
         population = Draw(terms.leads, names).population(members, by_members=False)
-    these, everything = of_these(launches), of_all(launches, population)
+    these, everything = of_these(measured), of_all(measured, population)
     truths = (true.mean(), np.mean([of_size[size] for size in sizes]))
     held = [one.low <= truth <= one.high for one, truth in zip((these, everything), truths, strict=True)]
     return *held, these.high - these.low, everything.high - everything.low, adjusted

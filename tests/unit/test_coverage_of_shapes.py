@@ -26,10 +26,10 @@ def covered(shape, blocks):
     values = SHAPES[shape](np.random.default_rng([SEED, blocks]), (STUDIES, blocks))
     place = [np.repeat(np.arange(STUDIES), blocks), ["c"] * values.size, np.tile(np.arange(blocks), STUDIES)]
     index = pd.MultiIndex.from_arrays(place, names=["row", "company", "block"])
-    launches = pd.DataFrame(
+    estimates = pd.DataFrame(
         {"value": values.ravel(), "rounds": 1, "variance": np.nan, "successive": np.nan}, index=index
     )
-    found = over_launches(launches, ["row"])
+    found = over_launches(estimates, ["row"])
     return float(((found["log_low"] <= 0) & (found["log_high"] >= 0)).mean())
 
 

@@ -9,7 +9,7 @@ from castmates.pipeline import on_node
 from castmates.pipeline.planned_sweep import PlannedSweep
 from castmates.report.figures.index import figures_of
 from castmates.results.for_jobs import written_sweep
-from castmates.results.plans import read_launch, read_plan
+from castmates.results.plans import read_plan, read_task
 from castmates.study.decisions import without_decisions
 from castmates.study.plan_text import text_of
 from castmates.workloads import environments
@@ -61,11 +61,11 @@ def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
     file.write_text(text_of(without_decisions(sweep.plan)))
     plan = read_plan(file)
     for block in plan.blocks:
-        assert read_launch(file, block.path) == (block, plan.memory, list(plan.machines))
-    assert read_launch(file, "nobody/1") is None
+        assert read_task(file, block.path) == (block, plan.memory, list(plan.machines))
+    assert read_task(file, "nobody/1") is None
     file.write_text("{}")
     with pytest.raises(CastmatesError, match="this is not a plan"):
-        read_launch(file, "nobody/1")
+        read_task(file, "nobody/1")
 
 
 def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkeypatch):

@@ -116,12 +116,12 @@ def test_intervals_over_launches_cover_where_pooled_steps_do_not(steps, share):
     log_ns = noise + rng.normal(0, 0.05, (studies * blocks, 1)) + np.log(1e7)
     group = np.repeat(np.arange(studies * blocks), steps)
     values = quantiles(np.exp(log_ns).astype(np.int64).ravel(), group, np.bincount(group), [share])[:, 0]
-    launches = pd.DataFrame(
+    values_of = pd.DataFrame(
         {"study": np.arange(len(values)) // blocks, "company": "c", "block": np.arange(len(values))}
     )
-    launches["difference"] = np.log(values)
-    truth = launches["difference"].mean()  # what launches like these show: 2000 of them
-    found = estimate(launches, ["study"])
+    values_of["difference"] = np.log(values)
+    truth = values_of["difference"].mean()  # what launches like these show: 2000 of them
+    found = estimate(values_of, ["study"])
     assert 0.92 <= ((found["log_low"] <= truth) & (truth <= found["log_high"])).mean() <= 0.98
     pooled = np.sort(log_ns.reshape(studies, -1), axis=1)
     low, high = (int(stats.binom.ppf(edge, pooled.shape[1], share)) for edge in (0.025, 0.975))

@@ -42,7 +42,7 @@ def begin(sweep, job, rule, **wildcards):
     emit(sweep, "job_info", jobid=job, rule_name=rule, wildcards=wildcards)
 
 
-def launch(sweep, number, block):
+def play(sweep, number, block):
     """Every third has failed for one of three reasons that its program gave, and every seventh as a job."""
     begin(sweep, number, "measure_block", company=block.company.id, number=str(block.number))
     sweep.done.add(block.path)
@@ -65,7 +65,7 @@ def test_the_log_of_500_launches_has_fewer_than_80_lines(sweep, capsys):
             sweep.wanted += sweep.blocks[len(sweep.wanted) : len(sweep.wanted) + STEP]
             begin(sweep, 1000 + number, "take_look", look="1")
             emit(sweep, "job_finished", job_id=1000 + number)
-        launch(sweep, number, block)
+        play(sweep, number, block)
     emit(sweep, msg="The sweep did not finish.", **{ENDING: False})
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) < MOST, "\n".join(lines)

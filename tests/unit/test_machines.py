@@ -13,7 +13,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.capture.capture import record
 from castmates.study.class_names import class_of, named, without_class
 from castmates.study.node_classes import parts_of
-from castmates.study.plan_text import launch_in, launch_of, plan_of, text_of
+from castmates.study.plan_text import plan_of, task_in, task_of, text_of
 from castmates.study.wanted import place_of, with_place
 from tests.unit import machines, sysfs
 
@@ -124,8 +124,8 @@ def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
         )
     assert takes["xeon"]["stream"] != takes["epyc"]["stream"], "each class has the sizes of its own cache"
     for block in plan.blocks:
-        for launch in (launch_in(plan, block.path), launch_of(text_of(plan), block.path)):
-            assert launch.needs == takes[block.company.machine]
+        for task in (task_in(plan, block.path), task_of(text_of(plan), block.path)):
+            assert task.needs == takes[block.company.machine]
     assert {part.machine: part.memory for part in parts_of(plan)} == takes
 
 

@@ -105,8 +105,8 @@ def test_the_intervals_cover_the_truth(margin, leads, antagonists):
         if not scene.startswith("corun"):
             return 100.0
         # Antagonists of one launch share its luck only in the sensitivity, where they are cells of one margin.
-        launch = (block.path,) if margin == SENSITIVITY else (block.path, scene)
-        shared = moved.setdefault(launch, rng.normal(0, 0.02))
+        luck = (block.path,) if margin == SENSITIVITY else (block.path, scene)
+        shared = moved.setdefault(luck, rng.normal(0, 0.02))
         own = moved.setdefault((block.path, scene, "own"), rng.normal(0, 0.03 if block.company.id == "b" else 0.01))
         return 100.0 * np.exp(-0.2 + shared + own)
 

@@ -31,8 +31,8 @@ def _rates(lost):
 
     def rate(block, number, scene, member):
         place = (block.path, scene, member)
-        launch = moved.setdefault(place, rng.normal(0, SCENE))
-        return 100 * math.exp(-lost(scene, member) + launch + rng.normal(0, WINDOW))
+        luck = moved.setdefault(place, rng.normal(0, SCENE))
+        return 100 * math.exp(-lost(scene, member) + luck + rng.normal(0, WINDOW))
 
     return rate
 

@@ -4,7 +4,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Study, Workload
-from castmates.study.plan_text import launch_of, plan_of, text_of
+from castmates.study.plan_text import plan_of, task_of, text_of
 from castmates.study.profile_launches import (
     cannot_be_profiled,
     cannot_begin_anew,
@@ -86,7 +86,7 @@ def test_what_is_left_of_a_study_is_still_traced():
     keys = {"profile": {"launches": 2}}
     before = plan(study(["job"], ["stream", "compute"], **keys), programs=PROGRAMS)
     after = plan(study(["job"], ["stream"], **keys), measured=before.blocks, programs=PROGRAMS)
-    traced = {mix.name for launch in after.profiles for mix in launch.company.mixes}
+    traced = {mix.name for task in after.profiles for mix in task.company.mixes}
     assert traced == {"job@0+stream@1"} or traced == {mix.name for mix in after.mixes}
     assert len(after.profiles) == 2
 
@@ -94,11 +94,11 @@ def test_what_is_left_of_a_study_is_still_traced():
 def test_a_plan_with_profile_launches_is_written_and_read():
     whole = planned(profile={"launches": 2})
     assert plan_of(text_of(whole)) == whole
-    launch = launch_of(text_of(whole), whole.profiles[1].path, "profiles")
-    assert launch is not None
-    assert launch.block == whole.profiles[1]
-    assert isinstance(launch.block, Block)
-    assert launch_of(text_of(planned()), whole.profiles[1].path, "profiles") is None
+    task = task_of(text_of(whole), whole.profiles[1].path, "profiles")
+    assert task is not None
+    assert task.block == whole.profiles[1]
+    assert isinstance(task.block, Block)
+    assert task_of(text_of(planned()), whole.profiles[1].path, "profiles") is None
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ CONDITIONS = [(mix, blocks) for mix in MIXES for blocks in (3, 5, 10)]
 ALIKE = ("unfairness", "max slowdown", "Jain")  # noise alone moves these where members are alike
 
 
-def launches(losses, studies, blocks, rng):
+def launch_rates(losses, studies, blocks, rng):
     """Members' slowdowns: a row per study, block and member."""
     shape = (studies, blocks, len(losses))
     logs = np.array(losses) + rng.normal(0, COMMON, (*shape[:2], 1)) + rng.normal(0, OWN, shape)
@@ -39,7 +39,8 @@ def launches(losses, studies, blocks, rng):
 def truths(mix):
     """What launches show on average, and what the mean slowdowns give."""
     losses = MIXES[mix]
-    many = over_launches(launches(losses, 1, MANY, np.random.default_rng(SEED)), ["study"]).set_index("metric")["value"]
+    launched = launch_rates(losses, 1, MANY, np.random.default_rng(SEED))
+    many = over_launches(launched, ["study"]).set_index("metric")["value"]
     exact = of_launches(pd.DataFrame({"launch": 1, "slowdown": np.exp(losses)}), ["launch"]).iloc[0]
     return many, exact
 
@@ -48,7 +49,7 @@ def truths(mix):
 def covered(mix, blocks):
     """By metric: how often the interval holds each of the two truths."""
     many, exact = truths(mix)
-    values = launches(MIXES[mix], STUDIES, blocks, np.random.default_rng(SEED + blocks))
+    values = launch_rates(MIXES[mix], STUDIES, blocks, np.random.default_rng(SEED + blocks))
     found = over_launches(values, ["study"])
     shares = {}
     for name, truth in (("launches", many), ("mean slowdowns", exact)):
@@ -85,7 +86,7 @@ def table():
     rows = [f"| mix | blocks | {' | '.join(METRICS)} |", "|" + " --- |" * (len(METRICS) + 2)]
     for mix, blocks in CONDITIONS:
         shares = covered(mix, blocks)
-        cells = (f"{100 * shares['launches'][m]:.0f} / {100 * shares['mean slowdowns'][m]:.0f}" for m in METRICS)
+        cells = (f"{100 * shares['launch_rates'][m]:.0f} / {100 * shares['mean slowdowns'][m]:.0f}" for m in METRICS)
         rows.append(f"| {mix} | {blocks} | {' | '.join(cells)} |")
     return "\n".join(rows)
 

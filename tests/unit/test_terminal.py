@@ -112,8 +112,8 @@ def test_what_a_launch_of_another_machine_came_to_stands_in_its_record(blocks, t
     file.write_text(json.dumps(record | {"seconds": {"total": 12.0}}))
     sweep.note(recorded(folder, block))
     assert not sweep.lacks_result(block.path)
-    launch = sweep.end(block.path, 12)
-    assert words.result_words(launch) == "18 windows kept, 2 rejected"
+    progress = sweep.end(block.path, 12)
+    assert words.result_words(progress) == "18 windows kept, 2 rejected"
     file.write_text("{}")
     assert recorded(folder, block) is None
 
@@ -142,12 +142,12 @@ def test_a_launch_is_a_line(blocks):
     sweep.note(
         note_of(blocks[0], kept=39, rejected=6, clean=3, because={"foreign load": 6}, who={"python3": 4, "bash": 2})
     )
-    launch = sweep.end(blocks[0].path, 36)
-    assert words.launch_line(launch, 2, 1, 4, 130) == (
+    progress = sweep.end(blocks[0].path, 36)
+    assert words.progress_line(progress, 2, 1, 4, 130) == (
         "1/4  quick 1/2  39 windows kept, 6 rejected (other programs 6: python3, bash)  36 s  about 2 min left"
     )
-    launch.note = note_of(blocks[0], status="failed", reason="quick ended with status 1")
-    assert "  failed: quick ended with status 1  " in words.launch_line(launch, 2, 1, 4, 130)
+    progress.note = note_of(blocks[0], status="failed", reason="quick ended with status 1")
+    assert "  failed: quick ended with status 1  " in words.progress_line(progress, 2, 1, 4, 130)
 
 
 def test_the_region_names_what_is_measured_now(blocks):

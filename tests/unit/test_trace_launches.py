@@ -8,7 +8,7 @@ from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces
 from castmates.study.model import Study, Workload
-from castmates.study.plan_text import plan_of, text_of, trace_launch_of
+from castmates.study.plan_text import plan_of, text_of, trace_task_of
 from castmates.study.reading import read
 from castmates.study.trace_launches import (
     chosen_mix,
@@ -39,17 +39,17 @@ def test_a_study_that_comes_to_record_keeps_all_its_blocks_and_its_plan():
 
 
 def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
-    launch = planned(
+    task = planned(
         trace=MIX | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}
     ).traces[0]
-    assert trace_name(launch) == "job+stream"
-    assert [scene.name for scene in scenes_of_trace(launch.company)] == ["solo", "corun:job+stream"]
-    assert [scene.name for scene in launch.company.scenes] == ["solo", "corun:job+stream"], "nobody else is started"
-    tracing = launch.design.tracing
+    assert trace_name(task) == "job+stream"
+    assert [scene.name for scene in scenes_of_trace(task.company)] == ["solo", "corun:job+stream"]
+    assert [scene.name for scene in task.company.scenes] == ["solo", "corun:job+stream"], "nobody else is started"
+    tracing = task.design.tracing
     assert (tracing.seconds, tracing.events, tracing.buffer) == (2.5, ("scheduler", "faults"), 2**20)
-    assert profiled_steps(launch) == 3
-    assert most_bytes(launch) == 2 * 2 * 10**9, "two scenes, and no stacks"
-    assert launch.design.rounds == 0
+    assert profiled_steps(task) == 3
+    assert most_bytes(task) == 2 * 2 * 10**9, "two scenes, and no stacks"
+    assert task.design.rounds == 0
     plain = planned(trace={"mixes": ["plain+stress"], "members": ["stress"], "rounds": 3, "most": "1 GB"}).traces[0]
     assert "latencies" not in plain.design.tracing.events, "only if it is asked for"
     assert most_bytes(plain) == 3 * 2 * (10**9 + 500 * 2**20)
@@ -77,10 +77,10 @@ def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_mor
 def test_a_plan_with_traces_is_written_and_read():
     whole = planned(trace={"mixes": ["job+stream", "plain+stream"]})
     assert plan_of(text_of(whole)) == whole
-    launch = trace_launch_of(text_of(whole), "plain+stream")
-    assert launch is not None
-    assert launch.block == whole.traces[1]
-    assert trace_launch_of(text_of(whole), "plain+stress") is None
+    task = trace_task_of(text_of(whole), "plain+stream")
+    assert task is not None
+    assert task.block == whole.traces[1]
+    assert trace_task_of(text_of(whole), "plain+stress") is None
 
 
 @pytest.mark.parametrize(

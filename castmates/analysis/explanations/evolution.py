@@ -107,10 +107,10 @@ def points(launch: pd.DataFrame) -> pd.DataFrame:
     return bins.reset_index().sort_values("first", ignore_index=True)
 
 
-def _evolution(company: str, block: int, member: str, launch: pd.DataFrame) -> Evolution:
+def _evolution(company: str, block: int, member: str, steps: pd.DataFrame) -> Evolution:
     if not change_points.available():
         return Evolution(company, block, member, [], None, change_points.MISSING)
-    binned = points(launch[launch["valid"]])
+    binned = points(steps[steps["valid"]])
     if len(binned) < change_points.FEWEST:
         note = (
             f"too few steps to look for changes: they make {len(binned)} points of the {change_points.FEWEST} it takes"

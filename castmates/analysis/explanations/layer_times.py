@@ -29,7 +29,7 @@ class LayerTimes:
 
 def layer_times(parts: Iterable[pd.DataFrame]) -> LayerTimes:
     """Add them up; `parts` are the layers of some whole launches at a time."""
-    sums, blocks, steps = [], [], set()
+    sums, profiled_blocks, steps = [], [], set()
     for part in parts:
         first = np.flatnonzero(changes_in(part, [*SCENE, *BLOCK]))  # the layers of a scene follow each other
         heads, sizes = part.iloc[first], np.diff(np.append(first, len(part)))
@@ -43,14 +43,14 @@ def layer_times(parts: Iterable[pd.DataFrame]) -> LayerTimes:
         sums.append(pd.concat([*(names.set_index(own.index) for names in about), own], axis=1))
         profiled, scenes = combinations(heads, _COUNTED)
         once = pd.unique(profiled * max(len(launches), 1) + launch) // max(len(launches), 1)
-        blocks.append(scenes.assign(blocks=np.bincount(once, minlength=len(scenes))))
+        profiled_blocks.append(scenes.assign(blocks=np.bincount(once, minlength=len(scenes))))
         steps |= set(part["steps"].unique().tolist())
     if not sum(map(len, sums)):
         return LayerTimes(
             pd.DataFrame(columns=[*SCENE, *KIND, "ms_per_step", "lowest", "highest", "share", "blocks"]), []
         )
     table = pd.concat(sums).groupby([*SCENE, *KIND], as_index=False, dropna=False).agg(_WHOLE)
-    counted = pd.concat(blocks).groupby(_COUNTED, as_index=False, dropna=False).sum()
+    counted = pd.concat(profiled_blocks).groupby(_COUNTED, as_index=False, dropna=False).sum()
     return LayerTimes(_means(table.merge(counted, on=_COUNTED)), sorted(steps))
 
 

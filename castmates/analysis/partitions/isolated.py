@@ -90,17 +90,17 @@ def choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     that companies of few blocks give too, and a partition that only one company has keeps its share.
     """
     draws = {(block.company.id, block.number): random.Random(f"{block.seed}/attribution").random() for block in blocks}
-    launches = gains[[*GROUP, *BLOCK]].drop_duplicates()
-    places = zip(launches["company"], launches["block"], strict=True)
-    drawn = pd.Series([draws[place] for place in places], index=launches.index)
-    within = drawn.groupby([launches[name] for name in (*GROUP, "company")], observed=True)
+    rows = gains[[*GROUP, *BLOCK]].drop_duplicates()
+    places = zip(rows["company"], rows["block"], strict=True)
+    drawn = pd.Series([draws[place] for place in places], index=rows.index)
+    within = drawn.groupby([rows[name] for name in (*GROUP, "company")], observed=True)
     rank, share = within.rank(method="first"), CHOOSING_SHARE * within.transform("size")
     sure = rank <= np.floor(share)
-    order = launches[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
+    order = rows[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
     order = order.sort_values(["sure", "next", "lacks", "drawn"], ascending=[False, False, False, True], kind="stable")
     groups = order.groupby(list(GROUP), observed=True)["sure"]
     choosing = groups.cumcount() < (CHOOSING_SHARE * groups.transform("size")).round()
-    return launches.assign(choosing=choosing.reindex(launches.index).astype(bool))
+    return rows.assign(choosing=choosing.reindex(rows.index).astype(bool))
 
 
 def best_of(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:

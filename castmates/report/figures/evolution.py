@@ -76,8 +76,8 @@ def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     rows = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
     own = workloads_of(rows["member"]).isin(_of_study(results))
     rows = rows[own] if own.any() else rows  # those of controls only where there are no others
-    launches = rows[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
-    blocks = [(str(company), int(block)) for company, block in launches.itertuples(index=False)]
+    rows = rows[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
+    blocks = [(str(company), int(block)) for company, block in rows.itertuples(index=False)]
     if len(blocks) <= PANELS:
         return blocks, len(blocks)
     return [blocks[round(place * (len(blocks) - 1) / (PANELS - 1))] for place in range(PANELS)], len(blocks)

@@ -168,9 +168,9 @@ def _shapes(results: Results, leads: list[tuple[str, str]]) -> pd.DataFrame:
     drawn = blocks[(np.round(np.round(place / every) * every) == place)]
     only = {(str(company), int(block)) for company, block in zip(drawn["company"], drawn["block"], strict=True)}
     steps = results.block_table("steps", only=only, columns=COLUMNS)
-    launches = Launches.of(own)
-    quantiles = launch_quantiles(steps, launches, SHARES)
-    return launches.table.loc[quantiles["group"]].reset_index(drop=True).join(quantiles.drop(columns="group"))
+    cells = Launches.of(own)
+    quantiles = launch_quantiles(steps, cells, SHARES)
+    return cells.table.loc[quantiles["group"]].reset_index(drop=True).join(quantiles.drop(columns="group"))
 
 
 def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:

@@ -193,7 +193,7 @@ def _context(
         "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
         "memory_words": memory.bandwidth(results),
         "controls": [health.control(row) for row in records(results.controls)],
-        "blocks": _blocks(results),
+        "launch_rows": _blocks(results),
         "launches": len(results.blocks),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine, compared=len(results.nodes) > 0),

@@ -11,10 +11,10 @@ from castmates.study.schedule import stretches
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
 
-def played(tmp_path, monkeypatch, text, launch=1):
+def played(tmp_path, monkeypatch, text, number=1):
     monkeypatch.chdir(tmp_path)
     plan = project_of(tmp_path, text).plan()
-    block = plan.blocks[launch - 1]
+    block = plan.blocks[number - 1]
     measure_block(plan, block.path, tmp_path / "out", tmp_path)
     record = json.loads((tmp_path / "out" / "block.json").read_text())
     tables = [pd.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("windows", "samples", "steps")]

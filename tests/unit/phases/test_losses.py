@@ -53,10 +53,10 @@ def tables(blocks: int, rounds: int, parts, valid=lambda *_: True):
 
 
 def known(block, turn, scene):
-    launch = 1 + 0.1 * block  # a slower launch
+    slower = 1 + 0.1 * block  # a slower launch
     if scene == "solo":
-        return tuple(launch * one for one in (0.010, 0.040, 0.045, 0.005))
-    return tuple(launch * one for one in (0.010, 0.050, 0.049, 0.005))
+        return tuple(slower * one for one in (0.010, 0.040, 0.045, 0.005))
+    return tuple(slower * one for one in (0.010, 0.050, 0.049, 0.005))
 
 
 def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
