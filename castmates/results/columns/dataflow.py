@@ -62,6 +62,7 @@ DATAFLOW_NODES = Table(
     col("beside", str, "that mix"),
     col("on_graph_path", float, "share of the steps alone in which it is on the path of the graph: it has no slack"),
     rule="estimate_operations",
+    estimate="dataflow.nodes:study_nodes",
     asked=capabilities.PROFILE,
 )
 
@@ -72,6 +73,7 @@ DATAFLOW_EDGES = Table(
     *_EDGE,
     *usual("platform"),
     rule="estimate_operations",
+    estimate="dataflow.nodes:study_edges",
     asked=capabilities.PROFILE,
 )
 
@@ -97,6 +99,7 @@ CRITICAL_PATH = Table(
     col("per_thread_ms", float, "bound by the threads: the work, divided among them evenly"),
     col("bounds", str, "what these two are: computed"),
     rule="estimate_operations",
+    estimate="dataflow.summary:critical_path",
     asked=capabilities.PROFILE,
 )
 
@@ -116,6 +119,7 @@ PATH_OPERATIONS = Table(
     col("graph_slack_ms", float, "how much longer it could take before the path of the graph grows; computed"),
     *usual("launches"),
     rule="estimate_operations",
+    estimate="dataflow.summary:path_operations",
     asked=capabilities.PROFILE,
 )
 
@@ -131,6 +135,7 @@ PATH_EFFECTS = Table(
     col("traces", int, "rounds of traces, over all launches"),
     *usual("platform"),
     rule="estimate_operations",
+    estimate="dataflow.effects:path_effects",
     asked=capabilities.PROFILE,
 )
 
@@ -147,5 +152,6 @@ PATH_CHANGES = Table(
     col("path_ms", float, "of a step: what it adds because it is on the path more often; negative: less often"),
     *usual("launches platform"),
     rule="estimate_operations",
+    estimate="dataflow.effects:path_changes",
     asked=capabilities.PROFILE,
 )

@@ -19,6 +19,7 @@ SENSITIVITY = Table(
     col("held", str, "what the processor held: as asked, otherwise, uncertain, not read, shared with …"),
     *usual("machine"),
     rule="recommend_partitions",
+    estimate="partitions.sensitivity:sensitivity_table",
     asked=capabilities.PARTITIONS,
 )
 
@@ -41,6 +42,7 @@ KNEES = Table(
     col("verdict", str, "known, between, at least, not reached, too few blocks"),
     *usual("platform machine"),
     rule="recommend_partitions",
+    estimate="partitions.sensitivity:knees",
     asked=capabilities.PARTITIONS,
 )
 
@@ -61,6 +63,7 @@ PARETO = Table(
     *usual("platform held machine"),
     col("freedom", float, "degrees of freedom of the interval of the loss; NaN where there is none"),
     rule="recommend_partitions",
+    estimate="partitions.pareto:pareto_with_confirmed",
     asked=capabilities.PARTITIONS,
 )
 
@@ -97,6 +100,7 @@ RECOMMENDATIONS = Table(
     *interval("without_pct", "the loss without a partition"),
     *interval("faster", "how many times as fast the lead is as without a partition"),
     rule="recommend_partitions",
+    estimate="partitions.recommendation:advice",
     asked=capabilities.PARTITIONS,
 )
 
@@ -118,5 +122,6 @@ CURVES = Table(
     *usual("platform machine"),
     col("source", str, "measured, interpolated, or unknown: beyond what was measured"),
     rule="recommend_partitions",
+    estimate="partitions.curve_table:curves_table",
     asked=capabilities.ADAPTIVE,
 )

@@ -53,6 +53,7 @@ EFFECTS = Table(
     col("over", str, "whose means the interval is of: launches; launches of these nodes (two nodes); nodes"),
     col("freedom", float, "degrees of freedom of the interval; NaN where there is none"),
     rule="estimate_effects",
+    estimate="effects.effects:estimate_effects",
 )
 
 ATTRIBUTION = Table(
@@ -86,6 +87,7 @@ ATTRIBUTION = Table(
     col("possibly_biased", bool, "a co-run at either end was rejected more often than a baseline, as in effects"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="partitions.attribution:estimate_attribution",
 )
 
 CONTROLS = Table(
@@ -107,6 +109,7 @@ CONTROLS = Table(
     col("study_lead", bool, "False where the lead plays only in the controls"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="effects.controls:estimate_controls",
 )
 
 CARRYOVER = Table(
@@ -127,6 +130,7 @@ CARRYOVER = Table(
     col("verdict", str, "none seen, seen, too few windows; never frozen"),
     *usual("platform machine"),
     rule="estimate_effects",
+    estimate="effects.carryover:estimate_carryover",
 )
 
 BLOCKS = Table(
@@ -147,6 +151,7 @@ BLOCKS = Table(
     col("left_out", bool, "kept, and not analysed, because the study leaves out its host"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="effects.blocks:blocks_table",
 )
 
 MARGINS = Table(
@@ -168,6 +173,7 @@ MARGINS = Table(
     col("blocks", int, "launches in which all the cells of their company were measured"),
     *usual("platform machine"),
     rule="estimate_effects",
+    estimate="effects.margins:margins",
 )
 
 STAMPS = Table(
@@ -180,6 +186,7 @@ STAMPS = Table(
     col("sentence", str, "in words"),
     col("platform", str, 'of the numbers that it is about; several are separated by ", "'),
     rule="estimate_effects",
+    estimate="effects.stamps:study_stamps",
 )
 
 SYSTEM = Table(
@@ -202,6 +209,7 @@ SYSTEM = Table(
     col("possibly_biased", bool, "of a member, the co-run was rejected more often than its baseline, as in effects"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="effects.system:system_metrics",
     asked=capabilities.ALONE,
 )
 
@@ -234,6 +242,7 @@ LATENCY = Table(
     *usual("machine"),
     col("what", str, "step, request: a request to an open-loop service counts from when it was due"),
     rule="estimate_effects",
+    estimate="explanations.latency:latencies",
 )
 
 RESOURCES = Table(
@@ -259,6 +268,7 @@ RESOURCES = Table(
     col("scene", str, "whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="explanations.resources:resources",
     asked=capabilities.RESOURCES,
 )
 
@@ -288,6 +298,7 @@ MITIGATIONS = Table(
     col("reason", str, "why it was not tried, or has no number"),
     *usual("platform machine"),
     rule="estimate_effects",
+    estimate="partitions.mitigations:estimate_mitigations",
     asked=capabilities.MITIGATIONS,
 )
 
@@ -314,6 +325,7 @@ DISTANCES = Table(
     col("reason", str, "why it was not measured: what it needs of the machine, and what there is"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="effects.distances:estimate_distances",
     asked=capabilities.DISTANCES,
 )
 

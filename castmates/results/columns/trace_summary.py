@@ -64,6 +64,7 @@ TRACE_SUMMARY = Table(
         "wakeups_seen", float, "of the waits of woken threads, the share whose wake-up was seen: what latencies are of"
     ),
     rule="estimate_traces",
+    estimate="timeline.summary:summaries",
     asked=capabilities.TRACES,
 )
 
@@ -79,6 +80,7 @@ TRACE_WAITS = Table(
     col("ms_per_step", float, "over all threads"),
     *usual("platform"),
     rule="estimate_traces",
+    estimate="timeline.summary:summaries",
     asked=capabilities.TRACES,
 )
 
@@ -95,6 +97,7 @@ TRACE_EVENTS = Table(
     col("longest_ms", float, "the longest of them"),
     *usual("platform"),
     rule="estimate_traces",
+    estimate="timeline.summary:summaries",
     asked=capabilities.TRACES,
 )
 
@@ -116,5 +119,6 @@ TRACE_POOLS = Table(
     col("unnamed", int, "more threads of the member, which have no name but the program's: they may be of any pool"),
     col("not_known", str, "why numbers of the pool's size are NaN"),
     rule="estimate_traces",
+    estimate="timeline.summary:summaries",
     asked=capabilities.TRACES,
 )
