@@ -1,5 +1,7 @@
 """The data contract of profile launches: what they leave, and the study's tables that are made of it."""
 
+from functools import partial
+
 from castmates.results.columns.contract import Table, by_name, col, ends, interval, usual
 from castmates.results.columns.scenes import SCENE, TRACE
 from castmates.study import capabilities
@@ -88,7 +90,9 @@ DEVICE_CALLS = Table(
 
 PROFILE_TABLES = by_name(OPERATIONS, PROFILED_STEPS, MEMORY, TRACED_STAGES, DEVICE_CALLS)
 
-OPERATION_EFFECTS = Table(
+_profile_table = partial(Table, rule="estimate_operations", asked=capabilities.PROFILE)
+
+OPERATION_EFFECTS = _profile_table(
     "operation_effects",
     "tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.",
     *usual("study mix partition member"),
@@ -111,9 +115,7 @@ OPERATION_EFFECTS = Table(
     col("share_of_loss", float, "of the step's difference; NaN where the step is not proven to lose"),
     *usual("platform"),
     *ends("share_of_loss", "95 % between launches, by Fieller; NaN where the difference in ms may be none"),
-    rule="estimate_operations",
     estimate="operations.effects:estimate_operation_effects",
-    asked=capabilities.PROFILE,
 )
 
 _TIMES = (
@@ -132,7 +134,7 @@ _TIMES = (
     *ends("share", "95 % between launches, by Fieller: both the part and the step vary"),
 )
 
-OPERATION_SUMMARY = Table(
+OPERATION_SUMMARY = _profile_table(
     "operation_summary",
     "tables/operation_summary.csv: a row per scene and operation; what belongs to none is a row too.",
     *SCENE,
@@ -143,23 +145,19 @@ OPERATION_SUMMARY = Table(
     col("bytes", float, "of their operands, each once: a lower bound of the traffic; NaN: not known"),
     col("gflops", float, "10^9 operations in a second of its own time; NaN: not known, or none"),
     col("source", str, 'of these three: primitives; estimated, from the graph of the step; "" where nothing is known'),
-    rule="estimate_operations",
     estimate="operations.known_work:operation_summary",
-    asked=capabilities.PROFILE,
 )
 
-OPERATION_TYPES = Table(
+OPERATION_TYPES = _profile_table(
     "operation_types",
     "tables/operation_types.csv: a row per scene, type of operation and direction.",
     *SCENE,
     *usual("type direction"),
     *_TIMES,
-    rule="estimate_operations",
     estimate="operations.summary:by_type",
-    asked=capabilities.PROFILE,
 )
 
-OPERATION_LAYERS = Table(
+OPERATION_LAYERS = _profile_table(
     "operation_layers",
     "tables/operation_layers.csv: a row per scene, scope and direction, at every depth of scopes.",
     *SCENE,
@@ -167,9 +165,7 @@ OPERATION_LAYERS = Table(
     col("layer", str, "scope; it has all that deeper ones have"),
     *usual("direction"),
     *_TIMES,
-    rule="estimate_operations",
     estimate="operations.summary:by_layer",
-    asked=capabilities.PROFILE,
 )
 
 # What input_pipeline and first_epoch have in common.
@@ -183,7 +179,7 @@ _WAITS = (
     col("verdict", str, "input-bound, compute-bound, unclear, too few launches"),
 )
 
-INPUT_PIPELINE = Table(
+INPUT_PIPELINE = _profile_table(
     "input_pipeline",
     "tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.",
     *SCENE,
@@ -193,9 +189,7 @@ INPUT_PIPELINE = Table(
         "of waiting_share: beside others less alone; NaN alone, and where nothing can be compared",
         "95 % between launches",
     ),
-    rule="estimate_operations",
     estimate="operations.waiting:input_pipeline",
-    asked=capabilities.PROFILE,
 )
 
 FIRST_EPOCH = Table(

@@ -1,6 +1,7 @@
 """The data contract: the columns of every table that a study leaves, in order, with their types."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.contract import Columns, Table, col, ends, interval, usual
@@ -9,7 +10,9 @@ from castmates.study import capabilities
 if TYPE_CHECKING:
     import pandas as pd
 
-EFFECTS = Table(
+_effects_table = partial(Table, rule="estimate_effects")
+
+EFFECTS = _effects_table(
     "effects",
     "tables/effects.csv and .parquet: a row per mix × partition × baseline × member.",
     *usual("study mix lead"),
@@ -52,11 +55,10 @@ EFFECTS = Table(
     col("nodes_p_holm", float, "that the nodes do not differ, adjusted as p_holm is; NaN on one node"),
     col("over", str, "whose means the interval is of: launches; launches of these nodes (two nodes); nodes"),
     col("freedom", float, "degrees of freedom of the interval; NaN where there is none"),
-    rule="estimate_effects",
     estimate="effects.effects:estimate_effects",
 )
 
-ATTRIBUTION = Table(
+ATTRIBUTION = _effects_table(
     "attribution",
     "tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the "
     "chain.",
@@ -86,11 +88,10 @@ ATTRIBUTION = Table(
     *ends("points_within", "95 % within launch, of the points"),
     col("possibly_biased", bool, "a co-run at either end was rejected more often than a baseline, as in effects"),
     *usual("machine"),
-    rule="estimate_effects",
     estimate="partitions.attribution:estimate_attribution",
 )
 
-CONTROLS = Table(
+CONTROLS = _effects_table(
     "controls",
     "tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.",
     *usual("study lead"),
@@ -108,11 +109,10 @@ CONTROLS = Table(
     col("baseline", str, "solo; of the positive and the negative control placebo"),
     col("study_lead", bool, "False where the lead plays only in the controls"),
     *usual("machine"),
-    rule="estimate_effects",
     estimate="effects.controls:estimate_controls",
 )
 
-CARRYOVER = Table(
+CARRYOVER = _effects_table(
     "carryover",
     "tables/carryover.csv: whether the scene before a window affects its rate; a row per member.",
     *usual("study member workload role"),
@@ -129,11 +129,10 @@ CARRYOVER = Table(
     col("p_holm", float, "adjusted over the members of the same role"),
     col("verdict", str, "none seen, seen, too few windows; never frozen"),
     *usual("platform machine"),
-    rule="estimate_effects",
     estimate="effects.carryover:estimate_carryover",
 )
 
-BLOCKS = Table(
+BLOCKS = _effects_table(
     "blocks",
     "tables/blocks.csv: a row per block, also of failed ones.",
     *usual("study company block lead"),
@@ -150,11 +149,10 @@ BLOCKS = Table(
     col("boot_id", str, "of the node: blocks between two starts of it share one"),
     col("left_out", bool, "kept, and not analysed, because the study leaves out its host"),
     *usual("machine"),
-    rule="estimate_effects",
     estimate="effects.blocks:blocks_table",
 )
 
-MARGINS = Table(
+MARGINS = _effects_table(
     "margins",
     "tables/margins.csv: the margins of the matrix lead × antagonist without a partition, where all of its cells "
     "are there.",
@@ -172,11 +170,10 @@ MARGINS = Table(
     col("cells_of", int, "that a whole row or column has"),
     col("blocks", int, "launches in which all the cells of their company were measured"),
     *usual("platform machine"),
-    rule="estimate_effects",
     estimate="effects.margins:margins",
 )
 
-STAMPS = Table(
+STAMPS = _effects_table(
     "stamps",
     "tables/stamps.csv: what is stamped on the whole study, a row per stamp.",
     *usual("study"),
@@ -185,7 +182,6 @@ STAMPS = Table(
     col("good", bool, "never where not all was measured"),
     col("sentence", str, "in words"),
     col("platform", str, 'of the numbers that it is about; several are separated by ", "'),
-    rule="estimate_effects",
     estimate="effects.stamps:study_stamps",
 )
 
@@ -213,7 +209,7 @@ SYSTEM = Table(
     asked=capabilities.ALONE,
 )
 
-LATENCY = Table(
+LATENCY = _effects_table(
     "latency",
     "tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies "
     "between two heartbeats in one valid window. Quantiles are per block; where it has too few steps, none.",
@@ -241,7 +237,6 @@ LATENCY = Table(
     col("possibly_biased", bool, "the scene was rejected more often than its baseline, as in effects"),
     *usual("machine"),
     col("what", str, "step, request: a request to an open-loop service counts from when it was due"),
-    rule="estimate_effects",
     estimate="explanations.latency:latencies",
 )
 
