@@ -14,8 +14,7 @@ from benchmarks.runs import markdown_table
 from castmates.analysis.operations.known_work import OPERATION, WORK, estimated_work, logged_work
 from castmates.english import listed
 from castmates.errors import CastmatesError
-from castmates.pipeline.estimate_paths import graph_nodes
-from castmates.pipeline.estimate_primitives import read_logged
+from castmates.pipeline.estimate_operations import graph_nodes, read_logged
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.results.profiles import logged_profiles, usual_profiles
@@ -47,7 +46,7 @@ def differences(study: Path) -> pd.DataFrame:
             f"{study} has no launches under oneDNN's log: its study needs 'profile: {{primitives: true}}'."
         )
     estimated = estimated_work(graph_nodes(folder, usual_profiles(plan, folder)))
-    both = logged_work(logged.primitives, logged.traces).merge(estimated, on=OPERATION, suffixes=("_logged", ""))
+    both = logged_work(logged.primitives, logged.logged).merge(estimated, on=OPERATION, suffixes=("_logged", ""))
     if both.empty:
         raise CastmatesError(f"{study} has no operation whose work both its graph and oneDNN's log show.")
     return both[OPERATION].assign(**{name: (both[name] / both[f"{name}_logged"] - 1).abs() for name in WORK})

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 from castmates.results.columns import (
     block,
@@ -23,6 +24,7 @@ from castmates.results.columns import (
     variants,
 )
 from castmates.results.columns.contract import Table
+from castmates.results.columns.registry import BESIDE_ESTIMATES
 
 HEADS = {
     study: "Tables of a study",
@@ -65,11 +67,18 @@ def page(_root: Path) -> str:
     parts = ["# Columns of the tables", INTRODUCTION]
     for module, head in HEADS.items():
         parts.append(f"## {head}\n\n{(module.__doc__ or '').partition(chr(10))[0]}")
-        parts += [
-            _table(table)
-            for table in {id(each): each for each in vars(module).values() if isinstance(each, Table)}.values()
-        ]
+        parts += _tables(module)
+    parts.append("## More tables of a study\n\nEach is declared beside its estimate, in `castmates/analysis/tables`.")
+    for module in BESIDE_ESTIMATES:
+        parts += _tables(module)
     return "\n\n".join(parts) + "\n"
+
+
+def _tables(module: ModuleType) -> list[str]:
+    return [
+        _table(table)
+        for table in {id(each): each for each in vars(module).values() if isinstance(each, Table)}.values()
+    ]
 
 
 def _table(table: Table) -> str:

@@ -3,31 +3,25 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 from castmates.analysis.timeline.seen import Trace
-from castmates.analysis.timeline.summary import rows_of
 from castmates.errors import CastmatesError
+from castmates.pipeline.estimates import Estimates, write
 from castmates.results.columns.registry import written_by
-from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
-from castmates.results.tables import write_table, written_together
 from castmates.timeline.queries.found import of_study, readable
 from castmates.timeline.span import extent
 from castmates.timeline.tables import read
 
+RULE = "estimate_traces"
 READ = ("tracks", "intervals", "instants", "samples")  # of a timeline; stacks say nothing of waits
 
 
 def write_tables(folder: StudyFolder, output: Path) -> None:
     """Read every trace that is there, one at a time, and write all tables into `output`: all of them, or none."""
-    tables = written_by("estimate_traces")
-    rows: dict[str, list[dict[str, object]]] = {name: [] for name in tables}
-    for trace in _traces(folder):
-        for name, each in rows_of(trace).items():
-            rows[name] += each
-    with written_together(output, "estimate_traces") as made:
-        for name, columns in tables.items():
-            write_table(frame(rows[name], columns), made / name)
+    facts = SimpleNamespace(timelines=_traces(folder))
+    write(Estimates(RULE, facts), written_by(RULE), output)
 
 
 def _traces(folder: StudyFolder) -> Iterator[Trace]:

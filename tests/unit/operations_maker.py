@@ -9,11 +9,11 @@ import pandas as pd
 
 from castmates.analysis.explanations.layers import UNATTRIBUTED, place_of
 from castmates.analysis.operations.effects import estimate_operation_effects
-from castmates.analysis.operations.known_work import known_work, with_known_work
+from castmates.analysis.operations.known_work import known_work, operation_summary
 from castmates.analysis.operations.per_trace import Traces, per_trace
-from castmates.analysis.operations.pools import thread_pools
-from castmates.analysis.operations.summary import by_layer, by_type, summarise
+from castmates.analysis.operations.summary import by_layer, by_type
 from castmates.analysis.operations.waiting import input_pipeline
+from castmates.analysis.tables.thread_pools import thread_pools
 from castmates.report.results import Results, read_results
 from tests.unit.results_maker import make
 
@@ -97,7 +97,7 @@ def tables(traces: Traces) -> dict[str, pd.DataFrame]:
     """All tables of a study with these traces, but that of single steps."""
     return {
         "operation_effects": estimate_operation_effects(traces, margin=0.02, level=0.05),
-        "operation_summary": with_known_work(summarise(traces), known_work()),
+        "operation_summary": operation_summary(traces, known_work()),
         "operation_types": by_type(traces),
         "operation_layers": by_layer(traces),
         "input_pipeline": input_pipeline(traces),

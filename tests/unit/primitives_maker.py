@@ -55,7 +55,7 @@ def launches(count: int, dice: np.random.Generator, between: float = 0.01) -> tu
 def tables(traces: Traces, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The tables of a study with these launches."""
     return {
-        "primitive_summary": summarise_primitives(rows, traces.steps),
+        "primitive_summary": summarise_primitives(rows, traces),
         "isa_use": isa_use(traces, rows, FLAGS),
         "roofline": roofline(rows, traces.steps, traces.compared, ROOFS),
     }

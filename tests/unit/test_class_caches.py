@@ -12,8 +12,8 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.partitions.held import NOT_READ, UNCERTAIN, states
 from castmates.analysis.partitions.mitigations import estimate_mitigations
 from castmates.analysis.partitions.pareto import pareto_table
+from castmates.analysis.partitions.recommendation import advice
 from castmates.analysis.partitions.sensitivity import knees, sensitivity_table
-from castmates.pipeline.recommend_partitions import of_limit
 from castmates.preview.details import NOTHING_NOW, masks
 from castmates.report.answer.answer import answer
 from castmates.report.figures import mitigations, partitions, sensitivity
@@ -115,9 +115,9 @@ def test_advice_counts_ways_out_of_those_of_the_class(swept):
     effects = found.effects.assign(
         verdict=found.effects["verdict"].mask(found.effects["baseline"] == "unmanaged", "faster")
     )
-    advice = of_limit(plan, {"pareto": pareto, "effects": effects}, 20.0)
-    assert dict(zip(advice["lead"], advice["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}
-    assert "of 12 ways (split-" in "".join(sentence(row, "") for row in advice.to_dict("records"))
+    advised = advice(plan, pareto, found.knees, effects, 20.0)
+    assert dict(zip(advised["lead"], advised["cache_ways"], strict=True)) == {"dlrm~small": 8, "dlrm~large": 12}
+    assert "of 12 ways (split-" in "".join(sentence(row, "") for row in advised.to_dict("records"))
 
 
 def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):

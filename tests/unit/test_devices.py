@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.kernels import kernels
-from castmates.results.columns.operations import DEVICE_CALLS, KERNELS
+from castmates.analysis.tables.kernels import KERNELS, kernels
+from castmates.results.columns.operations import DEVICE_CALLS
 from castmates.runner.profiles.tables import Aligned, device_rows
 from castmates.runner.profiles.taken import Taken
 from castmates.study.spec import UNMANAGED, Scene

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from castmates.analysis.tables.input_stages import INPUT_STAGES
+from castmates.analysis.tables.kernels import KERNELS
 from castmates.report.figures import operations
 from castmates.report.figures.heatmap_cells import GREY_INK
 from castmates.report.page.page import environment
 from castmates.report.text.operations import context
-from castmates.results.columns.operations import INPUT_STAGES, KERNELS
 from castmates.results.columns.study import frame
 from tests.unit.operations_maker import COMMON, results
 

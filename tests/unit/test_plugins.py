@@ -16,7 +16,7 @@ from castmates.protocols import Sample
 from castmates.rdt.added import Driver, driver
 from castmates.rdt.choose import CacheRequest, choose, refuse_hopeless
 from castmates.rdt.nothing import NoAllocator, NoMonitor
-from castmates.report.figures.index import FIGURES, Figure, all_figures
+from castmates.report.figures.index import FIGURES, View, all_figures
 
 HERE = SimpleNamespace(name="castmates-strange", version="2.0")
 
@@ -50,9 +50,9 @@ def half(slowdowns):
     return 0.5 * slowdowns.mean()
 
 
-GOOD = Figure("strange", "Strange", "why", drawn_by="json")
-NO_MODULE = Figure("strange", "Strange", "why")
-NO_PART = Figure("strange", "Strange", "cellar", drawn_by="json")
+GOOD = View("Strange", "why", drawn_by="json")
+NO_MODULE = View("Strange", "why")
+NO_PART = View("Strange", "cellar", drawn_by="json")
 DRIVER = Driver(lambda: None, lambda: "the strange driver is asleep", lambda _say: NoAllocator("strange"))
 
 
@@ -72,7 +72,7 @@ def add(monkeypatch):
 
 def test_a_figure_stands_after_ours(add):
     add("figures", "strange", "GOOD")
-    assert list(all_figures().values()) == [*FIGURES.values(), GOOD]
+    assert list(all_figures().values()) == [*FIGURES.values(), GOOD._replace(name="strange")]
     assert all_figures()["strange"].module.__name__ == "json"
 
 
@@ -80,7 +80,7 @@ def test_a_figure_stands_after_ours(add):
     ("name", "what", "said"),
     [
         ("strange", "NOTHING", "cannot be loaded: AttributeError"),
-        ("strange", "half", "cannot be used: it is a function, and no castmates.report.figures.index.Figure"),
+        ("strange", "half", "cannot be used: it is a function, and no castmates.report.figures.index.View"),
         ("strange", "NO_MODULE", "cannot be used: it has no drawn_by"),
         ("strange", "NO_PART", "cannot be used: its part is 'cellar'"),
         ("heatmap", "GOOD", "has a name that is taken"),

@@ -5,8 +5,7 @@ import gzip
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.stages import input_stages
-from castmates.results.columns.operations import INPUT_STAGES
+from castmates.analysis.tables.input_stages import INPUT_STAGES, input_stages
 from castmates.traces.operations import read_trace
 from castmates.traces.stages import read_stages
 from castmates.workloads.tfmodels.xspace import STEP

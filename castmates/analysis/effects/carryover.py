@@ -27,14 +27,14 @@ _BLOCK = ["platform", "company", "block"]
 _MEMBER = ["platform", "role", "member"]
 
 
-def estimate_carryover(plan: Plan, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+def estimate_carryover(plan: Plan, slices: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """A row per platform, role and member: how its rate differs where it was frozen in the slice just before.
 
-    `parts` are the tables of slices, some whole blocks at a time.
+    `slices` are the blocks' tables, some whole blocks at a time.
     """
     frozen = _frozen(plan)
     platforms, slopes = set[str](), list[pd.DataFrame]()
-    for own in (planned(part, plan) for part in parts):
+    for own in (planned(part, plan) for part in slices):
         platforms |= set(own["platform"])
         slopes += [_slopes(_after(own, frozen))] if len(own) else []
     known = pd.concat(slopes) if slopes else frame([], dict.fromkeys(_MEMBER, "str"))

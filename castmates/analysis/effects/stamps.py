@@ -8,9 +8,12 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import AGAIN, NEGATIVE, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED, masks_stamp
+from castmates.analysis.effects.nodes_stamp import nodes_stamps
 from castmates.analysis.effects.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, PASSES, SENSITIVE, TOO_FEW, UNSTABLE
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.results.columns.study import STAMPS, frame
+from castmates.study.partitions.planned import masked
+from castmates.study.spec import Plan
 
 TRUSTWORTHY = "trustworthy"
 NOT_MEASURED = "not measured"
@@ -106,6 +109,22 @@ def stamps_table(
         ],
         STAMPS,
     )
+
+
+def study_stamps(
+    study: Plan,
+    parts: Sequence[Plan],
+    windows: pd.DataFrame,
+    effects: pd.DataFrame,
+    controls: pd.DataFrame,
+    nodes: pd.DataFrame,
+    machine: Mapping[str, Any],
+    left_out: int,
+) -> pd.DataFrame:
+    """The stamps of a study by its tables; `parts` are never pooled, and `left_out` are launches."""
+    more = nodes_stamps(study, parts, nodes, left_out)
+    tried = masked(study) & set(effects["partition"])
+    return stamps_table(study.study, controls, tried, set(windows["platform"]), machine, more)
 
 
 def _differences(controls: pd.DataFrame) -> str:

@@ -31,8 +31,8 @@ _NAMES = {str(share): name for name, share in QUANTILES.items()}
 _ORDER = ["solo", "placebo", "alone", "corun"]
 
 
-def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """A row per member, scene, quantile and platform; `parts` are the heartbeats of whole blocks, some at a time.
+def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """A row per member, scene, quantile and platform; `steps` are the heartbeats of whole blocks, some at a time.
 
     Of an open-loop service they are quantiles of its requests, and not of its steps.
     """
@@ -40,7 +40,7 @@ def latencies(plan: Plan, windows: pd.DataFrame, parts: Iterable[pd.DataFrame]) 
     own = planned(windows, plan)
     is_service = own["member"].isin(list(service_members(plan)))
     launches = Launches.of(own[~is_service])
-    quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], parts)]
+    quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], steps)]
     found = [of_launches(launches, quantiles)]
     if is_service.any():
         found.append(request_quantiles.of_launches(own[is_service]))

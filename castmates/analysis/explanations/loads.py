@@ -21,7 +21,7 @@ _KINDS = ("solo", "corun")
 Row = Mapping[Hashable, Any]
 
 
-def loads(services: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
+def loads(services: pd.DataFrame, latency_limits: Mapping[str, float]) -> pd.DataFrame:
     """A row per service, neighbours, partition and limit; limits are in ms, by quantile."""
     leads = services[(services["role"] == "lead") & services["kind"].isin(_KINDS)]
     rows = [
@@ -29,7 +29,7 @@ def loads(services: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
         | dict(zip(_PLACE, place, strict=True))
         | _highest(own.sort_values("load").to_dict("records"), quantile, limit)
         for place, own in leads.groupby(_PLACE, sort=False)
-        for quantile, limit in limits.items()
+        for quantile, limit in latency_limits.items()
     ]
     return frame(rows, LOADS)
 

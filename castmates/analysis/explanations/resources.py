@@ -69,17 +69,17 @@ NAMES = {
 _ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_s", "rate"]  # of windows
 
 
-def resources(plan: Plan, windows: pd.DataFrame, parts: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
+def resources(plan: Plan, windows: pd.DataFrame, readings: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
     """A row per co-run, member and metric that has a value in both windows of some round.
 
-    `parts` are the blocks' tables (`NEEDED`), some blocks at a time.
+    `readings` are the blocks' tables (`NEEDED`), some blocks at a time.
     """
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]
     own = planned(windows, plan)
     valid = coded(own.loc[own["valid"], with_work(own, _ASKED)])
     known, power = _Used(valid, contrasts), Power(plan, valid)
-    for part in parts:
+    for part in readings:
         known.add(part)
         power.add(part)
     tables = [_finished(plan, known.compared.table(), contrasts), _finished(plan, *power.table())]

@@ -16,17 +16,17 @@ MB = 1e6
 CHANGES = {"step_ms": "longer", "share": "more"}  # what is compared, and how its columns begin
 
 
-def first_epoch(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:
-    """A row per scene and epoch; `about` has the epoch, the pair and the bytes from storage of each trace."""
+def first_epoch(epochs: Traces, epochs_about: pd.DataFrame) -> pd.DataFrame:
+    """A row per scene and epoch; `epochs_about` has the epoch, the pair and the bytes from storage of each trace."""
     parts = []
     for epoch in (FIRST, CACHED):
-        own = _of(traces, about[about["epoch"] == epoch])
+        own = _of(epochs, epochs_about[epochs_about["epoch"] == epoch])
         if len(own.steps):
             parts.append(input_pipeline(own).assign(epoch=epoch).merge(_storage(own), "left", SCENE))
     if not parts:
         return pd.DataFrame()
     table = pd.concat(parts, ignore_index=True)
-    table = table.merge(_changes(traces, about).assign(epoch=FIRST), "left", [*SCENE, "epoch"])
+    table = table.merge(_changes(epochs, epochs_about).assign(epoch=FIRST), "left", [*SCENE, "epoch"])
     return table.sort_values(SCENE, kind="stable")
 
 

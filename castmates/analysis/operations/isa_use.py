@@ -38,11 +38,10 @@ NOTHING, PARTLY, NOT_USED, WHERE_KNOWN, IN_ITS_PLACE = (
 )
 
 
-def isa_use(traces: Traces, primitives: pd.DataFrame, flags: Collection[str] | None) -> pd.DataFrame:
+def isa_use(logged: Traces, primitives: pd.DataFrame, flags: Collection[str] | None = None) -> pd.DataFrame:
     """A row per scene, extension and type of operation, and one for all of them; `flags` are the processor's."""
-    pieces = _pieces(traces, primitives)
-    both = traces.compared
-    parts = [_of_extension(pieces, traces.steps, both, each, flags) for each in EXTENSIONS]
+    pieces = _pieces(logged, primitives)
+    parts = [_of_extension(pieces, logged.steps, logged.compared, each, flags) for each in EXTENSIONS]
     return pd.concat(parts, ignore_index=True)
 
 

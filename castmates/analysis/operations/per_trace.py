@@ -33,15 +33,11 @@ class Traces:
     @property
     def compared(self) -> pd.DataFrame:
         """The traces beside others that can be compared with the lead alone."""
-        return self._both[self._both["reason"] == ""]
-
-    @property
-    def not_compared(self) -> pd.DataFrame:
-        """The traces beside others that cannot be compared with the lead alone, and why."""
-        return self._both[self._both["reason"] != ""]
+        return self.both[self.both["reason"] == ""]
 
     @cached_property
-    def _both(self) -> pd.DataFrame:
+    def both(self) -> pd.DataFrame:
+        """The traces beside others, and of each why it cannot be compared with the lead alone; "" where it can."""
         return beside_and_alone(self.operations, self.steps, TRACE)
 
     @classmethod

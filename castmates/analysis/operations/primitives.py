@@ -5,7 +5,7 @@ All times are those under oneDNN's log, which costs time itself: they are compar
 
 import pandas as pd
 
-from castmates.analysis.operations.per_trace import MS, TRACE
+from castmates.analysis.operations.per_trace import MS, TRACE, Traces
 from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.operations.work import NOTHING_KNOWN, Work, work_of
 from castmates.analysis.statistics.intervals import estimate
@@ -40,10 +40,10 @@ def with_work(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(flops=[one.flops for one in work], bytes=[one.bytes for one in work])
 
 
-def summarise_primitives(rows: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+def summarise_primitives(primitives: pd.DataFrame, logged: Traces) -> pd.DataFrame:
     """A row per scene, operation and problem; a trace without a call of it spent no time there."""
     what = [*SCENE, *OWNER, *PROBLEM]
-    whole = in_every_trace(rows, steps, [*OWNER, *PROBLEM], ["calls", "ms"])
+    whole = in_every_trace(primitives, logged.steps, [*OWNER, *PROBLEM], ["calls", "ms"])
     if whole.empty:
         return whole
     named = {"log": "ms", "log_low": "ms_low", "log_high": "ms_high", "blocks": "launches"}

@@ -9,6 +9,7 @@ is that of the operation in launches without the log; `source` names which.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,23 @@ class Roofs:
 
 def _most(measured: Sequence[dict[str, object]], name: str) -> float:
     return max((float(value) for one in measured if isinstance(value := one.get(name), int | float)), default=math.nan)
+
+
+def rooflines(
+    work: pd.DataFrame,
+    traces: Traces | None = None,
+    logged: Traces | None = None,
+    primitives: pd.DataFrame | None = None,
+    roofs: Mapping[str, Roofs] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Of operations in launches under oneDNN's log, and in usual ones; times of both are never in one row."""
+    parts = []
+    if logged is not None and primitives is not None:
+        parts.append(roofline(primitives, logged.steps, logged.compared, roofs))
+    if traces is not None:
+        parts.append(estimated_roofline(traces, work, traces.compared, roofs))
+    parts = [part for part in parts if len(part)]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def roofline(

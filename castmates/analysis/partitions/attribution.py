@@ -25,27 +25,27 @@ def estimate_attribution(
     plan: Plan,
     windows: pd.DataFrame,
     margin: float,
-    named: str | None = None,
+    isolated: str | None = None,
     effects: pd.DataFrame | None = None,
     held: States | None = None,
 ) -> pd.DataFrame:
     """A row per active mix, part and platform; `total` alone where nothing was measured yet.
 
-    `named` is the isolating partition that the study names; one is chosen for each mix where it names none. `effects`
-    is the table of effects, whose flag on a lead's scene goes to the parts that begin or end there. `held` is what the
-    processor held under partitions, where that was read.
+    `isolated` is the isolating partition that the study names; one is chosen for each mix where it names none. Of the
+    table of effects, the flag on a lead's scene goes to the parts that begin or end there. `held` is what the processor
+    held under partitions, where that was read.
     """
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
     bare, under = attribution_rounds.rounds(own, attribution_rounds.linked_scenes(contrasts))
-    partitions, choosing = isolating(plan, bare, under, named, held)
+    partitions, choosing = isolating(plan, bare, under, isolated, held)
     whole = attribution_rounds.complete(bare, under, partitions, choosing)
     table = _with_silent_ones(attribution_parts.estimated(whole), contrasts, own)
     table = table.merge(partitions, on=list(GROUP), how="left").merge(
         whole[[*GROUP, "chain"]].drop_duplicates(), on=list(GROUP), how="left"
     )
     uncertain = _uncertain(plan, held)
-    table["note"] = _notes(table, named, {place[: len(MIX)] for place in uncertain})
+    table["note"] = _notes(table, isolated, {place[: len(MIX)] for place in uncertain})
     apart = table["chain"].isin([number for number, links in enumerate(CHAINS) if ISOLATED in links])
     table.loc[~apart, ["partition", "how"]] = ""
     table.loc[~apart, "blocks_choosing"] = 0

@@ -47,6 +47,13 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
     return table[list(PARETO)].astype(dict(PARETO))
 
 
+def pareto_with_confirmed(
+    plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, confirmed: pd.DataFrame
+) -> pd.DataFrame:
+    """The same with the rows that fresh launches confirmed."""
+    return pd.concat([pareto_table(plan, windows, effects), confirmed], ignore_index=True)
+
+
 def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """What all members of a mix get done, and what its antagonists do, launch by launch, with intervals between them.
 

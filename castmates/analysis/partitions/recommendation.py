@@ -20,7 +20,9 @@ from castmates.analysis.partitions.sensitivity import KEPT
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats, quantile
 from castmates.results.columns.partitions import RECOMMENDATIONS
 from castmates.results.columns.study import frame
-from castmates.study.spec import UNMANAGED
+from castmates.study.capabilities import PARTITIONS
+from castmates.study.class_caches import cache_of
+from castmates.study.spec import UNMANAGED, Plan
 
 MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
 KNEE, NOT_NEEDED, OPEN = "knee", "not needed", "loss not proven"
@@ -34,6 +36,17 @@ _PLACE = ["mix", "platform", "machine"]
 _OF_PAIR = [*_MIX, "limit_pct", "verdict", "cache_ways", "aim", "without_pct", "without_low", "without_high"]
 _VALUES = [f"{name}{end}" for name in ("loss", "kept") for end in ("_pct", "_low", "_high")]
 _VALUES += ["stp", "stp_low", "stp_high"]
+
+
+def advice(
+    plan: Plan, pareto: pd.DataFrame, knees: pd.DataFrame, effects: pd.DataFrame, limit_pct: float | None = None
+) -> pd.DataFrame:
+    """What is advised for a limit or, without one, at the knees; nothing where no partition was asked for."""
+    if not PARTITIONS.asked(plan):
+        return frame([], RECOMMENDATIONS)
+    table = worthwhile(recommendations(pareto, limit_pct, knees if limit_pct is None else None), effects)
+    ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in table["mix"]]
+    return table.assign(cache_ways=pd.array(ways, dtype="Int64"))
 
 
 def recommendations(pareto: pd.DataFrame, limit_pct: float | None, knees: pd.DataFrame | None = None) -> pd.DataFrame:

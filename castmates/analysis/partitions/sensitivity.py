@@ -61,16 +61,16 @@ def _shared_ways(plan: Plan) -> dict[tuple[str, str, str], int]:
     }
 
 
-def knees(curves: pd.DataFrame, cache_ways: int | None, kept_pct: float = KEPT) -> pd.DataFrame:
+def knees(sensitivity: pd.DataFrame, cache_ways: int | None = None, kept_pct: float = KEPT) -> pd.DataFrame:
     """A row per curve of a sensitivity table.
 
     From the most ways down, numbers are shown to be enough until one is not; from the fewest up, they are shown to be
     too few until one is not. Either walk goes wrong with a probability of at most 2.5 %: only at the true knee, or at
     the number before it. A lead that is alone has the whole cache as its last point, where it keeps everything.
     """
-    if curves.empty:
+    if sensitivity.empty:
         return frame([], KNEES)
-    points = _with_whole_cache(curves, cache_ways).sort_values([*_CURVE, "lead_ways"], kind="stable")
+    points = _with_whole_cache(sensitivity, cache_ways).sort_values([*_CURVE, "lead_ways"], kind="stable")
     points = points.assign(
         below=_so_far(points["rate_high"] < kept_pct, points, down=False),
         enough=_so_far(points["rate_low"] >= kept_pct, points, down=True),

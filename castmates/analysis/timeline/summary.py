@@ -1,6 +1,6 @@
 """A trace -> the rows of the study's tables of traces: `results.columns.trace_summary`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -26,14 +26,24 @@ from castmates.analysis.timeline.waits import (
 )
 
 Row = dict[str, object]
+TABLES = ("trace_summary", "trace_waits", "trace_events", "trace_pools")
 IDLE = "idle"  # whom perf shows to have had the CPU where nobody did
 NOBODY = ("", IDLE, UNKNOWN)  # no program took the CPU, or it is not known which
 REMOTE = "remote_memory_share"  # samples on a member's track: how much of its memory, or of its accesses, is remote
 
 
+def summaries(timelines: Iterable[Trace]) -> dict[str, list[Row]]:
+    """The rows of all traces, by table."""
+    found: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for trace in timelines:
+        for name, rows in rows_of(trace).items():
+            found[name] += rows
+    return found
+
+
 def rows_of(trace: Trace) -> dict[str, list[Row]]:
     """The rows of one trace, by table."""
-    made: dict[str, list[Row]] = {"trace_summary": [], "trace_waits": [], "trace_events": [], "trace_pools": []}
+    made: dict[str, list[Row]] = {name: [] for name in TABLES}
     for each in seen(trace):
         for member in each.members:
             done = steps(each.trace, each.spans, member)

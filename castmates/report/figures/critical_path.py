@@ -12,9 +12,11 @@ from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
 from castmates.analysis.dataflow.summary import alone
+from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import (
     NOTE,
+    drawing,
     finish,
     fitting,
     legend,
@@ -23,13 +25,15 @@ from castmates.report.figures.panels import (
     stacked,
     without_axis,
 )
-from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, squeezed
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
+from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
+FIGURE = View("A step along its schedule's path", "operations", 120, capabilities.PROFILE)
 BESIDE = 5  # neighbours of a lead
 LEFT, RIGHT, LINE, HEAD = 1.6, 0.55, 0.27, 0.36  # inches
 # Name, its words, its colour; from the step's begin to its end, but what computes and waits takes turns.
@@ -52,11 +56,7 @@ Row = dict[str, float]
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.critical_path
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(results), source
+    return drawing(results, results.critical_path, lacking(results), lambda: _figure(results))
 
 
 def lacking(results: Results) -> str:

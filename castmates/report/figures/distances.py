@@ -9,15 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import other_looks
-from castmates.report.figures.panels import Grid, drawn_grid, inches_of, lines_across
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER, empty_figure, styled
+from castmates.report.figures.panels import Grid, drawing, drawn_grid, inches_of, lines_across
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.places import AXIS, WORDS
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
+from castmates.study import capabilities
 
+FIGURE = View("Number and nearness of neighbours", "losses", 20, capabilities.DISTANCES)
 ROOM = Grid(width=PAGE, axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
 PALEST = 0.4  # how much colour the bar of the fewest neighbours has
 BAR = 0.8  # of the room of each
@@ -50,10 +52,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), results.distances
-        return _figure(_panels(results), results), results.distances
+    return drawing(results, results.distances, lacking(results), lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:

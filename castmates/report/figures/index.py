@@ -1,11 +1,13 @@
-"""The figures: a row each, in the order of the page. A figure is the module of its name in this folder.
+"""The figures, in the order of the page: each is a module of its name in this folder, which declares it.
 
-The workflow reads these rows before anything is measured, so a figure's module is imported only when it is asked for.
+The workflow asks for them before anything is measured, so a figure's module is imported only when it is drawn.
 """
 
+import ast
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, get_args
 
 from castmates import plugins
 from castmates.results.folder import StudyFolder
@@ -43,78 +45,64 @@ class Drawing(Protocol):
     # A module may also have `in_short`: the line in whose fold the figure stands where it shows little; else "".
 
 
-class Figure(NamedTuple):
-    """A figure, and where it stands."""
+class View(NamedTuple):
+    """What a figure's module declares, as `FIGURE`: where it stands on the page, and which studies have it."""
 
-    name: str
     title: str
     part: Part
+    place: int = 0  # among ours; those of plug-ins follow
     needs: Capability | None = None  # a study without it has no such figure
-    drawn_by: str = ""  # a plug-in's module; the one of its name in this folder if left out
+    drawn_by: str = ""  # the module that draws and describes it; left out where that is the one that declares it
+    name: str = ""  # filled in: that of the module, of the plug-in
+    about: str = ""  # filled in: what it shows, from the module's docstring
 
     @property
     def module(self) -> Drawing:
         """What draws and describes it."""
-        return cast(Drawing, import_module(self.drawn_by or f"castmates.report.figures.{self.name}"))
+        return cast(Drawing, import_module(self.drawn_by))
 
 
-FIGURES = {
-    row.name: row
-    for row in (
-        Figure("mitigations", "What helps, and what it costs", "losses", capabilities.MITIGATIONS),
-        Figure("distances", "Number and nearness of neighbours", "losses", capabilities.DISTANCES),
-        Figure("variants", "Leads in other settings", "losses", capabilities.VARIANTS),
-        Figure("heatmap", "Loss of each pair", "losses"),
-        Figure("system_mixes", "Combined throughput of many mixes", "losses", capabilities.SETS),
-        Figure("steptimes", "How long steps take", "losses"),
-        Figure("services", "How long requests take", "losses", capabilities.SERVICES),
-        Figure("predicted_losses", "The whole grid, measured and predicted", "prediction", capabilities.PREDICTION),
-        Figure("prediction_errors", "Predicted against measured", "prediction", capabilities.PREDICTION),
-        Figure("operations", "Which operations lose", "operations", capabilities.PROFILE),
-        Figure("waterfall", "Where the loss of a step comes from", "operations", capabilities.PROFILE),
-        Figure("critical_path", "A step along its schedule's path", "operations", capabilities.PROFILE),
-        Figure(
-            "path_waterfall", "Where a step gets longer along its schedule's path", "operations", capabilities.PROFILE
-        ),
-        Figure("roofline", "What operations reach of what is attainable", "operations", capabilities.PRIMITIVES),
-        Figure("partitions", "Under partitions", "recommendation", capabilities.PARTITIONS),
-        Figure("heatmap_partitions", "Each partition", "recommendation", capabilities.PARTITIONS),
-        Figure("sensitivity", "Sensitivity to its ways", "recommendation", capabilities.PARTITIONS),
-        Figure("pareto", "What a share costs the others", "recommendation", capabilities.PARTITIONS),
-        Figure("attribution", "What each loss consists of", "why"),
-        # Those that explain never decide.
-        Figure("topdown", "Top-Down", "why", capabilities.TOPDOWN),
-        Figure("timeline", "Occupancy and bandwidth over time", "why", capabilities.MONITOR),
-        Figure("counters", "Counters", "why", capabilities.EVENTS),
-        Figure("counters_evolution", "Counters over the rounds", "why", capabilities.EVENTS),
-        Figure("phases", "Phases of a step", "why", capabilities.PHASES),
-        Figure("phase_counts", "Counters by phase", "why", capabilities.PHASES),
-        Figure("topdown_phases", "Top-Down by phase", "why", capabilities.TOPDOWN_PHASES),
-        Figure("layers", "Layers, profiled", "why", capabilities.LAYERS),
-        Figure("evolution", "Step by step", "why", capabilities.PROGRAMS),
-        Figure("scheduler", "What threads did", "traces", capabilities.TRACES),
-        Figure("health", "Health", "health"),
-        Figure("control", "Controls", "health"),
-        Figure("windows", "The study over time", "health"),
-    )
-}
+def _declared(file: Path) -> View | None:
+    """What a module declares, read and not imported: it imports what drawing takes."""
+    head = file.read_text(encoding="utf-8").partition("\n\n\n")[0]  # before the first function
+    module = ast.parse(head if "\nFIGURE = " in head else "")
+    for node in module.body:
+        match node:
+            case ast.Assign(targets=[ast.Name("FIGURE")], value=ast.Call(args=given)):
+                view, name = View(*map(_value, given)), file.stem
+                about = (ast.get_docstring(module) or "").partition(": ")[2]
+                return view._replace(name=name, drawn_by=f"{__package__}.{name}", about=about)
+    return None
+
+
+def _value(given: ast.expr) -> Any:  # noqa: ANN401 (of a constant)
+    return getattr(capabilities, given.attr) if isinstance(given, ast.Attribute) else ast.literal_eval(given)
+
+
+def _collected() -> dict[str, View]:
+    found = filter(None, map(_declared, Path(__file__).parent.glob("*.py")))
+    return {view.name: view for view in sorted(found, key=lambda view: (view.place, view.name))}
+
+
+FIGURES = _collected()
 
 
 def figures_of(plan: "Plan", folder: StudyFolder) -> list[str]:
     """The figures that a study has, in the order of the page: known before anything is measured."""
-    return [name for name, row in all_figures().items() if has(row.needs, plan, folder)]
+    return [name for name, view in all_figures().items() if has(view.needs, plan, folder)]
 
 
 @cache
-def all_figures() -> dict[str, Figure]:
+def all_figures() -> dict[str, View]:
     """Ours, and after them those of plug-ins, by name."""
-    return FIGURES | plugins.added("figures", _wrong, taken=FIGURES)
+    added = plugins.added("figures", _wrong, taken=FIGURES)
+    return FIGURES | {name: view._replace(name=name) for name, view in added.items()}
 
 
 def _wrong(thing: object) -> str:
     """Why this is no figure of a plug-in; "" where it is one."""
-    if not isinstance(thing, Figure):
-        return f"it is a {type(thing).__name__}, and no castmates.report.figures.index.Figure"
+    if not isinstance(thing, View):
+        return f"it is a {type(thing).__name__}, and no castmates.report.figures.index.View"
     if thing.part not in get_args(Part):
         return f"its part is '{thing.part}' ({', '.join(get_args(Part))})"
     return "" if thing.drawn_by else "it has no drawn_by, the name of the module that draws it"

@@ -14,10 +14,12 @@ from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
+from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
 from castmates.report.figures.panels import (
     NOTE,
     columns_for,
+    drawing,
     finish,
     fitting,
     legend,
@@ -26,14 +28,16 @@ from castmates.report.figures.panels import (
     stacked,
     without_axis,
 )
-from castmates.report.figures.style import PAGE, Look, badge_room, empty_figure, styled
+from castmates.report.figures.style import PAGE, Look, badge_room
 from castmates.report.figures.values import with_value
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain
+from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
+FIGURE = View("Layers, profiled", "why", 270, capabilities.LAYERS)
 TITLE = "profiled, not measured"
 ALONE = "solo"
 BESIDE = 6  # co-runs of a lead that are drawn
@@ -51,10 +55,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = profiles(results)[0]
     shown = source[source["partition"] == UNMANAGED]
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(shown, results), source
+    return drawing(results, source, lacking(results), lambda: _figure(shown, results))
 
 
 def lacking(results: Results) -> str:

@@ -9,12 +9,14 @@ from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_s
 from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_solo
 from castmates.report.figures.counters import most_changed, ordered
 from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
+from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.neighbours import looks
 from castmates.report.figures.panels import (
     NOTE,
     SmallPrint,
     columns_for,
+    drawing,
     finish,
     fitting,
     legend,
@@ -22,12 +24,14 @@ from castmates.report.figures.panels import (
     stacked,
 )
 from castmates.report.figures.phases import times
-from castmates.report.figures.style import PAGE, badge_room, empty_figure, styled
+from castmates.report.figures.style import PAGE, badge_room
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, plain, units
+from castmates.study import capabilities
 
+FIGURE = View("Counters by phase", "why", 250, capabilities.PHASES)
 METRICS = 6  # of a phase that are drawn: those that change most
 DRAWN = 12  # values that the text alternative names
 KEYS = ["lead", "member", "platform", "phase"]
@@ -36,10 +40,7 @@ KEYS = ["lead", "member", "platform", "phase"]
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: every phase and metric, as both ways of counting have it."""
     source = table(results)
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(shown(results), results), source
+    return drawing(results, source, lacking(results), lambda: _figure(shown(results), results))
 
 
 @once

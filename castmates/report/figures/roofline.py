@@ -16,7 +16,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from castmates.analysis.operations.known_work import ESTIMATED
 from castmates.report.figures import neighbours
-from castmates.report.figures.panels import NOTE, axes_at, finish, fitting, legend, lines_across, small_print
+from castmates.report.figures.index import View
+from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, legend, lines_across, small_print
 from castmates.report.figures.style import (
     GREY,
     INK,
@@ -24,17 +25,17 @@ from castmates.report.figures.style import (
     SMALL,
     Look,
     badge_room,
-    empty_figure,
     squeezed,
-    styled,
 )
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
+from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
+FIGURE = View("What operations reach of what is attainable", "operations", 140, capabilities.PRIMITIVES)
 DRAWN = 12  # operations of a lead
 BESIDE = 4  # neighbours
 LEFT, WIDE, HIGH, HEAD, UNDER = 0.62, 3.5, 2.6, 0.4, 0.5  # inches
@@ -46,11 +47,7 @@ Row = dict[str, Any]
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.roofline
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, results), source
+    return drawing(results, results.roofline, lacking(results), lambda: _figure(results.roofline, results))
 
 
 def lacking(results: Results) -> str:

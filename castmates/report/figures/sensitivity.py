@@ -6,9 +6,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.held import UNCERTAIN
+from castmates.report.figures.index import View
 from castmates.report.figures.interpolated import IN_KEY, in_caption, is_interpolated, on_sensitivity
 from castmates.report.figures.neighbours import user_first
-from castmates.report.figures.panels import Grid, drawn_grid
+from castmates.report.figures.panels import Grid, drawing, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
     ALONE,
     Key,
@@ -20,14 +21,15 @@ from castmates.report.figures.sensitivity_axes import (
     looks_by_panel,
     paint,
 )
-from castmates.report.figures.style import COLUMN, broken, empty_figure, styled
+from castmates.report.figures.style import COLUMN, broken
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import knee_words
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
+from castmates.study import capabilities
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 
+FIGURE = View("Sensitivity to its ways", "recommendation", 170, capabilities.PARTITIONS)
 CURVES = 7  # of a panel
 
 
@@ -38,10 +40,9 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     source = points.merge(knees[[*keys, "kept_pct", "knee", "knee_low", "knee_high", "verdict"]], on=keys, how="left")
     if "source" in source:
         source["source"] = source.pop("source")  # at the end
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(_panels(results, records(points), records(knees)), results), source
+    return drawing(
+        results, source, lacking(results), lambda: _figure(_panels(results, records(points), records(knees)), results)
+    )
 
 
 def lacking(results: Results) -> str:

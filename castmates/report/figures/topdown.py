@@ -5,18 +5,17 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.explanations.topdown import tables as shares_and_changes
+from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import beside, neighbours, user_first
-from castmates.report.figures.style import (
-    empty_figure,
-    styled,
-)
+from castmates.report.figures.panels import drawing
 from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
-from castmates.report.text.stamps import caveat
 from castmates.report.text.words import number, plain, units
+from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
+FIGURE = View("Top-Down", "why", 200, capabilities.TOPDOWN)
 DRAWN = 12  # values that the text alternative names
 
 
@@ -26,10 +25,12 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
     points = change.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
     source = table.merge(points, on=[*keys, "kind"], how="left") if len(change) else table
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), pd.DataFrame(source)
-        return bars(_panels(ordered(drawn(table), results)), change, "program", results), pd.DataFrame(source)
+    return drawing(
+        results,
+        pd.DataFrame(source),
+        lacking(results),
+        lambda: bars(_panels(ordered(drawn(table), results)), change, "program", results),
+    )
 
 
 @once

@@ -4,6 +4,7 @@ The parts add up exactly: what runs at the same moment shares it, and what no op
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,28 +14,38 @@ from matplotlib.patches import Rectangle
 
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures import operations
-from castmates.report.figures.panels import NOTE, finish, fitting, lines_across, small_print, stacked, without_axis
-from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
+from castmates.report.figures.index import View
+from castmates.report.figures.panels import (
+    NOTE,
+    drawing,
+    finish,
+    fitting,
+    lines_across,
+    small_print,
+    stacked,
+    without_axis,
+)
+from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
 from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
+from castmates.study import capabilities
 
+FIGURE = View("Where the loss of a step comes from", "operations", 110, capabilities.PROFILE)
 PARTS = 9  # operations that a panel names; the others are one part
 BESIDE = 2  # neighbours of a lead: those that cost most
 LEFT, RIGHT, LINE, HEAD = 2.75, 0.45, 0.19, 0.42  # inches
 LONGER, SHORTER, TOTAL = "#b2182b", "#2166ac", "#8c8c8c"
 Row = dict[str, Any]
+Lines = list[tuple[str, float, float]]  # name, difference in ms and half of its interval, of each
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    source = results.operation_effects
-    with styled():
-        if reason := lacking(results):
-            return empty_figure(reason, caveat(results)), source
-        return _figure(source, results), source
+    table = results.operation_effects
+    return drawing(results, table, lacking(results), lambda: sheet(table, _with_lines(table, results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
@@ -74,28 +85,30 @@ def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, list[Row]]
     return found
 
 
-def _figure(table: pd.DataFrame, results: Results) -> Figure:
-    found = _panels(table, results)
-    lines = [_lines(parts) for _, parts in found]
-    heights = [LINE * (len(each) + 2) for each in lines]
+def _with_lines(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
+    return [(step, _lines(parts)) for step, parts in _panels(table, results)]
+
+
+def sheet(table: pd.DataFrame, found: Sequence[tuple[Row, Lines]], left: float, results: Results) -> Figure:
+    """A panel for each pair of a lead and a neighbour: the row of its step, and what adds up to the difference."""
+    heights = [LINE * (len(lines) + 2) for _, lines in found]
     count = fitting([HEAD + height for height in heights], around=1.0)
-    more = len(found) - count
     key = "grey: whole steps, from their beginning at 0, which is not drawn; red: longer than alone; blue: shorter"
-    if (results.operation_effects.groupby("member")["mix"].nunique() > BESIDE).any():
+    if (table.groupby("member")["mix"].nunique() > BESIDE).any():
         key += f"; of each program the {BESIDE} neighbours that cost most"
-    key += f"; not drawn: {counted(more, 'pair')}; the CSV has all" if more else ""
+    key += f"; not drawn: {counted(len(found) - count, 'pair')}; the CSV has all" if count < len(found) else ""
     notes = small_print(PAGE, key, results)
     foot = 0.42 + NOTE * len(notes)
-    figure, places = stacked(heights[:count], HEAD, LEFT, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
-    for axes, (step, _), each in zip(places, found[:count], lines[:count], strict=True):
-        panel(axes, step, each)
+    figure, places = stacked(heights[:count], HEAD, left, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)
+    for axes, (step, lines) in zip(places, found[:count], strict=True):
+        _panel(axes, step, lines)
         beside = plain(step["mix"].partition("+")[2])
         axes.set_title(f"{plain(step['member'])} beside {beside}, traced", loc="left", pad=4, fontweight="bold")
     places[-1].set_xlabel("ms of a step")
     return finish(figure, notes, results)
 
 
-def _lines(parts: list[Row]) -> list[tuple[str, float, float]]:
+def _lines(parts: list[Row]) -> Lines:
     """Name, difference and half of its interval; small parts together, without an interval."""
     lines = [
         (operation_words(row["group"]), row["difference_ms"], (row["difference_high"] - row["difference_low"]) / 2)
@@ -106,7 +119,7 @@ def _lines(parts: list[Row]) -> list[tuple[str, float, float]]:
     return lines
 
 
-def panel(axes: Axes, step: Row, lines: list[tuple[str, float, float]]) -> None:
+def _panel(axes: Axes, step: Row, lines: Lines) -> None:
     """Whole steps alone and beside others, and between them what each line adds: name, ms, half of its interval."""
     at, ends = step["solo_ms"], [step["solo_ms"], step["ms"]]
     _bar(axes, 0, 0.0, at, TOTAL, f"alone: {number(at, 2)} ms")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from castmates.report.figures.index import Figure, Part, all_figures
+from castmates.report.figures.index import Part, View, all_figures
 
 HEADINGS: dict[Part, str] = {
     "losses": "Pairs in detail",
@@ -26,7 +26,7 @@ class FigurePart:
 
     id: Part
     heading: str
-    figures: list[Figure]
+    figures: list[View]
 
 
 def figure_parts(names: Sequence[str]) -> list[FigurePart]:

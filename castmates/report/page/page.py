@@ -1,7 +1,7 @@
 """The report: one self-contained HTML page, verdict first."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -52,11 +52,14 @@ from castmates.report.text import (
 )
 from castmates.report.text.stamps import first_words, origin, stamped, stamps
 from castmates.report.text.words import plain
+from castmates.results.columns.contract import Table
+from castmates.results.columns.registry import TABLES
 from castmates.study.decisions import reasons
 from castmates.study.remarks import on_mixes, on_partitions
 
 CURVES = 4  # on the first screen
 LISTED = 500  # launches; a browser takes long to show thousands of rows
+ROWS = 50  # of a table that has no words of its own
 
 
 def write_page(results: Results, figures: Path, output: Path, found: Answer | None = None) -> None:
@@ -112,6 +115,14 @@ def marked(sentence: str) -> Any:  # noqa: ANN401 (markup)
     sentence = re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", str(sentence))
     text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", str(escape(sentence)))
     return Markup(re.sub(r"\[[^]<]*\]", r'<span class="nb">\g<0></span>', text))
+
+
+def _further_tables(results: Results) -> Iterator[tuple[Table, str, list[dict[str, Any]], int]]:
+    """Tables that need no words of their own: what a row of each is, the first ones, and how many more it has."""
+    for table in TABLES.values():
+        if table.heading and len(rows := getattr(results, table.name)):
+            about = table.about.partition(": ")[2]
+            yield table, about[:1].upper() + about[1:], records(rows[:ROWS]), max(0, len(rows) - ROWS)
 
 
 def _context(
@@ -198,6 +209,7 @@ def _context(
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine, compared=len(results.nodes) > 0),
         "cast": design.cast(results.plan),
+        "further_tables": list(_further_tables(results)),
         "machine": [*([] if results.machine.classes else machine.described(results.machine)), *_pages(results)],
         "machine_nodes": nodes.described(results),
         "nodes": _nodes(results),

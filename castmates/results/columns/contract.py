@@ -1,8 +1,8 @@
 """What a table is: its name, what a row of it is, and its columns, each with its type and its meaning."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from castmates.study.capabilities import Capability
 
@@ -28,10 +28,23 @@ class Table(Columns):
     """A table: maps its columns to their types, in their order."""
 
     def __init__(
-        self, name: str, about: str, *columns: Column, rule: str = "", asked: Capability | None = None
+        self,
+        name: str,
+        about: str,
+        *columns: Column,
+        rule: str = "",
+        estimate: str = "",
+        asked: Capability | None = None,
+        heading: str = "",
     ) -> None:
-        """`about`: its file, and what a row is; `rule`: that writes it; `asked`: which studies have it, else all."""
+        """Its file, and what a row is; the rule that writes it; its estimate; which studies have it, all if left out.
+
+        With a heading it is on the page as it is; other tables have templates, or only their files.
+        The estimate is a function in `castmates.analysis` ("module:function"), imported where the table is made. Its
+        parameters name the facts and the other tables that it needs (castmates/pipeline/estimates.py).
+        """
         self.name, self.about, self.columns, self.rule, self.asked = name, about, columns, rule, asked
+        self.estimate, self.heading = estimate, heading
         self._types = {column.name: column.type for column in columns}
 
     def __getitem__(self, column: str) -> str:
@@ -49,6 +62,19 @@ class Table(Columns):
     def __repr__(self) -> str:
         """Name the table."""
         return f"<table {self.name}>"
+
+
+Estimate = TypeVar("Estimate", bound=Callable[..., object])
+
+
+def estimate(table: Table) -> Callable[[Estimate], Estimate]:
+    """Make the function below the estimate of a table of its module."""
+
+    def declare(function: Estimate) -> Estimate:
+        table.estimate = f"{function.__module__.removeprefix('castmates.analysis.')}:{function.__name__}"
+        return function
+
+    return declare
 
 
 def by_name(*tables: Table) -> dict[str, Table]:

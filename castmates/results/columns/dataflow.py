@@ -4,6 +4,8 @@ Floating-point operations, bytes and bounds are estimated or computed,
 never measured: `source` names them so.
 """
 
+from functools import partial
+
 from castmates.results.columns.contract import Table, by_name, col, interval, usual
 from castmates.results.columns.scenes import SCENE
 from castmates.study import capabilities
@@ -49,7 +51,9 @@ GRAPH_EDGES = Table(
 
 LAUNCH_GRAPH_TABLES = by_name(GRAPH_NODES, GRAPH_EDGES)
 
-DATAFLOW_NODES = Table(
+_profile_table = partial(Table, rule="estimate_operations", asked=capabilities.PROFILE)
+
+DATAFLOW_NODES = _profile_table(
     "dataflow_nodes",
     "tables/dataflow_nodes.csv: a row per lead and node of its graph; of the first launch that has one.",
     *usual("study member"),
@@ -61,21 +65,19 @@ DATAFLOW_NODES = Table(
     col("lost_ms", float, "how much longer it takes beside the mix in which the step is longest"),
     col("beside", str, "that mix"),
     col("on_graph_path", float, "share of the steps alone in which it is on the path of the graph: it has no slack"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="dataflow.nodes:study_nodes",
 )
 
-DATAFLOW_EDGES = Table(
+DATAFLOW_EDGES = _profile_table(
     "dataflow_edges",
     "tables/dataflow_edges.csv: a row per lead and edge.",
     *usual("study member"),
     *_EDGE,
     *usual("platform"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="dataflow.nodes:study_edges",
 )
 
-CRITICAL_PATH = Table(
+CRITICAL_PATH = _profile_table(
     "critical_path",
     "tables/critical_path.csv: a row per scene: its steps along the path of the schedule; means over launches.",
     *SCENE,
@@ -96,11 +98,10 @@ CRITICAL_PATH = Table(
     col("graph_path_ms", float, "bound by the graph: its path, with these times and a thread for each node"),
     col("per_thread_ms", float, "bound by the threads: the work, divided among them evenly"),
     col("bounds", str, "what these two are: computed"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="dataflow.summary:critical_path",
 )
 
-PATH_OPERATIONS = Table(
+PATH_OPERATIONS = _profile_table(
     "path_operations",
     "tables/path_operations.csv: a row per scene and operation of the graph with a call; milliseconds, means over"
     " launches.",
@@ -115,11 +116,10 @@ PATH_OPERATIONS = Table(
     col("on_graph_path", float, "share of steps in which it is on the path of the graph: it has no slack"),
     col("graph_slack_ms", float, "how much longer it could take before the path of the graph grows; computed"),
     *usual("launches"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="dataflow.summary:path_operations",
 )
 
-PATH_EFFECTS = Table(
+PATH_EFFECTS = _profile_table(
     "path_effects",
     "tables/path_effects.csv: a row per mix, partition and part of the step's difference; parts add up to the step.",
     *usual("study mix partition member"),
@@ -130,11 +130,10 @@ PATH_EFFECTS = Table(
     *usual("launches"),
     col("traces", int, "rounds of traces, over all launches"),
     *usual("platform"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="dataflow.effects:path_effects",
 )
 
-PATH_CHANGES = Table(
+PATH_CHANGES = _profile_table(
     "path_changes",
     "tables/path_changes.csv: a row per mix, partition and operation that changes; columns add up to parts of "
     "path_effects.",
@@ -146,6 +145,5 @@ PATH_CHANGES = Table(
     col("slower_ms", float, "of a step: what it takes longer while on the path"),
     col("path_ms", float, "of a step: what it adds because it is on the path more often; negative: less often"),
     *usual("launches platform"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="dataflow.effects:path_changes",
 )

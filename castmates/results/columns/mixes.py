@@ -34,5 +34,6 @@ SYSTEM_OVER_MIXES = Table(
     col("possibly_biased", bool, "in some mix, as in system"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="effects.system_over_mixes:system_over_mixes",
     asked=capabilities.SETS,
 )

@@ -25,5 +25,6 @@ NODES = Table(
     col("verdict", str, "nodes differ, no difference seen, not compared; of a control as in controls"),
     *usual("platform"),
     rule="estimate_effects",
+    estimate="effects.nodes:estimate_nodes",
     asked=capabilities.CLASSES,
 )

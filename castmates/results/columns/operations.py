@@ -1,5 +1,7 @@
 """The data contract of profile launches: what they leave, and the study's tables that are made of it."""
 
+from functools import partial
+
 from castmates.results.columns.contract import Table, by_name, col, ends, interval, usual
 from castmates.results.columns.scenes import SCENE, TRACE
 from castmates.study import capabilities
@@ -88,7 +90,9 @@ DEVICE_CALLS = Table(
 
 PROFILE_TABLES = by_name(OPERATIONS, PROFILED_STEPS, MEMORY, TRACED_STAGES, DEVICE_CALLS)
 
-OPERATION_EFFECTS = Table(
+_profile_table = partial(Table, rule="estimate_operations", asked=capabilities.PROFILE)
+
+OPERATION_EFFECTS = _profile_table(
     "operation_effects",
     "tables/operation_effects.csv: a row per mix, partition and group of operations, and one for the whole step.",
     *usual("study mix partition member"),
@@ -111,8 +115,7 @@ OPERATION_EFFECTS = Table(
     col("share_of_loss", float, "of the step's difference; NaN where the step is not proven to lose"),
     *usual("platform"),
     *ends("share_of_loss", "95 % between launches, by Fieller; NaN where the difference in ms may be none"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="operations.effects:estimate_operation_effects",
 )
 
 _TIMES = (
@@ -131,7 +134,7 @@ _TIMES = (
     *ends("share", "95 % between launches, by Fieller: both the part and the step vary"),
 )
 
-OPERATION_SUMMARY = Table(
+OPERATION_SUMMARY = _profile_table(
     "operation_summary",
     "tables/operation_summary.csv: a row per scene and operation; what belongs to none is a row too.",
     *SCENE,
@@ -142,21 +145,19 @@ OPERATION_SUMMARY = Table(
     col("bytes", float, "of their operands, each once: a lower bound of the traffic; NaN: not known"),
     col("gflops", float, "10^9 operations in a second of its own time; NaN: not known, or none"),
     col("source", str, 'of these three: primitives; estimated, from the graph of the step; "" where nothing is known'),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="operations.known_work:operation_summary",
 )
 
-OPERATION_TYPES = Table(
+OPERATION_TYPES = _profile_table(
     "operation_types",
     "tables/operation_types.csv: a row per scene, type of operation and direction.",
     *SCENE,
     *usual("type direction"),
     *_TIMES,
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="operations.summary:by_type",
 )
 
-OPERATION_LAYERS = Table(
+OPERATION_LAYERS = _profile_table(
     "operation_layers",
     "tables/operation_layers.csv: a row per scene, scope and direction, at every depth of scopes.",
     *SCENE,
@@ -164,28 +165,7 @@ OPERATION_LAYERS = Table(
     col("layer", str, "scope; it has all that deeper ones have"),
     *usual("direction"),
     *_TIMES,
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
-)
-
-ITERATIONS = Table(
-    "iterations",
-    "tables/iterations.csv: a row per scene: its traced steps.",
-    *SCENE,
-    *usual("traces"),
-    col("steps", int, "that were traced"),
-    col("mean_ms", float, "of a traced step"),
-    col("median_ms", float, "of a traced step"),
-    col("shortest_ms", float, "of a traced step"),
-    col("longest_ms", float, "of a traced step"),
-    col("outliers", int, "steps that are three robust standard deviations away from the median"),
-    col("key_launch", str, "of the step closest to the median, the one to look at: company and number"),
-    col("key_round", int, "of its trace"),
-    col("key_step", int, "of its trace, from 0"),
-    col("usual_ms", float, "of steps that were not traced, right before and after"),
-    col("slower", float, "how many times as long a traced step takes"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="operations.summary:by_layer",
 )
 
 # What input_pipeline and first_epoch have in common.
@@ -199,7 +179,7 @@ _WAITS = (
     col("verdict", str, "input-bound, compute-bound, unclear, too few launches"),
 )
 
-INPUT_PIPELINE = Table(
+INPUT_PIPELINE = _profile_table(
     "input_pipeline",
     "tables/input_pipeline.csv: a row per scene: whether its steps wait for their input.",
     *SCENE,
@@ -209,8 +189,7 @@ INPUT_PIPELINE = Table(
         "of waiting_share: beside others less alone; NaN alone, and where nothing can be compared",
         "95 % between launches",
     ),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
+    estimate="operations.waiting:input_pipeline",
 )
 
 FIRST_EPOCH = Table(
@@ -236,97 +215,6 @@ FIRST_EPOCH = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    estimate="operations.first_epoch:first_epoch",
     asked=capabilities.FIRST_EPOCH,
-)
-
-THREAD_POOLS = Table(
-    "thread_pools",
-    "tables/thread_pools.csv: a row per scene and pool of threads.",
-    *SCENE,
-    col("pool", str, "as the framework names its threads"),
-    col("threads", float, "that worked in a trace; mean over traces"),
-    col("busy_ms", float, "in a step, all of its threads together"),
-    col("busy_share", float, "of what they could have worked"),
-    *usual("launches"),
-    *interval(
-        "difference",
-        "of busy_share: beside others less alone; NaN alone, and where nothing can be compared",
-        "95 % between launches",
-    ),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
-)
-
-NOT_COMPARED = Table(
-    "not_compared",
-    "tables/not_compared.csv: a row per trace that cannot be compared with the one of the lead alone.",
-    *usual("study scene mix partition member platform company block round"),
-    col("different", float, "share of the step in operations that one of the two alone has, the larger one"),
-    col("reason", str, "other threads, another graph"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
-)
-
-MEMORY_USE = Table(
-    "memory_use",
-    "tables/memory_use.csv: a row per scene, allocator and operation, and one for all operations.",
-    *SCENE,
-    col("allocator", str, "as the framework names it"),
-    col("operation", str, "with its scopes; all operations for their sum"),
-    col("allocations", float, "in a step"),
-    col("allocated_mb", float, "in a step"),
-    col("in_use_mb", float, "of the allocator, at most in a traced step"),
-    col("peak_mb", float, "of the allocator, at most since the job's start; PyTorch: since the trace began"),
-    *usual("traces"),
-    *interval(
-        "difference",
-        "of allocated_mb: beside others less alone; NaN alone, and where nothing can be compared",
-        "95 % between launches",
-    ),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
-)
-
-INPUT_STAGES = Table(
-    "input_stages",
-    "tables/input_stages.csv: a row per scene and stage of the input pipeline (tf.data).",
-    *SCENE,
-    col("depth", int, "1 for the stage that the step asks, 2 for the one that this asks …"),
-    col("stage", str, "with those that ask it before it: Prefetch/Map"),
-    *usual("calls"),
-    col("work_ms", float, "in a step: of the stage itself and of its functions, on all threads"),
-    col("function_ms", float, "in a step: of this, the functions that run on other threads"),
-    col("waiting_ms", float, "in a step: for elements that other threads make"),
-    col("threads", float, "on which it is asked, and its functions run; mean over traces"),
-    *usual("launches"),
-    col("share", float, "of the work of all stages"),
-    *interval(
-        "difference",
-        "of work_ms: beside others less alone; NaN alone, and where nothing can be compared",
-        "95 % between launches",
-    ),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
-)
-
-KERNELS = Table(
-    "kernels",
-    "tables/kernels.csv: a row per scene and kernel, or copy, that an operation has a GPU run.",
-    *SCENE,
-    col("device", str, "GPU:0"),
-    col("stream", str, "of the device"),
-    col("activity", str, "kernel, copy, set, memory, other"),
-    col("kernel", str, "its name; MemcpyH2D of a copy"),
-    col("operation", str, 'that it is of, with its scopes; "" where that is not known'),
-    col("type", str, "of the operation"),
-    *usual("calls"),
-    col("ms", float, "in a step"),
-    col("shortest_ms", float, "the shortest call"),
-    col("longest_ms", float, "the longest one"),
-    col("mb", float, "that copies move in a step"),
-    col("tensor_cores", bool, "its name is one of kernels that use them"),
-    *usual("launches"),
-    col("share", float, "of the time of all that ran on the device"),
-    rule="estimate_operations",
-    asked=capabilities.PROFILE,
 )

@@ -1,9 +1,13 @@
 """The data contract of partitions: what shares of the cache do, and which one is recommended."""
 
+from functools import partial
+
 from castmates.results.columns.contract import Table, col, ends, interval, usual
 from castmates.study import capabilities
 
-SENSITIVITY = Table(
+_partitions_table = partial(Table, rule="recommend_partitions", asked=capabilities.PARTITIONS)
+
+SENSITIVITY = _partitions_table(
     "sensitivity",
     "tables/sensitivity.csv: how fast each lead is with so many ways, alone and beside each antagonist; a row per"
     " partition that gives the lead separate ways.",
@@ -18,11 +22,10 @@ SENSITIVITY = Table(
     *usual("blocks rounds platform"),
     col("held", str, "what the processor held: as asked, otherwise, uncertain, not read, shared with …"),
     *usual("machine"),
-    rule="recommend_partitions",
-    asked=capabilities.PARTITIONS,
+    estimate="partitions.sensitivity:sensitivity_table",
 )
 
-KNEES = Table(
+KNEES = _partitions_table(
     "knees",
     "tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its solo rate; a row per curve.",
     *usual("study mix lead antagonists member curve"),
@@ -40,11 +43,10 @@ KNEES = Table(
     col("blocks", int, "of the point that has fewest"),
     col("verdict", str, "known, between, at least, not reached, too few blocks"),
     *usual("platform machine"),
-    rule="recommend_partitions",
-    asked=capabilities.PARTITIONS,
+    estimate="partitions.sensitivity:knees",
 )
 
-PARETO = Table(
+PARETO = _partitions_table(
     "pareto",
     "tables/pareto.csv: what a lead loses and what its antagonists keep under every partition of a mix.",
     *usual("study mix lead antagonists partition curve lead_ways lead_bytes"),
@@ -60,11 +62,10 @@ PARETO = Table(
     col("design", str, "of a confirming study: how its counted blocks were measured otherwise than the search's"),
     *usual("platform held machine"),
     col("freedom", float, "degrees of freedom of the interval of the loss; NaN where there is none"),
-    rule="recommend_partitions",
-    asked=capabilities.PARTITIONS,
+    estimate="partitions.pareto:pareto_with_confirmed",
 )
 
-RECOMMENDATIONS = Table(
+RECOMMENDATIONS = _partitions_table(
     "recommendations",
     "tables/recommendations.csv: the lead mask that is advised, the smallest that keeps the wanted limit or, "
     "without a limit, the knee; a row per mix of several members.",
@@ -96,8 +97,7 @@ RECOMMENDATIONS = Table(
     col("aim", str, "limit, knee"),
     *interval("without_pct", "the loss without a partition"),
     *interval("faster", "how many times as fast the lead is as without a partition"),
-    rule="recommend_partitions",
-    asked=capabilities.PARTITIONS,
+    estimate="partitions.recommendation:advice",
 )
 
 CURVES = Table(
@@ -118,5 +118,6 @@ CURVES = Table(
     *usual("platform machine"),
     col("source", str, "measured, interpolated, or unknown: beyond what was measured"),
     rule="recommend_partitions",
+    estimate="partitions.curve_table:curves_table",
     asked=capabilities.ADAPTIVE,
 )

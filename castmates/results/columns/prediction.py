@@ -24,6 +24,7 @@ PREDICTIONS = Table(
     *usual("machine"),
     col("source", str, 'measured, predicted; "" where unknown'),
     rule="estimate_effects",
+    estimate="prediction.table:estimate_predictions",
     asked=capabilities.PREDICTION,
 )
 
@@ -40,5 +41,6 @@ PROFILES = Table(
     col("equivalent_mib", float, "of pressure: the capacity dial beside which the reporter would lose as much; or NaN"),
     col("equivalent_gb_s", float, "the bandwidth dial: interpolated between two measured settings, 1e9 bytes a second"),
     rule="estimate_effects",
+    estimate="prediction.table:estimate_predictions",
     asked=capabilities.PREDICTION,
 )

@@ -51,6 +51,7 @@ PRIMITIVE_SUMMARY = Table(
     col("gflops", float, "10^9 operations in a second"),
     *usual("launches"),
     rule="estimate_operations",
+    estimate="operations.primitives:summarise_primitives",
     asked=capabilities.PRIMITIVES,
 )
 
@@ -77,6 +78,7 @@ ISA_USE = Table(
         "95 % between launches",
     ),
     rule="estimate_operations",
+    estimate="operations.isa_use:isa_use",
     asked=capabilities.PRIMITIVES,
 )
 
@@ -107,5 +109,6 @@ ROOFLINE = Table(
     ),
     col("source", str, "of operations and bytes: primitives; estimated, from the graph of the step"),
     rule="estimate_operations",
+    estimate="operations.roofline:rooflines",
     asked=capabilities.PROFILE,
 )

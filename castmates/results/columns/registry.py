@@ -1,6 +1,11 @@
-"""All tables of a study, by name: each is declared once, in a module of this folder."""
+"""All tables of a study, by name: each is declared once, in a module of this folder or beside its estimate.
+
+What is beside its estimate is a module of `castmates.analysis.tables`; it is found by being there.
+"""
 
 from collections.abc import Collection
+from importlib import import_module
+from pkgutil import iter_modules
 
 from castmates.errors import CastmatesError
 from castmates.results.columns import (
@@ -41,7 +46,11 @@ _MODULES = (
     trace_summary,
     dataflow,
 )
-TABLES = by_name(*(thing for module in _MODULES for thing in vars(module).values() if isinstance(thing, Table)))
+_BESIDE = "castmates.analysis.tables"
+BESIDE_ESTIMATES = [import_module(f"{_BESIDE}.{found.name}") for found in iter_modules(import_module(_BESIDE).__path__)]
+TABLES = by_name(
+    *(thing for module in (*_MODULES, *BESIDE_ESTIMATES) for thing in vars(module).values() if isinstance(thing, Table))
+)
 
 
 def table_of(name: str) -> Table:

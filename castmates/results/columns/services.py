@@ -32,6 +32,7 @@ SERVICES = Table(
     *interval("p99_ratio", "over that of the baseline in the same launch", "95 % between launches"),
     *usual("blocks platform machine"),
     rule="estimate_effects",
+    estimate="explanations.services:services",
     asked=capabilities.SERVICES,
 )
 
@@ -59,5 +60,6 @@ LOADS = Table(
     col("blocks", int, "of the load that keeps the limit"),
     *usual("platform machine"),
     rule="recommend_partitions",
+    estimate="explanations.loads:loads",
     asked=capabilities.SERVICES,
 )

@@ -1,6 +1,7 @@
 """The data contract: the columns of every table that a study leaves, in order, with their types."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from castmates.results.columns.contract import Columns, Table, col, ends, interval, usual
@@ -9,7 +10,9 @@ from castmates.study import capabilities
 if TYPE_CHECKING:
     import pandas as pd
 
-EFFECTS = Table(
+_effects_table = partial(Table, rule="estimate_effects")
+
+EFFECTS = _effects_table(
     "effects",
     "tables/effects.csv and .parquet: a row per mix × partition × baseline × member.",
     *usual("study mix lead"),
@@ -52,10 +55,10 @@ EFFECTS = Table(
     col("nodes_p_holm", float, "that the nodes do not differ, adjusted as p_holm is; NaN on one node"),
     col("over", str, "whose means the interval is of: launches; launches of these nodes (two nodes); nodes"),
     col("freedom", float, "degrees of freedom of the interval; NaN where there is none"),
-    rule="estimate_effects",
+    estimate="effects.effects:estimate_effects",
 )
 
-ATTRIBUTION = Table(
+ATTRIBUTION = _effects_table(
     "attribution",
     "tables/attribution.csv: a row per mix and part of its lead's loss against solo; docs/methodology.md has the "
     "chain.",
@@ -85,10 +88,10 @@ ATTRIBUTION = Table(
     *ends("points_within", "95 % within launch, of the points"),
     col("possibly_biased", bool, "a co-run at either end was rejected more often than a baseline, as in effects"),
     *usual("machine"),
-    rule="estimate_effects",
+    estimate="partitions.attribution:estimate_attribution",
 )
 
-CONTROLS = Table(
+CONTROLS = _effects_table(
     "controls",
     "tables/controls.csv: what is known beforehand. A/A: an independent second solo of each lead against its first.",
     *usual("study lead"),
@@ -106,10 +109,10 @@ CONTROLS = Table(
     col("baseline", str, "solo; of the positive and the negative control placebo"),
     col("study_lead", bool, "False where the lead plays only in the controls"),
     *usual("machine"),
-    rule="estimate_effects",
+    estimate="effects.controls:estimate_controls",
 )
 
-CARRYOVER = Table(
+CARRYOVER = _effects_table(
     "carryover",
     "tables/carryover.csv: whether the scene before a window affects its rate; a row per member.",
     *usual("study member workload role"),
@@ -126,10 +129,10 @@ CARRYOVER = Table(
     col("p_holm", float, "adjusted over the members of the same role"),
     col("verdict", str, "none seen, seen, too few windows; never frozen"),
     *usual("platform machine"),
-    rule="estimate_effects",
+    estimate="effects.carryover:estimate_carryover",
 )
 
-BLOCKS = Table(
+BLOCKS = _effects_table(
     "blocks",
     "tables/blocks.csv: a row per block, also of failed ones.",
     *usual("study company block lead"),
@@ -146,10 +149,10 @@ BLOCKS = Table(
     col("boot_id", str, "of the node: blocks between two starts of it share one"),
     col("left_out", bool, "kept, and not analysed, because the study leaves out its host"),
     *usual("machine"),
-    rule="estimate_effects",
+    estimate="effects.blocks:blocks_table",
 )
 
-MARGINS = Table(
+MARGINS = _effects_table(
     "margins",
     "tables/margins.csv: the margins of the matrix lead × antagonist without a partition, where all of its cells "
     "are there.",
@@ -167,10 +170,10 @@ MARGINS = Table(
     col("cells_of", int, "that a whole row or column has"),
     col("blocks", int, "launches in which all the cells of their company were measured"),
     *usual("platform machine"),
-    rule="estimate_effects",
+    estimate="effects.margins:margins",
 )
 
-STAMPS = Table(
+STAMPS = _effects_table(
     "stamps",
     "tables/stamps.csv: what is stamped on the whole study, a row per stamp.",
     *usual("study"),
@@ -179,7 +182,7 @@ STAMPS = Table(
     col("good", bool, "never where not all was measured"),
     col("sentence", str, "in words"),
     col("platform", str, 'of the numbers that it is about; several are separated by ", "'),
-    rule="estimate_effects",
+    estimate="effects.stamps:study_stamps",
 )
 
 SYSTEM = Table(
@@ -202,10 +205,11 @@ SYSTEM = Table(
     col("possibly_biased", bool, "of a member, the co-run was rejected more often than its baseline, as in effects"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="effects.system:system_metrics",
     asked=capabilities.ALONE,
 )
 
-LATENCY = Table(
+LATENCY = _effects_table(
     "latency",
     "tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies "
     "between two heartbeats in one valid window. Quantiles are per block; where it has too few steps, none.",
@@ -233,7 +237,7 @@ LATENCY = Table(
     col("possibly_biased", bool, "the scene was rejected more often than its baseline, as in effects"),
     *usual("machine"),
     col("what", str, "step, request: a request to an open-loop service counts from when it was due"),
-    rule="estimate_effects",
+    estimate="explanations.latency:latencies",
 )
 
 RESOURCES = Table(
@@ -259,6 +263,7 @@ RESOURCES = Table(
     col("scene", str, "whose value it is: corun; placebo (a busy neighbour's stand-in); solo under a partition"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="explanations.resources:resources",
     asked=capabilities.RESOURCES,
 )
 
@@ -288,6 +293,7 @@ MITIGATIONS = Table(
     col("reason", str, "why it was not tried, or has no number"),
     *usual("platform machine"),
     rule="estimate_effects",
+    estimate="partitions.mitigations:estimate_mitigations",
     asked=capabilities.MITIGATIONS,
 )
 
@@ -314,6 +320,7 @@ DISTANCES = Table(
     col("reason", str, "why it was not measured: what it needs of the machine, and what there is"),
     *usual("machine"),
     rule="estimate_effects",
+    estimate="effects.distances:estimate_distances",
     asked=capabilities.DISTANCES,
 )
 

@@ -3,6 +3,8 @@
 A trace is one launch, so none of these numbers has an interval.
 """
 
+from functools import partial
+
 from castmates.results.columns.contract import Table, col, usual
 from castmates.study import capabilities
 
@@ -14,7 +16,9 @@ _MEMBER = (
     *usual("kind mix partition member role"),
 )
 
-TRACE_SUMMARY = Table(
+_traces_table = partial(Table, rule="estimate_traces", asked=capabilities.TRACES)
+
+TRACE_SUMMARY = _traces_table(
     "trace_summary",
     "tables/trace_summary.csv: a row per trace, scene and member: how its threads got on.",
     *_MEMBER,
@@ -63,11 +67,10 @@ TRACE_SUMMARY = Table(
     col(
         "wakeups_seen", float, "of the waits of woken threads, the share whose wake-up was seen: what latencies are of"
     ),
-    rule="estimate_traces",
-    asked=capabilities.TRACES,
+    estimate="timeline.summary:summaries",
 )
 
-TRACE_WAITS = Table(
+TRACE_WAITS = _traces_table(
     "trace_waits",
     "tables/trace_waits.csv: a row per trace, scene, member, state and reason: where the time of its threads went.",
     *_MEMBER,
@@ -78,11 +81,10 @@ TRACE_WAITS = Table(
     col("share", float, "of all thread_seconds of this scene and member"),
     col("ms_per_step", float, "over all threads"),
     *usual("platform"),
-    rule="estimate_traces",
-    asked=capabilities.TRACES,
+    estimate="timeline.summary:summaries",
 )
 
-TRACE_EVENTS = Table(
+TRACE_EVENTS = _traces_table(
     "trace_events",
     "tables/trace_events.csv: a row per trace, scene, member and event: system calls, faults, migrations, interrupts.",
     *_MEMBER,
@@ -94,11 +96,10 @@ TRACE_EVENTS = Table(
     col("ms_per_step", float, "what it takes, waiting included; NaN of what has no duration"),
     col("longest_ms", float, "the longest of them"),
     *usual("platform"),
-    rule="estimate_traces",
-    asked=capabilities.TRACES,
+    estimate="timeline.summary:summaries",
 )
 
-TRACE_POOLS = Table(
+TRACE_POOLS = _traces_table(
     "trace_pools",
     "tables/trace_pools.csv: a row per trace, scene, member and pool: its threads of one name, without their numbers.",
     *_MEMBER,
@@ -115,6 +116,5 @@ TRACE_POOLS = Table(
     *usual("platform"),
     col("unnamed", int, "more threads of the member, which have no name but the program's: they may be of any pool"),
     col("not_known", str, "why numbers of the pool's size are NaN"),
-    rule="estimate_traces",
-    asked=capabilities.TRACES,
+    estimate="timeline.summary:summaries",
 )

@@ -38,5 +38,6 @@ VARIANT_EFFECTS = Table(
     col("work", float, "how many steps of the base one of the variant's is worth"),
     *usual("platform machine"),
     rule="estimate_effects",
+    estimate="comparison.variants:variant_effects",
     asked=capabilities.VARIANTS,
 )

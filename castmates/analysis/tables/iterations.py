@@ -1,20 +1,48 @@
 """The steps of traces: how long, which ones stand out, which one stands for all, and what tracing costs."""
 
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
+from castmates.results.columns import scenes
+from castmates.results.columns.contract import Table, col, estimate, usual
+from castmates.study import capabilities
 
-from castmates.analysis.operations.per_trace import TRACE
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+if TYPE_CHECKING:
+    import pandas as pd
 
 FAR = 3.0  # times the spread around the median that an outlier is away at least; …
 SPREAD = 1.4826  # … the median distance to the median, as wide as a standard deviation of normal values
 MS = 1e6
 
 
-def iterations(steps: pd.DataFrame) -> pd.DataFrame:
+ITERATIONS = Table(
+    "iterations",
+    "tables/iterations.csv: a row per scene: its traced steps.",
+    *scenes.SCENE,
+    *usual("traces"),
+    col("steps", int, "that were traced"),
+    col("mean_ms", float, "of a traced step"),
+    col("median_ms", float, "of a traced step"),
+    col("shortest_ms", float, "of a traced step"),
+    col("longest_ms", float, "of a traced step"),
+    col("outliers", int, "steps that are three robust standard deviations away from the median"),
+    col("key_launch", str, "of the step closest to the median, the one to look at: company and number"),
+    col("key_round", int, "of its trace"),
+    col("key_step", int, "of its trace, from 0"),
+    col("usual_ms", float, "of steps that were not traced, right before and after"),
+    col("slower", float, "how many times as long a traced step takes"),
+    rule="estimate_operations",
+    asked=capabilities.PROFILE,
+)
+
+
+@estimate(ITERATIONS)
+def iterations(steps: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene; `key` names the step that is closest to the median: the one to look at."""
+    import pandas as pd
+
+    from castmates.analysis.operations.summary import SCENE
+
     traced = steps[steps["part"] == "traced"]
     rows = [_scene(key, part) for key, part in traced.groupby(SCENE)]
     table = pd.DataFrame(rows)
@@ -23,7 +51,12 @@ def iterations(steps: pd.DataFrame) -> pd.DataFrame:
     return table.assign(slower=table["mean_ms"] / table["usual_ms"])
 
 
-def _scene(key: tuple[Hashable, ...], steps: pd.DataFrame) -> dict[str, object]:
+def _scene(key: tuple[Hashable, ...], steps: "pd.DataFrame") -> dict[str, object]:
+    import numpy as np
+
+    from castmates.analysis.operations.per_trace import TRACE
+    from castmates.analysis.operations.summary import LAUNCH, SCENE
+
     ms = steps["duration_ns"].to_numpy(dtype=float) / MS
     middle = float(np.median(ms))
     own = steps.groupby(LAUNCH)["duration_ns"].transform("median").to_numpy(dtype=float) / MS

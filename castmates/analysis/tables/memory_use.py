@@ -1,16 +1,47 @@
 """What allocators do in a step: how much, how often, at most, and for which operations."""
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
-from castmates.analysis.operations.beside import differences
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.results.columns import scenes
+from castmates.results.columns.contract import Table, col, estimate, interval, usual
+from castmates.study import capabilities
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALL = "all operations"
 MB = 1e6
 
 
-def memory_use(memory: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame) -> pd.DataFrame:
+MEMORY_USE = Table(
+    "memory_use",
+    "tables/memory_use.csv: a row per scene, allocator and operation, and one for all operations.",
+    *scenes.SCENE,
+    col("allocator", str, "as the framework names it"),
+    col("operation", str, "with its scopes; all operations for their sum"),
+    col("allocations", float, "in a step"),
+    col("allocated_mb", float, "in a step"),
+    col("in_use_mb", float, "of the allocator, at most in a traced step"),
+    col("peak_mb", float, "of the allocator, at most since the job's start; PyTorch: since the trace began"),
+    *usual("traces"),
+    *interval(
+        "difference",
+        "of allocated_mb: beside others less alone; NaN alone, and where nothing can be compared",
+        "95 % between launches",
+    ),
+    rule="estimate_operations",
+    asked=capabilities.PROFILE,
+)
+
+
+@estimate(MEMORY_USE)
+def memory_use(memory: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene, allocator and operation, and one for all of them; `memory` has the rows of all launches."""
+    import pandas as pd
+
+    from castmates.analysis.operations.beside import differences
+    from castmates.analysis.operations.summary import LAUNCH, SCENE
+
     traced = steps[steps["part"] == "traced"].groupby([*SCENE, *LAUNCH, "round"]).size().rename("steps")
     inside = memory[memory["step"] >= 0].join(traced, on=[*SCENE, *LAUNCH, "round"])
     if inside.empty:
@@ -29,6 +60,6 @@ def memory_use(memory: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame) ->
     peaks = inside.groupby([*SCENE, "allocator"])[["in_use", "peak"]].max() / MB
     peaks.columns = pd.Index(["in_use_mb", "peak_mb"])
     table = sums.join(peaks, on=[*SCENE, "allocator"])
-    more = differences(traces, both, ["allocator", "operation"], "allocated_mb", 0.0)
+    more = differences(traces, compared, ["allocator", "operation"], "allocated_mb", 0.0)
     table = table.join(more, on=[*SCENE, "allocator", "operation"])
     return table.sort_values([*SCENE, "allocated_mb"], ascending=[*[True] * len(SCENE), False], ignore_index=True)

@@ -1,17 +1,50 @@
 """Which kernels and copies an operation has a GPU run, and how long they take of a step."""
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
-from castmates.analysis.operations.per_trace import OUTSIDE
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.results.columns import scenes
+from castmates.results.columns.contract import Table, col, estimate, usual
+from castmates.study import capabilities
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MS, MB = 1e6, 1e6  # nanoseconds; bytes
 WHAT = ["device", "activity", "kernel", "operation", "type", "stream"]
 
 
-def kernels(calls: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+KERNELS = Table(
+    "kernels",
+    "tables/kernels.csv: a row per scene and kernel, or copy, that an operation has a GPU run.",
+    *scenes.SCENE,
+    col("device", str, "GPU:0"),
+    col("stream", str, "of the device"),
+    col("activity", str, "kernel, copy, set, memory, other"),
+    col("kernel", str, "its name; MemcpyH2D of a copy"),
+    col("operation", str, 'that it is of, with its scopes; "" where that is not known'),
+    col("type", str, "of the operation"),
+    *usual("calls"),
+    col("ms", float, "in a step"),
+    col("shortest_ms", float, "the shortest call"),
+    col("longest_ms", float, "the longest one"),
+    col("mb", float, "that copies move in a step"),
+    col("tensor_cores", bool, "its name is one of kernels that use them"),
+    *usual("launches"),
+    col("share", float, "of the time of all that ran on the device"),
+    rule="estimate_operations",
+    asked=capabilities.PROFILE,
+)
+
+
+@estimate(KERNELS)
+def kernels(device_calls: "pd.DataFrame", steps: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene and kernel of an operation, the longest first; traces are averaged over launches."""
-    inside = calls[calls["step"] != OUTSIDE]
+    import pandas as pd
+
+    from castmates.analysis.operations.per_trace import OUTSIDE
+    from castmates.analysis.operations.summary import LAUNCH, SCENE
+
+    inside = device_calls[device_calls["step"] != OUTSIDE]
     if inside.empty:
         return pd.DataFrame()
     trace = [*SCENE, *LAUNCH, "round"]
