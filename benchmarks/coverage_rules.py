@@ -72,7 +72,7 @@ def after_decision(machine: Machine, launch: float, studies: int, seed: int) -> 
     for count in COUNTS:
         table = estimate(pairs[pairs["block"] <= count], by=["platform", "row"]).reset_index()
         true = table["row"].map(truths)
-        shares[count] = float(((table["log_low"] <= true) & (true <= table["log_high"])).mean())
+        shares[count] = float(((table["low"] <= true) & (true <= table["high"])).mean())
     return shares, np.array(list(decided.values()))
 
 
@@ -91,7 +91,7 @@ def looked_at(machine: Machine, studies: int, seed: int) -> Looks:
             widths = {mix: width for (mix, _), width in widths_of(own).items()}
             for row in own.itertuples():
                 true = -np.log1p(-machine.loss(f"corun:{row.mix}", LEAD))
-                holds = bool(row.log_low <= true <= row.log_high)
+                holds = bool(row.low <= true <= row.high)
                 seen.setdefault(str(study), {}).setdefault(str(row.mix), []).append((widths[str(row.mix)], holds))
     return seen
 

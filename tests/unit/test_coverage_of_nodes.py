@@ -36,7 +36,7 @@ def analysed(sizes, spread, seed=1):
 
 
 def covered(table, truth):
-    return ((table["log_low"] <= truth) & (table["log_high"] >= truth)).mean()
+    return ((table["low"] <= truth) & (table["high"] >= truth)).mean()
 
 
 @pytest.mark.parametrize("sizes", [(5, 5), (6, 6, 6, 6), (3,) * 8, (12, 3, 3, 2)])
@@ -71,7 +71,7 @@ def test_an_interval_over_launches_would_cover_the_class_too_seldom():
 
 def test_a_launch_on_each_of_two_nodes_has_no_interval():
     table, _ = analysed((1, 1), 0.0)
-    assert table[["log_low", "log_high", "p_value", "nodes_p"]].isna().all(axis=None)
+    assert table[["low", "high", "p_value", "nodes_p"]].isna().all(axis=None)
 
 
 def test_one_node_changes_nothing():

@@ -15,7 +15,7 @@ from castmates.analysis.dataflow.per_trace import PathTraces
 from castmates.analysis.dataflow.summary import alone
 from castmates.analysis.operations.alike import SAME
 from castmates.analysis.operations.effects import ROW as OPERATION_ROW
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate
 
 ROW = [name for name in OPERATION_ROW if name != "group"]  # study, mix, partition, member, platform
 STEP = "step"
@@ -29,13 +29,6 @@ PARTS = {
     "other": "other_ms",
     "idle": "idle_ms",
     "after": "after_ms",
-}
-_NAMED = {
-    "log": "difference_ms",
-    "log_low": "difference_low",
-    "log_high": "difference_high",
-    "blocks": "launches",
-    "rounds": "traces",
 }
 ENTERS, LEAVES, STAYS = "enters", "leaves", "stays"
 MORE_STEPS = 0.5  # an operation enters or leaves where it is on the path in so much larger a share of the steps
@@ -57,7 +50,10 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
     every = pd.concat(parts, ignore_index=True)
     found = estimate(every, [*ROW, "part"])
     launches = every.groupby([*ROW, "part", *SAME[1:3]])[["solo_ms", "ms"]].mean()
-    table = found[list(_NAMED)].rename(columns=_NAMED).join(launches.groupby([*ROW, "part"]).mean()).reset_index()
+    table = pd.DataFrame(columns_of(found, "difference_ms", ends="difference")).assign(
+        launches=found["blocks"], traces=found["rounds"]
+    )
+    table = table.join(launches.groupby([*ROW, "part"]).mean()).reset_index()
     order = {name: number for number, name in enumerate([STEP, *PARTS])}
     return table.sort_values([*ROW, "part"], key=lambda column: column.map(order) if column.name == "part" else column)
 

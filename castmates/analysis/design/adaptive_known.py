@@ -45,7 +45,7 @@ def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
     half = np.where(several, _wider(table), half)
     identities = {(mix.name, _partition(mix.partitions)): mix.identity for mix in plan.mixes}
     found: dict[str, Known] = {}
-    rows = zip(table["mix"], table["partition"], launches, table["log"].to_numpy(dtype=float), half, strict=True)
+    rows = zip(table["mix"], table["partition"], launches, table["mean"].to_numpy(dtype=float), half, strict=True)
     for mix, partition, count, log, width in rows:
         each = Known(int(count), float(log), float(width) if not math.isnan(width) else math.inf)
         before = found.get(identities[mix, partition])
@@ -77,5 +77,5 @@ def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...]
 def _wider(table: pd.DataFrame) -> Floats:
     """The interval over several nodes, at the confidence by which mixes are judged."""
     freedom = table["freedom"].to_numpy(dtype=float)
-    half = (table["log_high"] - table["log"]).to_numpy(dtype=float)
+    half = (table["high"] - table["mean"]).to_numpy(dtype=float)
     return np.asarray(half * quantile(freedom, (1 + SURELY) / 2) / quantile(freedom), dtype=float)

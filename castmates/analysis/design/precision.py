@@ -80,7 +80,7 @@ def against_solo(plan: Plan) -> pd.DataFrame:
 
 def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
     """The same from the estimates of these contrasts."""
-    halves = ((np.exp(table["log_high"]) - np.exp(table["log_low"])) / 2).fillna(math.inf).tolist()
+    halves = ((np.exp(table["high"]) - np.exp(table["low"])) / 2).fillna(math.inf).tolist()
     places = zip(table["mix"].tolist(), table["partition"].tolist(), strict=True)
     by_place: dict[Place, Width] = {}
     for place, half, blocks in zip(places, halves, table["blocks"].tolist(), strict=True):

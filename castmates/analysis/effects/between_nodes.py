@@ -61,7 +61,7 @@ def _tested(groups: pd.DataFrame) -> pd.DataFrame:
             "nodes": groups["nodes"],
             "nodes_p": _p_of_f(between, count - 1, within, inside),
             "over": np.select([many, two], [NODES, THESE_NODES], default=LAUNCHES),
-            "nodes_log": mean,
+            "nodes_mean": mean,
             "nodes_low": mean - half,
             "nodes_high": mean + half,
             "nodes_p_value": two_sided(mean, error, freedom),
@@ -88,7 +88,7 @@ def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> p
     keys = pd.MultiIndex.from_frame(table[list(by)])
     known = found.reindex(keys).reset_index(drop=True)
     several = (known["nodes"] > 1).to_numpy(dtype=bool)
-    columns = {"log": "nodes_log", "log_low": "nodes_low", "log_high": "nodes_high", "p_value": "nodes_p_value"}
+    columns = {"mean": "nodes_mean", "low": "nodes_low", "high": "nodes_high", "p_value": "nodes_p_value"}
     launches = table["blocks"].to_numpy(dtype=float) - 1
     replaced = {
         name: np.where(several, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate, gained
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import DISTANCES, frame
 from castmates.study.class_names import without_class
@@ -92,8 +92,7 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
     pairs = list(_nearer(rows))
     table["nearer"] = table["row"].map({number: rows[other].distance for number, other in pairs}).fillna("")
     table = table.merge(_gains(rows, pairs, plan, windows), on=["row", "platform"], how="left")
-    for end, name in (("", "gain_pct"), ("_low", "gain_low"), ("_high", "gain_high")):
-        table[name] = 100 * np.expm1(table[f"log{end}"].astype("float64"))
+    table = table.assign(**columns_of(table, "gain_pct", gained, ends="gain"))
     table = table.assign(antagonists=table["family"], gain_blocks=table["gain_blocks"].fillna(0))
     return table.sort_values(["platform", "row"], kind="stable")[list(DISTANCES)].astype(dict(DISTANCES))
 
@@ -145,9 +144,9 @@ def _gains(
     columns = ["row", "company", "member", "scene", "baseline_scene"]
     together = pair(planned(windows, plan), pd.DataFrame(compared, columns=columns))
     if together.empty:
-        return pd.DataFrame(columns=["row", "platform", "log", "log_low", "log_high", "gain_blocks"])
+        return pd.DataFrame(columns=["row", "platform", "mean", "low", "high", "gain_blocks"])
     table = estimate(together, by=["row", "platform"]).rename(columns={"blocks": "gain_blocks"})
-    return table[["log", "log_low", "log_high", "gain_blocks"]].reset_index()
+    return table[["mean", "low", "high", "gain_blocks"]].reset_index()
 
 
 def _scene(arranged: Arranged, mixes: Sequence[Mix]) -> str | None:

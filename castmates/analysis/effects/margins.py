@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.statistics.intervals import columns_of, lost, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.analysis.statistics.welch import summed
 from castmates.results.columns.study import MARGINS, frame
@@ -51,17 +51,13 @@ def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd
     whole = launches[launches["present"] == launches["planned"]]
     table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"blocks": 0})
     table["cells_of"] = table["baseline"].map(size)
-    numbers = ["log", "log_low", "log_high"]
+    numbers = ["mean", "low", "high"]
     companies = in_company.groupby(by, observed=True).size().to_numpy()
     seen = whole.reset_index().groupby(by, observed=True)["company"].nunique().reindex(cells.index, fill_value=0)
     # Without a single whole launch of some company the sum over companies would lack a part.
     table.loc[(table["cells"] < table["cells_of"]) | (seen.to_numpy() < companies), numbers] = np.nan
-    slowdowns = {f"slowdown{end}": ratio(table[f"log{end}"]) for end in ("", "_low", "_high")}
-    losses = {
-        f"degradation_{end}": 100 * (1 - 1 / slowdowns[f"slowdown{part}"])
-        for end, part in (("pct", ""), ("low", "_low"), ("high", "_high"))
-    }
-    return table.assign(margin=name, who=table[who], **slowdowns, **losses)
+    losses = columns_of(table, "slowdown", ratio) | columns_of(table, "degradation_pct", lost, ends="degradation")
+    return table.assign(margin=name, who=table[who], **losses)
 
 
 def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:

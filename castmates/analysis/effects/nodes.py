@@ -16,7 +16,7 @@ from castmates.analysis.effects.verdicts import (
     UNSTABLE,
     control_verdicts,
 )
-from castmates.analysis.statistics.intervals import BLOCK, holm, over_launches, per_launch, ratio
+from castmates.analysis.statistics.intervals import BLOCK, columns_of, holm, lost, over_launches, per_launch, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.nodes import NODES
 from castmates.results.columns.study import frame
@@ -56,10 +56,9 @@ def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
     partitioned = tests["partition"] != UNMANAGED
     adjusted = tests.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
     table = table.merge(tests[list(BY)].assign(p_holm=adjusted), on=list(BY))
-    slowdowns = {f"slowdown{end}": ratio(table[f"log{end}"]) for end in ("", "_low", "_high")}
     p_holm = table["p_holm"].to_numpy(dtype=float)
     verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, DIFFER], default=NO_DIFFERENCE)
-    return table.assign(**slowdowns, **_losses(slowdowns), verdict=verdict, control="")
+    return table.assign(**_losses(table), verdict=verdict, control="")
 
 
 def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
@@ -70,15 +69,11 @@ def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
     table = pd.concat(tables, ignore_index=True)
     table = table[table["blocks"] > 0]
     table["p_holm"] = table.groupby(["platform", table["control"] == "positive"])["p_value"].transform(holm)
-    table = table.assign(**{f"log{end}": np.log(table[f"ratio{end}"].astype(float)) for end in ("", "_low", "_high")})
+    table[["mean", "low", "high"]] = np.log(table[["ratio", "ratio_low", "ratio_high"]].astype(float))
     table["verdict"] = control_verdicts(table, margin)
-    slowdowns = {f"slowdown{end}": table[f"ratio{end}"] for end in ("", "_low", "_high")}
     texts = {"antagonists": "", "member": "", "role": "lead", "partition": UNMANAGED}
-    return table.assign(**slowdowns, **_losses(slowdowns), **texts)
+    return table.assign(**_losses(table), **texts)
 
 
-def _losses(slowdowns: dict[str, pd.Series]) -> dict[str, pd.Series]:
-    return {
-        f"degradation_{end}": 100 * (1 - 1 / slowdowns[f"slowdown{own}"])
-        for end, own in (("pct", ""), ("low", "_low"), ("high", "_high"))
-    }
+def _losses(table: pd.DataFrame) -> dict[str, pd.Series]:
+    return columns_of(table, "slowdown", ratio) | columns_of(table, "degradation_pct", lost, ends="degradation")

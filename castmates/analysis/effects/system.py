@@ -119,9 +119,9 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
 
 def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Every metric over the launches, with its interval; `values` as `of_launches` gives them."""
-    table = estimate(on_scale(values), by=[*by, "metric"])[["log", "log_low", "log_high", "blocks"]].reset_index()
-    ends = ("log", "log_low", "log_high")
-    value, low, high = off_scale(table["metric"], *(table[name].to_numpy(dtype=float) for name in ends))
+    table = estimate(on_scale(values), by=[*by, "metric"])[["mean", "low", "high", "blocks"]].reset_index()
+    ends = (table[name].to_numpy(dtype=float) for name in ("mean", "low", "high"))
+    value, low, high = off_scale(table["metric"], *ends)
     return table.assign(value=value, low=low, high=high)
 
 

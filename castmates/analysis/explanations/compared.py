@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import Floats, ratio
+from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers
 from castmates.analysis.statistics.window_values import (
     Groups,
@@ -66,8 +66,8 @@ class Compared:
         table["scale"] = np.where(additive, "points", "ratio")
         for name, estimates in sides.items():
             middle = "baseline_value" if name == "baseline" else name
-            for column, part in ((middle, "log"), (f"{name}_low", "log_low"), (f"{name}_high", "log_high")):
-                table[column] = estimates[part].where(additive, ratio(estimates[part]))
+            own = columns_of(estimates, middle, lambda values: values.where(additive, ratio(values)), ends=name)
+            table = table.assign(**own)
         return table.reset_index(drop=True)
 
 

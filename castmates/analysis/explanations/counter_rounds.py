@@ -11,7 +11,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable, with_work
-from castmates.analysis.statistics.intervals import BLOCK, Floats, estimate, ratio
+from castmates.analysis.statistics.intervals import BLOCK, Floats, columns_of, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.results.columns.contract import Columns
@@ -101,8 +101,8 @@ def _by_round(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     by = ["row", "metric", "round"]
     table = estimate(known, by)
     table["iteration"] = known.groupby(by, observed=True)["iteration"].mean()
-    names = {"value": "log", "low": "log_low", "high": "log_high"}
-    return _finished(table.assign(**{name: ratio(table[of]) for name, of in names.items()}), rows, BY_ROUND)
+    table[["value", "low", "high"]] = table[["mean", "low", "high"]].apply(ratio)
+    return _finished(table, rows, BY_ROUND)
 
 
 def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -121,8 +121,7 @@ def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     if pairs.empty:
         return frame([], DRIFTS)
     table = estimate(pairs, ["row", "metric"])
-    names = {"drift": "log", "drift_low": "log_low", "drift_high": "log_high"}
-    return _finished(table.assign(**{name: ratio(table[of]) for name, of in names.items()}), rows, DRIFTS)
+    return _finished(table.assign(**columns_of(table, "drift", ratio)), rows, DRIFTS)
 
 
 def _finished(table: pd.DataFrame, rows: pd.DataFrame, columns: Columns) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from castmates.analysis.explanations.counted_metrics import (
     with_work,
 )
 from castmates.analysis.explanations.events_left_out import LeftOut
-from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
@@ -147,11 +147,9 @@ def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
         solo=ratio(table["log_solo"]),
         corun=ratio(table["log_corun"]),
-        ratio=ratio(table["log"]),
-        ratio_low=ratio(table["log_low"]),
-        ratio_high=ratio(table["log_high"]),
-        within_low=ratio(table["log_within_low"]),
-        within_high=ratio(table["log_within_high"]),
+        **columns_of(table, "ratio", ratio),
+        within_low=ratio(table["within_low"]),
+        within_high=ratio(table["within_high"]),
     )
 
 

@@ -15,7 +15,7 @@ from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.explanations import request_quantiles
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
-from castmates.analysis.statistics.intervals import BLOCK, estimate, ratio
+from castmates.analysis.statistics.intervals import BLOCK, columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
 from castmates.study.services import service_members
@@ -70,9 +70,8 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     usable = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
     usable = usable.assign(difference=np.log(usable["value"].to_numpy(dtype=float)))
     absolute, relative = estimate(usable, by=_LONG), estimate(_against_baseline(usable), by=_LONG)
-    columns = {"ms": absolute["log"], "ms_low": absolute["log_low"], "ms_high": absolute["log_high"]}
-    columns |= {"ratio": relative["log"], "ratio_low": relative["log_low"], "ratio_high": relative["log_high"]}
-    table = counts.assign(refused=refused, **{name: ratio(logs) for name, logs in columns.items()})
+    columns = columns_of(absolute, "ms", ratio) | columns_of(relative, "ratio", ratio)
+    table = counts.assign(refused=refused, **columns)
     table["blocks_paired"] = relative["blocks"]
     table["units"] = table["units"].where(table["sizes"] <= 1)
     return _finished(plan, table.reset_index(), values, windows)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
 from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, shown
-from castmates.analysis.statistics.intervals import Floats, ratio
+from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import codes_in
 from castmates.analysis.statistics.window_places import WINDOW
 from castmates.analysis.statistics.window_values import (
@@ -133,10 +133,9 @@ class _Counted:
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    logs = {"ratio": "log", "ratio_low": "log_low", "ratio_high": "log_high", "solo": "log_base", "corun": "log_scene"}
-    logs |= {"within_low": "log_within_low", "within_high": "log_within_high"}
-    unit = np.where(table["metric"].map(is_per_unit), "step", "")
-    table = table.assign(unit=unit, **{name: ratio(table[column]) for name, column in logs.items()})
+    logs = {"solo": "log_base", "corun": "log_scene", "within_low": "within_low", "within_high": "within_high"}
+    columns = columns_of(table, "ratio", ratio) | {name: ratio(table[column]) for name, column in logs.items()}
+    table = table.assign(unit=np.where(table["metric"].map(is_per_unit), "step", ""), **columns)
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 

@@ -201,11 +201,11 @@ def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
             "baseline_ms": 1e3 * row["seconds_baseline"],
             "scene_ms": 1e3 * row["seconds"],
             "share_pct": 100 * row["seconds_baseline"] / row["step_baseline"],
-            "loss_pct": row["log"],
-            "loss_low": row["log_low"],
-            "loss_high": row["log_high"],
-            "within_low": row["log_within_low"],
-            "within_high": row["log_within_high"],
+            "loss_pct": row["mean"],
+            "loss_low": row["low"],
+            "loss_high": row["high"],
+            "within_low": row["within_low"],
+            "within_high": row["within_high"],
         }
 
 

@@ -14,7 +14,7 @@ from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.steps import QUANTILES
-from castmates.analysis.statistics.intervals import estimate, ratio
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import are_planned, planned
 from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
@@ -40,9 +40,8 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         | {"offered": "mean", "answered": "mean", "unanswered": "mean"}
     )
     table = table.assign(
-        answered_share=ratio(share["log"]), share_low=ratio(share["log_low"]), share_high=ratio(share["log_high"]),
-        blocks=share["blocks"],
-    ).reset_index()  # fmt: skip
+        **columns_of(share, "answered_share", ratio, ends="share"), blocks=share["blocks"]
+    ).reset_index()
     table = table.rename(columns={"label": "scene"}).assign(
         study=plan.study,
         machine=plan.machine,

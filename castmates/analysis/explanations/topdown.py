@@ -133,7 +133,7 @@ class _Leads:
             return frame([], SHARES)
         table = estimated(by_row(self._shares, self._groups.launches), "share")
         table["running"] = pd.concat(self._running).groupby(level=0).min()
-        names = {"log": "share", "log_low": "low", "log_high": "high", "rounds": "windows"}
+        names = {"mean": "share", "rounds": "windows"}
         return _finished(self._named(table.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
 
     def changes(self) -> pd.DataFrame:
@@ -142,8 +142,7 @@ class _Leads:
             return frame([], CHANGES)
         whole = by_row(self._changes, self._groups.launches)
         table = estimated(whole, "difference").join(whole[["corun", "solo"]].groupby("row").mean())
-        names = {"log": "points", "log_low": "points_low", "log_high": "points_high"}
-        names |= {"log_within_low": "within_low", "log_within_high": "within_high"}
+        names = {"mean": "points", "low": "points_low", "high": "points_high"}
         return _finished(self._named(table.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
 
     def _named(self, table: pd.DataFrame) -> pd.DataFrame:

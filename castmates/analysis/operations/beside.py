@@ -11,7 +11,7 @@ import pandas as pd
 
 from castmates.analysis.operations.alike import SAME
 from castmates.analysis.operations.summary import LAUNCH, SCENE
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate
 from castmates.study.spec import UNMANAGED
 
 _DIFFERENCE = ["difference", "difference_low", "difference_high"]
@@ -41,5 +41,4 @@ def differences(
     which = [*SCENE, *keys]
     if pairs.empty:
         return pd.DataFrame(columns=_DIFFERENCE, index=pd.MultiIndex.from_arrays([[]] * len(which), names=which))
-    found = estimate(pairs, which)
-    return found[["log", "log_low", "log_high"]].set_axis(_DIFFERENCE, axis=1)
+    return pd.DataFrame(columns_of(estimate(pairs, which), "difference"))

@@ -13,7 +13,7 @@ from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.operations.alike import SAME
 from castmates.analysis.operations.groups import groups
 from castmates.analysis.operations.per_trace import OPERATION, Traces
-from castmates.analysis.statistics.intervals import estimate, holm
+from castmates.analysis.statistics.intervals import columns_of, estimate, holm, lost, ratio
 from castmates.analysis.statistics.ratio_of_means import ratio_of_means
 from castmates.study.spec import UNMANAGED
 
@@ -74,9 +74,9 @@ def _logs(pairs: pd.DataFrame) -> pd.DataFrame:
 def _differences(pairs: pd.DataFrame) -> pd.DataFrame:
     """Milliseconds alone, beside others, and the difference with its interval: these add up over groups."""
     found = estimate(_launches(pairs.assign(difference=pairs["ms"] - pairs["solo_ms"])), ROW)
-    named = {"log": "difference_ms", "log_low": "difference_low", "log_high": "difference_high"}
+    columns = pd.DataFrame(columns_of(found, "difference_ms", ends="difference"))
     per_launch = pairs.groupby([*ROW, "company", "block"])[["solo_ms", "ms"]].mean()
-    return found[list(named)].rename(columns=named).join(per_launch.groupby(ROW).mean())
+    return columns.join(per_launch.groupby(ROW).mean())
 
 
 def _shares_of_loss(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -99,9 +99,8 @@ def _finished(table: pd.DataFrame) -> pd.DataFrame:
     step = table[table["group"] == STEP].set_index(key)[["solo_ms", "verdict"]]
     step.columns = pd.Index(["step_solo_ms", "step_verdict"])
     table = table.join(step, on=key)
-    for name, log in {"": "log", "_low": "log_low", "_high": "log_high"}.items():
-        table[f"ratio{name}"] = np.exp(table[log])
-        table[f"degradation{name or '_pct'}"] = -100 * np.expm1(-table[log])
+    table = table.assign(**columns_of(table, "ratio", ratio))
+    table = table.assign(**columns_of(table, "degradation_pct", lost, ends="degradation"))
     for name in ("share_of_loss", "share_of_loss_low", "share_of_loss_high"):
         table[name] = table[name].where(table["step_verdict"] == "slower")
     return table.assign(share=table["solo_ms"] / table["step_solo_ms"])

@@ -12,7 +12,7 @@ from castmates.analysis.partitions.attribution_parts import DETAILS, PARTS, TOTA
 from castmates.analysis.partitions.attribution_rounds import AT_MASK, CHAINS, GROUP, ISOLATED, MIX, PLACEBO, TOGETHER
 from castmates.analysis.partitions.held import States
 from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating, separating
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, holm
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, columns_of, holm, lost
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import ATTRIBUTION
 from castmates.study.spec import UNMANAGED, Plan
@@ -154,12 +154,8 @@ def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         study=plan.study,
         machine=plan.machine,
         part_of=table["part"].map(lambda part: "" if part == TOTAL else DETAILS.get(part, TOTAL)),
-        within_low=table["log_within_low"],
-        within_high=table["log_within_high"],
-        **{f"degradation_{end}": attribution_parts.lost(table[name]) for end, name in _ENDS.items()},
+        **columns_of(table, "log"),
+        **columns_of(table, "degradation_pct", lost, ends="degradation"),
         cache_ways=pd.Series(plan.cache.ways if plan.cache else None, index=table.index, dtype="Int64"),
     )
     return made[list(ATTRIBUTION)].astype(dict(ATTRIBUTION))
-
-
-_ENDS = {"pct": "log", "low": "log_low", "high": "log_high"}

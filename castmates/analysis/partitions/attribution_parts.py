@@ -17,7 +17,7 @@ from castmates.analysis.partitions.attribution_rounds import (
     SOLO,
     TOGETHER,
 )
-from castmates.analysis.statistics.intervals import BLOCK, estimate
+from castmates.analysis.statistics.intervals import BLOCK, estimate, lost
 
 TOTAL = "total"
 BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
@@ -81,12 +81,7 @@ def _points(differences: pd.DataFrame) -> pd.DataFrame:
     exact = estimate(differences, by=_PART)
     from_solo = [PARTS[part][0] == SOLO for part in own.index.get_level_values("part")]
     ends = {
-        name: np.where(from_solo, lost(exact[f"log_{name}"]), points + own[f"log_{name}"] - own["log"])
+        name: np.where(from_solo, lost(exact[name]), points + own[name] - own["mean"])
         for name in ("low", "high", "within_low", "within_high")
     }
     return pd.DataFrame({"points": points} | {f"points_{name}": end for name, end in ends.items()})
-
-
-def lost(log: pd.Series) -> pd.Series:
-    """A loss in log terms as per cent of the rate."""
-    return pd.Series(-100 * np.expm1(-log.to_numpy(dtype=float)), index=log.index)

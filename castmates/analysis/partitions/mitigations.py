@@ -13,7 +13,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import effect_verdicts
 from castmates.analysis.partitions.isolated import CHOSEN, ONLY, best_of, choosing
-from castmates.analysis.statistics.intervals import BLOCK, estimate, holm
+from castmates.analysis.statistics.intervals import BLOCK, estimate, gained, holm, lost
 from castmates.analysis.statistics.pairs import log_rates, planned
 from castmates.results.columns.study import MITIGATIONS, frame
 from castmates.study.scenes import under
@@ -156,7 +156,7 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
 
 
 def _estimated(rounds: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    names = {"log": quantity, "log_low": f"{quantity}_low", "log_high": f"{quantity}_high"}
+    names = {"mean": quantity, "low": f"{quantity}_low", "high": f"{quantity}_high"}
     names |= {"blocks": f"{quantity}_blocks", "rounds": f"{quantity}_rounds", "p_value": f"{quantity}_p"}
     if rounds.empty:
         return pd.DataFrame(columns=["row", "platform", *names.values()])
@@ -179,15 +179,14 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
         reason=[_reason(row, blocks, plan) for row, blocks in zip(own, table["loss_blocks"], strict=True)],
         **{name: _numbers(table[name]) for name in map(str, table) if name.startswith(QUANTITIES)},
     )
-    for name, upper in (("loss", False), ("others_loss", False), ("gain", True), ("cost", False)):
+    for name, scale in (("loss", lost), ("others_loss", lost), ("gain", gained), ("cost", lost)):
         for end in ("", "_low", "_high"):
-            logs = table[f"{name}{end}"]
-            table[f"{name}{end or '_pct'}"] = 100 * np.expm1(logs) if upper else -100 * np.expm1(-logs)
+            table[f"{name}{end or '_pct'}"] = scale(table[f"{name}{end}"])
     nothing = table["mitigation"] == NOTHING
     table.loc[nothing, ["gain_pct", "gain_low", "gain_high", "gain_p", "cost_pct", "cost_low", "cost_high"]] = np.nan
     table["p_holm"] = table.groupby(["platform", "mix"])["gain_p"].transform(holm)
-    signs = {"log": -np.log1p(table["gain_pct"] / 100), "log_low": -np.log1p(table["gain_high"] / 100)}
-    signs |= {"log_high": -np.log1p(table["gain_low"] / 100)}
+    gains = {"mean": "gain_pct", "low": "gain_high", "high": "gain_low"}
+    signs = {name: -np.log1p(table[gain] / 100) for name, gain in gains.items()}
     words = effect_verdicts(table.assign(blocks=table["gain_blocks"].fillna(0), **signs), margin)
     table["verdict"] = np.where(nothing, "", words)
     table["p_value"] = table["gain_p"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.system import launch_slowdowns, of_system, over_launches
-from castmates.analysis.statistics.intervals import BLOCK, ratio
+from castmates.analysis.statistics.intervals import BLOCK
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import frame
@@ -71,8 +71,8 @@ def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
 
 def _values(values: pd.DataFrame, name: str, unit: float, suffix: str = "") -> pd.DataFrame:
     rows = values[values["metric"] == name]
-    columns = {f"{name}{suffix}": "log", f"{name}_low": "log_low", f"{name}_high": "log_high"}
-    return rows[_ROW].assign(**{own: unit * ratio(rows[log]) for own, log in columns.items()})
+    columns = {f"{name}{suffix}": "value", f"{name}_low": "low", f"{name}_high": "high"}
+    return rows[_ROW].assign(**{column: unit * rows[own] for column, own in columns.items()})
 
 
 def undominated(table: pd.DataFrame) -> "pd.Series[bool]":
