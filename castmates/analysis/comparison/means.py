@@ -12,7 +12,8 @@ import pandas as pd
 from castmates.analysis.comparison.comparison import BOTH, Side
 from castmates.analysis.comparison.launches import launch_means, questions
 from castmates.analysis.effects.verdicts import comparison_verdicts
-from castmates.analysis.statistics.intervals import BLOCK, columns_of, holm, ratio
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import columns_of, holm, ratio
 from castmates.analysis.statistics.welch import summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from castmates.results.columns.study import frame
@@ -50,7 +51,7 @@ def company_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     homes = losses.groupby([*by, "mix"])["company"].transform("nunique")
     pairs = losses.groupby(by)["mix"].transform("nunique")
     places = losses.drop_duplicates([*by, "mix", "company"]).groupby([*by, "company"]).size().rename("places")
-    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *BLOCK])
+    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH])
     values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
     whole = values["part"].where(values["present"] == values["places"])
     means = whole.groupby([*by, "company"]).agg(["mean", "var", "count"])
@@ -68,7 +69,7 @@ def _losses(side: Side) -> pd.DataFrame:
     wanted = (asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["partition"] == UNMANAGED)
     pairs = asked.loc[wanted & (asked["antagonists"] != ""), ["mix"]]
     launches = launch_means(side.plan, side.windows).reset_index()
-    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *BLOCK, "loss"]]
+    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *LAUNCH, "loss"]]
 
 
 def _differences(parts: pd.DataFrame, first: str, others: Sequence[str]) -> pd.DataFrame:

@@ -13,7 +13,8 @@ from castmates.analysis.design.adaptive import Known
 from castmates.analysis.design.precision import against_solo
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import BY, of_launches
+from castmates.analysis.effects.rows import of_launches
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch, quantile
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.spec import UNMANAGED, Plan
@@ -34,10 +35,10 @@ def known(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
     own, contrasts = planned(windows, plan), against_solo(plan)
-    values = per_launch(pair(own, contrasts), BY)
-    table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY)
-    spreads = values.groupby(list(BY), observed=True)["value"].std()
-    spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[list(BY)])), dtype=float)
+    values = per_launch(pair(own, contrasts), ROW)
+    table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
+    spreads = values.groupby(ROW, observed=True)["value"].std()
+    spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[ROW])), dtype=float)
     launches = table["blocks"].to_numpy(dtype=float)
     groups = pd.factorize(table["lead"].astype(str) + " " + table["platform"].astype(str))[0]
     half = halves(launches, spread, groups)

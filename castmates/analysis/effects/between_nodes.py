@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS, Floats, quantile, two_sided
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, quantile, two_sided
 
 FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
 ROUNDING = 1e-24  # of a sum of squares of logarithms
@@ -20,13 +21,13 @@ LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
 
 def hosts_of(windows: pd.DataFrame) -> pd.Series:
     """The host of every launch that has windows, by company and block."""
-    return windows.drop_duplicates(list(BLOCK)).set_index(list(BLOCK))["host"].astype("object")
+    return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["host"].astype("object")
 
 
 def between_nodes(values: pd.DataFrame, hosts: pd.Series, by: Sequence[str]) -> pd.DataFrame:
     """A row per group of `per_launch`: how many nodes it has, whether they differ, and the interval over them."""
     launches = values.reset_index()
-    launches["host"] = hosts.reindex(pd.MultiIndex.from_frame(launches[list(BLOCK)])).to_numpy()
+    launches["host"] = hosts.reindex(pd.MultiIndex.from_frame(launches[LAUNCH])).to_numpy()
     launches["whole"] = launches.groupby(list(by), observed=True)["value"].transform("mean")
     nodes = launches.groupby([*by, "host"], observed=True).agg(
         mean=("value", "mean"), size=("value", "size"), var=("value", "var"), whole=("whole", "first")

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.intervals import (
-    BLOCK,
     FEWEST_BLOCKS,
     columns_of,
     estimate,
@@ -49,8 +49,8 @@ def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "solo")]
     halves = planned(windows, plan)
     pairs = pair(halves.assign(rate=halves["later"]), contrasts)
-    of_rows = pairs.groupby(["platform", *BLOCK, "row"], observed=True)["difference"].mean()
-    values = of_rows.groupby(level=["platform", *BLOCK], observed=True).mean().to_frame("value")
+    of_rows = pairs.groupby(["platform", *LAUNCH, "row"], observed=True)["difference"].mean()
+    values = of_rows.groupby(level=["platform", *LAUNCH], observed=True).mean().to_frame("value")
     found = over_launches(values.assign(rounds=1, variance=np.nan, successive=np.nan), by=["platform"])
     found = found[found["blocks"] >= FEWEST_BLOCKS]
     ends = found[["mean", "low", "high"]].apply(gained).to_numpy().tolist()
@@ -63,8 +63,8 @@ def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
 def growth_columns(windows: pd.DataFrame, contrasts: pd.DataFrame, table: pd.DataFrame) -> dict[str, pd.Series]:
     """Of each row of `table`: how much more slices lose in their later halves than in their earlier ones."""
     halves = windows.assign(rate=windows["later"])
-    found = estimate(pair(halves, contrasts), by=["row", "platform"])
-    found = found.reindex(pd.MultiIndex.from_frame(table[["row", "platform"]])).reset_index()
+    found = estimate(pair(halves, contrasts), by=ROW)
+    found = found.reindex(pd.MultiIndex.from_frame(table[ROW])).reset_index()
     growth = columns_of(found, "growth_pct", gained, ends="growth")
     # Only growth is of interest, and every row of a platform is a chance to see some where there is none.
     certain = more_than_none(found).groupby(found["platform"]).transform(holm) < LEVEL

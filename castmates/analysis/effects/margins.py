@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import columns_of, lost, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.analysis.statistics.welch import summed
@@ -28,7 +29,7 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     if contrasts.empty:
         return frame([], MARGINS)
     pairs = pair(planned(windows, plan), contrasts).merge(contrasts.drop_duplicates("row")[["row", *_CELL]], on="row")
-    values = pairs.groupby([*_CELL, "platform", "company", "block"], observed=True)["difference"].mean().reset_index()
+    values = pairs.groupby([*_CELL, "platform", *LAUNCH], observed=True)["difference"].mean().reset_index()
     if values.empty:  # every round has a rejected window
         return frame([], MARGINS)
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
@@ -43,9 +44,7 @@ def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd
     # A cell that several companies measured is shared out among them, so that no cell weighs more than another.
     homes = values.groupby([*_CELL, "platform"], observed=True)["company"].transform("nunique")
     parts = values.assign(part=values["difference"] / (homes * values["baseline"].map(size)))
-    launches = parts.groupby([*by, "company", "block"], observed=True).agg(
-        value=("part", "sum"), present=("part", "size")
-    )
+    launches = parts.groupby([*by, *LAUNCH], observed=True).agg(value=("part", "sum"), present=("part", "size"))
     in_company = values.drop_duplicates([*_CELL, "platform", "company"]).groupby([*by, "company"], observed=True).size()
     launches = launches.join(in_company.rename("planned"))
     whole = launches[launches["present"] == launches["planned"]]

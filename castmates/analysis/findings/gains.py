@@ -11,7 +11,8 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.effects.verdicts import effect_verdicts
-from castmates.analysis.statistics.intervals import BLOCK, columns_of, gained, holm
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import columns_of, gained, holm
 from castmates.analysis.statistics.welch import welch
 from castmates.results.columns.findings import GAINS
 from castmates.results.columns.study import frame
@@ -63,7 +64,7 @@ def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd
     scenes = windows["scene"].map({"solo": ""} | {f"corun:{mix}": others for mix, others in beside.items()})
     kept = windows[windows["valid"] & is_lead & (windows["rate"] > 0) & scenes.notna()]
     logs = kept.assign(log=np.log(kept["rate"].to_numpy(dtype=float)), beside=scenes[kept.index].astype("str"))
-    means = logs.groupby([*_SCENE, *BLOCK])["log"].mean()
+    means = logs.groupby([*_SCENE, *LAUNCH])["log"].mean()
     return means.groupby(_SCENE).agg(["mean", "var", "count"]).set_axis(_COUNTS, axis=1)
 
 

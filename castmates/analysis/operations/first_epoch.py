@@ -5,8 +5,8 @@ Both begin with the first record of the input, in the same launch, in pairs: wha
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, SCENE
 from castmates.analysis.operations.per_trace import Traces
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.operations.waiting import input_pipeline, waits
 from castmates.analysis.statistics.intervals import columns_of, estimate
 from castmates.study.profile_launches import CACHED, FIRST

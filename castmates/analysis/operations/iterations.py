@@ -5,8 +5,7 @@ from collections.abc import Hashable
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.operations.per_trace import TRACE
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.analysis.keys import LAUNCH, SCENE, TRACE
 
 FAR = 3.0  # times the spread around the median that an outlier is away at least; …
 SPREAD = 1.4826  # … the median distance to the median, as wide as a standard deviation of normal values

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND, SCENE
 from castmates.analysis.operations.per_trace import OUTSIDE
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 
 MS, MB = 1e6, 1e6  # nanoseconds; bytes
 WHAT = ["device", "activity", "kernel", "operation", "type", "stream"]
@@ -14,7 +14,7 @@ def kernels(calls: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     inside = calls[calls["step"] != OUTSIDE]
     if inside.empty:
         return pd.DataFrame()
-    trace = [*SCENE, *LAUNCH, "round"]
+    trace = [*SCENE, *ROUND]
     traced = steps[steps["part"] == "traced"].groupby(trace).size().rename("steps")
     ms, mb = inside["duration_ns"] / MS, inside["bytes"] / MB
     rows = inside.assign(ms=ms, shortest_ms=ms, longest_ms=ms, mb=mb, calls=1.0)

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, SCENE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.per_trace import Traces
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 
 
 def thread_pools(traces: Traces) -> pd.DataFrame:

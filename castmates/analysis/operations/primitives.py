@@ -5,14 +5,14 @@ All times are those under oneDNN's log, which costs time itself: they are compar
 
 import pandas as pd
 
-from castmates.analysis.operations.per_trace import MS, TRACE
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.analysis.keys import ROUND, SCENE, TRACE
+from castmates.analysis.operations.per_trace import MS
 from castmates.analysis.operations.work import NOTHING_KNOWN, Work, work_of
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
 OWNER = ["operation", "type", "direction"]
 PROBLEM = ["primitive", "propagation", "implementation", "isa", "shapes", "data_types"]
-ONCE = [*SCENE, *LAUNCH, "round"]
+ONCE = [*SCENE, *ROUND]
 
 
 def reduced(primitives: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:

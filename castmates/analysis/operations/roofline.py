@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, SCENE, TRACE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.known_work import ESTIMATED, OPERATION, PRIMITIVES
-from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 
 # A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND, SCENE
 from castmates.analysis.operations.beside import differences
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 
 MS = 1e6  # nanoseconds
 TIMES = ["calls", "work_ms", "function_ms", "waiting_ms", "threads"]
@@ -13,7 +13,7 @@ def input_stages(stages: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame) 
     """A row per scene and stage, in the order in which a step asks them; traces are averaged over launches."""
     if stages.empty:
         return pd.DataFrame()
-    trace = [*SCENE, *LAUNCH, "round"]
+    trace = [*SCENE, *ROUND]
     traced = steps[steps["part"] == "traced"].groupby(trace).size().rename("steps")
     rows = stages.join(traced, on=trace)
     own, functions = rows["own_ns"] / MS / rows["steps"], rows["function_ns"] / MS / rows["steps"]

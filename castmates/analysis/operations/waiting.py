@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import ROUND, SCENE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.per_trace import WAITING, Traces
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
 BOUND = 0.10  # of the step: more of it spent waiting is input-bound, less is compute-bound
@@ -29,7 +29,7 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
 
 def waits(traces: Traces) -> pd.DataFrame:
     """A row per trace: milliseconds of a step that wait for the input, their share, and the input's own work."""
-    once = [*SCENE, *LAUNCH, "round"]
+    once = [*SCENE, *ROUND]
     operations = traces.operations
     waiting = operations[operations["layer"] == WAITING].groupby(once)["shared_ms"].sum().rename("waiting")
     of_input = (operations["direction"] == "input") & (operations["layer"] != WAITING)

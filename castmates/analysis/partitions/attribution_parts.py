@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND
 from castmates.analysis.partitions.attribution_rounds import (
     AT_MASK,
     CHAINS,
@@ -13,11 +14,10 @@ from castmates.analysis.partitions.attribution_rounds import (
     ISOLATED,
     LINKS,
     PLACEBO,
-    ROUND,
     SOLO,
     TOGETHER,
 )
-from castmates.analysis.statistics.intervals import BLOCK, estimate, lost
+from castmates.analysis.statistics.intervals import estimate, lost
 
 TOTAL = "total"
 BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
@@ -72,7 +72,7 @@ def _points(differences: pd.DataFrame) -> pd.DataFrame:
     Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method). A
     part that begins at solo has one end alone, so that its interval is that of the log, as it is for the loss itself.
     """
-    means = differences.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
+    means = differences.groupby([*_PART, *LAUNCH], observed=True)[["before", "after"]].mean()
     centre = means.groupby(_PART, observed=True).mean()
     points = lost(centre["after"]) - lost(centre["before"])
     slopes = 100 * np.exp(-differences[_PART].join(centre, on=_PART)[["before", "after"]])

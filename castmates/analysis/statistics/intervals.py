@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.rounds_alike import successive, widening
 from castmates.analysis.statistics.student import CONFIDENCE as CONFIDENCE
 from castmates.analysis.statistics.student import FEWEST_BLOCKS as FEWEST_BLOCKS
-
-# A launch: the unit of the headline.
-BLOCK = ("company", "block")
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,7 +29,7 @@ def per_launch(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The first half of `estimate`: a row per group and launch, so that launches can be taken some at a time."""
     if "round" in pairs:
         pairs = pairs.sort_values("round", kind="stable")
-    launches = pairs.groupby([*by, *BLOCK], observed=True)
+    launches = pairs.groupby([*by, *LAUNCH], observed=True)
     table = launches.agg(value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var"))
     columns = {"successive": pairs["difference"].to_numpy(dtype=float)}
     table["successive"] = successive(columns, launches.ngroup().to_numpy(dtype=np.int64))["successive"].to_numpy()
