@@ -18,7 +18,7 @@ from benchmarks.common import Report, percent, run, say
 from benchmarks.verdicts import Aim, Finding
 from castmates import project
 from castmates.analysis.design.precision import against_solo
-from castmates.analysis.effects.rows import BY
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.plans import analysed, read_plan
@@ -95,7 +95,7 @@ def _values(setting: Setting, windows: object) -> Floats:
     """By launch and cell, the lead's log slowdown against solo; NaN where no round has both windows."""
     plan = setting.plan
     contrasts = against_solo(plan)
-    table = per_launch(pair(planned(windows, plan), contrasts), BY).reset_index()  # type: ignore[arg-type]
+    table = per_launch(pair(planned(windows, plan), contrasts), ROW).reset_index()  # type: ignore[arg-type]
     identities = {(m.name, m.partitions[0].name if m.partitions else UNMANAGED): m.identity for m in plan.mixes}
     rows = contrasts.drop_duplicates("row").set_index("row")
     places = {identity: at for at, identity in enumerate(setting.cells)}

@@ -11,7 +11,8 @@ from benchmarks.simulated_slices import GAP, SWITCH, Machine, Studies, simulate
 from castmates.analysis.design.pilot import best_rounds, spread_of
 from castmates.analysis.design.precision import Width, against_solo, enough, widths_of
 from castmates.analysis.effects.rows import rows
-from castmates.analysis.statistics.intervals import BLOCK, estimate
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import estimate
 from castmates.analysis.statistics.pairs import pair
 from castmates.study.budget_keys import Budget
 from castmates.study.looks import part_of
@@ -61,7 +62,7 @@ def after_decision(machine: Machine, launch: float, studies: int, seed: int) -> 
     decided = {}
     for study, own in first.groupby("platform", observed=True):
         spreads = [
-            spread_of(str(mix), [block["difference"] for _, block in each.groupby(list(BLOCK))])
+            spread_of(str(mix), [block["difference"] for _, block in each.groupby(LAUNCH)])
             for mix, each in own.groupby("row")
         ]
         decided[study] = best_rounds([spread for spread in spreads if spread is not None], [cost], LONG)
@@ -72,7 +73,7 @@ def after_decision(machine: Machine, launch: float, studies: int, seed: int) -> 
     for count in COUNTS:
         table = estimate(pairs[pairs["block"] <= count], by=["platform", "row"]).reset_index()
         true = table["row"].map(truths)
-        shares[count] = float(((table["log_low"] <= true) & (true <= table["log_high"])).mean())
+        shares[count] = float(((table["low"] <= true) & (true <= table["high"])).mean())
     return shares, np.array(list(decided.values()))
 
 
@@ -91,7 +92,7 @@ def looked_at(machine: Machine, studies: int, seed: int) -> Looks:
             widths = {mix: width for (mix, _), width in widths_of(own).items()}
             for row in own.itertuples():
                 true = -np.log1p(-machine.loss(f"corun:{row.mix}", LEAD))
-                holds = bool(row.log_low <= true <= row.log_high)
+                holds = bool(row.low <= true <= row.high)
                 seen.setdefault(str(study), {}).setdefault(str(row.mix), []).append((widths[str(row.mix)], holds))
     return seen
 
@@ -111,7 +112,7 @@ def stopped(seen: Looks, wanted: float) -> tuple[float, float, float]:
 
 def _with_rounds(windows: pd.DataFrame, rounds: int | pd.Series, blocks: int | None = None) -> pd.DataFrame:
     """The windows that there would be with so many rounds in each launch."""
-    place = [*BLOCK, "platform", "round"]
+    place = [*LAUNCH, "platform", "round"]
     clean = windows.groupby(place, observed=True)["valid"].all().rename("clean").astype(int)
     before = (clean.groupby(level=[0, 1, 2], observed=True).cumsum() - clean).rename("before")
     numbers = windows[place].join(before, on=place)["before"]

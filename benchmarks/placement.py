@@ -26,8 +26,9 @@ from castmates.analysis.grouping.search import search
 from castmates.analysis.grouping.usual import usual
 from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place, from_log, log_of
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, Place
 from castmates.analysis.prediction.several import together
+from castmates.analysis.statistics.losses import log_of, loss_pct
 from castmates.english import counted
 from castmates.modelled.balance import Actor, Grant, balance
 from castmates.study.modelled import MachineModel, WorkloadModel
@@ -157,7 +158,7 @@ def measured(truth: Truth, names: Sequence[str], seed: int) -> MeasuredLosses:
                 continue
             logs = log_of(loss.pct) + chance.normal(0, SPREAD, LAUNCHES)
             mean, half = float(logs.mean()), quantile * float(logs.std(ddof=1)) / math.sqrt(LAUNCHES)
-            pct, low, high = (from_log(log) for log in (mean, mean - half, mean + half))
+            pct, low, high = (loss_pct(log) for log in (mean, mean - half, mean + half))
             pairs[job, (other,), None] = Loss(pct, low, high, "measured")
     return MeasuredLosses(pairs)
 
@@ -237,7 +238,7 @@ class Drawn:
         """The loss beside all of these."""
         if ways is not None:
             return None
-        pct = from_log(together([_drawn(self.seed, job, other) for other in beside]))
+        pct = loss_pct(together([_drawn(self.seed, job, other) for other in beside]))
         return Loss(pct, pct, pct, "predicted")
 
 

@@ -184,7 +184,7 @@ def _control(table: pd.DataFrame, name: str, about: About) -> str:
     ratio, low, high = row[["ratio", "ratio_low", "ratio_high"]].iloc[0]
     if not math.isfinite(high - low):
         return str(row["verdict"].iloc[0])
-    logs = row.assign(log=np.log(row["ratio"]), log_low=np.log(row["ratio_low"]), log_high=np.log(row["ratio_high"]))
+    logs = row.assign(mean=np.log(row["ratio"]), low=np.log(row["ratio_low"]), high=np.log(row["ratio_high"]))
     by_margin = {margin: _judged(logs, margin) for margin in sorted({STRICT, about.margin})}
     said = next(iter(by_margin.values()))
     if len(set(by_margin.values())) > 1:

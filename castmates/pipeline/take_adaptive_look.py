@@ -8,6 +8,7 @@ from typing import Any
 
 from castmates.analysis.design.adaptive import Asked, Known, Look, decide
 from castmates.analysis.design.adaptive_known import known
+from castmates.analysis.statistics.losses import loss_pct
 from castmates.errors import CastmatesError
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
 from castmates.results.block_tables import read_windows
@@ -127,4 +128,4 @@ def _cells(
 
 def _loss(log: float) -> float | None:
     """A slowdown's logarithm as a loss in per cent; None where there is none."""
-    return round(-100 * math.expm1(-log), 3) if math.isfinite(log) else None
+    return round(loss_pct(log), 3) if math.isfinite(log) else None

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import harmonic_mean
 
+from castmates.analysis.statistics.losses import loss_pct
 from castmates.analysis.statistics.power import detectable
 from castmates.preview.words import pair
 from castmates.project import Project
@@ -70,12 +71,8 @@ def _counts(few: int, many: int) -> tuple[int, ...]:
 
 
 def _found(variance: float, counts: Sequence[int], level: float) -> tuple[float, ...]:
-    return tuple(_loss(detectable(variance, count, level)) for count in counts)
-
-
-def _loss(log: float) -> float:
-    """A slowdown on the log scale as a loss, in per cent of the rate alone; infinite where nothing is found."""
-    return -100 * math.expm1(-log) if math.isfinite(log) else math.inf
+    logs = (detectable(variance, count, level) for count in counts)
+    return tuple(loss_pct(log) if math.isfinite(log) else math.inf for log in logs)
 
 
 def known_variances(project: Project, plan: Plan, torn: Collection[str] = ()) -> dict[str, tuple[float, str]]:

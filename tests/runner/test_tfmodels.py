@@ -18,7 +18,7 @@ import pytest
 from castmates.analysis.dataflow.per_trace import PARTS, path_traces
 from castmates.analysis.dataflow.work import work_of
 from castmates.analysis.explanations.layers import place_of
-from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.keys import TRACE
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.paths import traced_steps
 from castmates.traces.graphs import read_graph

@@ -158,7 +158,7 @@ def test_the_noise_is_rounded_up(study):
 
 
 def test_an_extended_study_proves_less_and_shows_why(study):
-    table = pd.DataFrame({"log": [0.1, 0.1], "log_low": 0.05, "log_high": 0.15, "p_holm": [0.01, 0.001], "blocks": 9})
+    table = pd.DataFrame({"mean": [0.1, 0.1], "low": 0.05, "high": 0.15, "p_holm": [0.01, 0.001], "blocks": 9})
     assert effect_verdicts(table, 0.02) == ["slower", "slower"]
     assert effect_verdicts(table, 0.02, EXTENDED_LEVEL) == ["unclear", "slower"]
     found = answer(replace(told(study, NEARLY, SAME, SAME, SAME), extended=(5, 9)))

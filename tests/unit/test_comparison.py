@@ -210,12 +210,12 @@ def test_welch_is_anchored_and_antisymmetric(one, other, shift):
         for values in (one, other)
     ]
     there, back = welch(*frames).iloc[0], welch(*reversed(frames)).iloc[0]
-    assert there["log"] == pytest.approx(-back["log"])
-    assert there["log_low"] == pytest.approx(-back["log_high"])
+    assert there["mean"] == pytest.approx(-back["mean"])
+    assert there["low"] == pytest.approx(-back["high"])
     assert there["p_value"] == pytest.approx(back["p_value"])
-    assert there["log_low"] <= there["log"] <= there["log_high"]
+    assert there["low"] <= there["mean"] <= there["high"]
     moved = [frame.assign(mean=frame["mean"] + shift) for frame in frames]
-    assert welch(*moved).iloc[0]["log"] == pytest.approx(there["log"], abs=1e-9)
+    assert welch(*moved).iloc[0]["mean"] == pytest.approx(there["mean"], abs=1e-9)
 
 
 QUIET = Truth(launch=0.02, interaction=0.015, noise=0.01)

@@ -127,11 +127,11 @@ def test_the_intervals_hold_the_truth(few, many):
     ours, theirs = simulated(few, 0.01, 51), simulated(many, 0.03, 52)
     truth = np.mean(list(TRUTH.values()))
     for own in (summed(ours, ["study"]), summed(theirs, ["study"])):
-        share = covers(own["log_low"], own["log_high"], truth)
+        share = covers(own["low"], own["high"], truth)
         assert 0.925 <= share <= 0.975
         assert_told("comparison_means", "slowdown_low", share)
     ratio = difference_of_means(ours, theirs, ["study"])
-    share = covers(ratio["log_low"], ratio["log_high"], 0.0)
+    share = covers(ratio["low"], ratio["high"], 0.0)
     assert 0.925 <= share <= 0.975
     assert_told("comparison_means", "ratio_low", share)
     assert 0.03 <= float((ratio["p_value"] < 0.05).mean()) <= 0.07

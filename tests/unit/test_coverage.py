@@ -93,9 +93,9 @@ def false_alarms(controls):
     study = np.arange(len(controls)) // LEADS
     judged = controls.assign(
         p_holm=controls["p_value"].groupby(study).transform(holm),
-        log=np.log(controls["ratio"]),
-        log_low=np.log(controls["ratio_low"]),
-        log_high=np.log(controls["ratio_high"]),
+        mean=np.log(controls["ratio"]),
+        low=np.log(controls["ratio_low"]),
+        high=np.log(controls["ratio_high"]),
     )
     unstable = np.array(control_verdicts(judged, MARGIN)) == "unstable"
     return float(np.mean([unstable[study == number].any() for number in np.unique(study)]))

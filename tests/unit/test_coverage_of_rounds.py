@@ -173,13 +173,13 @@ def intervals(name, count):
 def covers(name, count):
     """Per cent of the intervals between launches that hold the truth, which is 0."""
     found = intervals(name, count)
-    return 100 * float(((found["log_low"] <= 0) & (found["log_high"] >= 0)).mean())
+    return 100 * float(((found["low"] <= 0) & (found["high"] >= 0)).mean())
 
 
 def covers_within(name, count):
     """Per cent of the intervals within launch that hold what these launches show without the noise of their rounds."""
     found, here = intervals(name, count), studied(name)[2][:, :count].mean(axis=1)
-    return 100 * float(((found["log_within_low"] <= here) & (here <= found["log_within_high"])).mean())
+    return 100 * float(((found["within_low"] <= here) & (here <= found["within_high"])).mean())
 
 
 def stopped(name):
@@ -190,10 +190,10 @@ def stopped(name):
         history = []
         for count, look in zip(BUDGET.looks, looks, strict=True):
             row = look.iloc[study]
-            history.append(Width((row["log_high"] - row["log_low"]) / 2, count))
+            history.append(Width((row["high"] - row["low"]) / 2, count))
             if enough(history, BUDGET.precision):
                 break
-        held += row["log_low"] <= 0 <= row["log_high"]
+        held += row["low"] <= 0 <= row["high"]
     return 100 * held / STUDIES
 
 

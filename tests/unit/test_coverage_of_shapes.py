@@ -30,7 +30,7 @@ def covered(shape, blocks):
         {"value": values.ravel(), "rounds": 1, "variance": np.nan, "successive": np.nan}, index=index
     )
     found = over_launches(estimates, ["row"])
-    return float(((found["log_low"] <= 0) & (found["log_high"] >= 0)).mean())
+    return float(((found["low"] <= 0) & (found["high"] >= 0)).mean())
 
 
 def test_normal_launches_are_covered_as_promised_and_heavy_tails_too():

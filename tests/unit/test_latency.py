@@ -122,7 +122,7 @@ def test_intervals_over_launches_cover_where_pooled_steps_do_not(steps, share):
     values_of["difference"] = np.log(values)
     truth = values_of["difference"].mean()  # what launches like these show: 2000 of them
     found = estimate(values_of, ["study"])
-    assert 0.92 <= ((found["log_low"] <= truth) & (truth <= found["log_high"])).mean() <= 0.98
+    assert 0.92 <= ((found["low"] <= truth) & (truth <= found["high"])).mean() <= 0.98
     pooled = np.sort(log_ns.reshape(studies, -1), axis=1)
     low, high = (int(stats.binom.ppf(edge, pooled.shape[1], share)) for edge in (0.025, 0.975))
     assert ((pooled[:, low] <= truth) & (truth <= pooled[:, high])).mean() < 0.85

@@ -9,8 +9,9 @@ from scipy import stats
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.prediction.composed_losses import ComposedLosses, best_known
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.measured_losses import MeasuredLosses, from_log, log_of, measured_losses
+from castmates.analysis.prediction.measured_losses import MeasuredLosses, measured_losses
 from castmates.analysis.prediction.several import together
+from castmates.analysis.statistics.losses import log_of, loss_pct
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
 from tests.unit.windows_maker import company, mix, plan, written
@@ -135,7 +136,7 @@ def test_ends_of_composed_losses_hold_the_truth_where_the_rule_does(shared):
         for mean, half in zip(means, spread, strict=True):
             pairs = {
                 ("a", (name,), None): Loss(
-                    *(from_log(mean[place] + sign * half[place]) for sign in (0, -1, 1)), "measured"
+                    *(loss_pct(mean[place] + sign * half[place]) for sign in (0, -1, 1)), "measured"
                 )
                 for place, name in enumerate("bcd"[:many])
             }

@@ -161,7 +161,7 @@ def campaign(number):
     for count in BUDGET.looks:
         table = rows(made.windows[made.windows["block"] <= count], contrasts)
         widths = widths_of(table)
-        holds = (table["log_low"] <= TRUTH.corun) & (TRUTH.corun <= table["log_high"])
+        holds = (table["low"] <= TRUTH.corun) & (TRUTH.corun <= table["high"])
         names = zip(table["mix"], table["partition"], holds, strict=True)
         seen.append({name: (widths[name, partition], held) for name, partition, held in names})
     return seen

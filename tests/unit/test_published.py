@@ -131,9 +131,9 @@ def test_welchs_degrees_of_freedom_on_miles_per_gallon():
         for mean, spread, count in ((20.14458, 6.41470, 249), (30.48101, 6.10771, 79))
     )
     (found,) = welch(japanese, american).to_dict("records")
-    half = (found["log_high"] - found["log_low"]) / 2
+    half = (found["high"] - found["low"]) / 2
     reach = float(quantile(np.array([136.8750]))[0])
-    assert found["log"] / (half / reach) == pytest.approx(-12.94627, abs=1e-5)
+    assert found["mean"] / (half / reach) == pytest.approx(-12.94627, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def ends(logs):
 def held(logs):
     """The share of studies whose interval holds what all launches show."""
     found, truth = ends(logs)
-    return float(((found["log_low"] <= truth) & (truth <= found["log_high"])).mean())
+    return float(((found["low"] <= truth) & (truth <= found["high"])).mean())
 
 
 @cache
@@ -110,7 +110,7 @@ def test_the_share_that_is_answered(busy):
 def test_how_often_a_latency_lies_above_its_upper_end(busy):
     """More often than in 2.5 % of studies, as docs/services.md has it: slow launches differ more than quick ones."""
     found, truth = ends(np.log(studies_of(busy)[1]["0.99"]["corun:x"]))
-    assert 0.02 <= (truth > found["log_high"]).mean() <= 0.07
+    assert 0.02 <= (truth > found["high"]).mean() <= 0.07
 
 
 def test_a_load_that_exceeds_the_limit_is_seldom_named():

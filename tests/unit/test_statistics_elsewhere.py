@@ -22,11 +22,11 @@ def test_the_interval_of_a_mean(values):
 
     theirs = DescrStatsW(values)
     own = alone(side(values)).iloc[0]
-    assert (own["log_low"], own["log_high"]) == pytest.approx(theirs.tconfint_mean(0.05))
+    assert (own["low"], own["high"]) == pytest.approx(theirs.tconfint_mean(0.05))
     # A launch of one round each: the headline is that of the launches.
     pairs = pd.DataFrame({"row": 1, "company": "c", "block": range(len(values)), "difference": values})
     found = estimate(pairs, ["row"]).iloc[0]
-    assert (found["log_low"], found["log_high"]) == pytest.approx(theirs.tconfint_mean(0.05))
+    assert (found["low"], found["high"]) == pytest.approx(theirs.tconfint_mean(0.05))
     assert found["p_value"] == pytest.approx(theirs.ttest_mean(0.0)[1])
     low, high = theirs.tconfint_mean(0.05)
     assert half_width(np.var(values, ddof=1), len(values)) == pytest.approx(np.sinh((high - low) / 2))
@@ -38,7 +38,7 @@ def test_the_difference_of_two_groups(one, other):
 
     theirs = CompareMeans(DescrStatsW(SAMPLES[other]), DescrStatsW(SAMPLES[one]))
     found = welch(side(SAMPLES[one]), side(SAMPLES[other])).iloc[0]
-    assert (found["log_low"], found["log_high"]) == pytest.approx(theirs.tconfint_diff(0.05, usevar="unequal"))
+    assert (found["low"], found["high"]) == pytest.approx(theirs.tconfint_diff(0.05, usevar="unequal"))
     assert found["p_value"] == pytest.approx(theirs.ttest_ind(usevar="unequal")[1])
 
 

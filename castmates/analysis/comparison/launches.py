@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts, workload_of
-from castmates.analysis.statistics.intervals import BLOCK
+from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.spec import Plan
 
@@ -41,7 +41,7 @@ def launch_means(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     pairs = pair(planned(windows, plan), mix_contrasts(plan))
     pairs["log_rate"] = pairs["log_rate_baseline"] - pairs["difference"]
     asked = {name: (column, "mean") for name, column in LOGS.items()}
-    by = ["row", "platform", *BLOCK]
+    by = [*ROW, *LAUNCH]
     return pairs.groupby(by, observed=True).agg(rounds=("difference", "size"), **asked)
 
 

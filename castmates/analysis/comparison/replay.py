@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.verdicts import DIFFERS, replay_verdicts
-from castmates.analysis.statistics.intervals import holm, quantile, ratio
+from castmates.analysis.statistics.intervals import columns_of, holm, quantile, ratio
 from castmates.analysis.statistics.joint import joint
 from castmates.results.columns.comparison import REPLAY
 
@@ -30,7 +30,7 @@ def replayed(comparison: pd.DataFrame, margin: float) -> pd.DataFrame:
         columns |= {f"{name}_slowdown{end}": table[f"slowdown_{letter}{end}"] for end in _ENDS}
     columns["partition"] = table["partition_a"].where(table["partition_a"] != "", table["partition_b"])
     columns["partition_here"] = table["partition_b"]
-    columns |= {f"joint_slowdown{end}": ratio(together[f"log{end}"]) for end in _ENDS}
+    columns |= columns_of(together, "joint_slowdown", ratio)
     return pd.DataFrame(columns, index=table.index)[list(REPLAY)].astype(dict(REPLAY))
 
 

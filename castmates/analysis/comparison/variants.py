@@ -9,14 +9,13 @@ import pandas as pd
 
 from castmates.analysis.comparison.launches import launch_means, questions, spread
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
-from castmates.analysis.statistics.intervals import holm, ratio
+from castmates.analysis.statistics.intervals import columns_of, holm, ratio
 from castmates.analysis.statistics.welch import alone, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
 from castmates.study.class_names import class_of, named, without_class
 from castmates.study.spec import UNMANAGED, Plan
 
-_ENDS = ("", "_low", "_high")
 _SAME = ["antagonists", "partition", "platform", "on"]  # in a row of a variant and in the one of its base
 _OF_LAUNCHES = ("loss", "baseline", "scene")
 
@@ -31,13 +30,11 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
     sides = {name: [_side(both, name, end) for end in ("_base", "")] for name in _OF_LAUNCHES}
     difference = welch(*sides["loss"])
     table = both.assign(**{str(name): values for name, values in difference.items()})
-    columns = {f"ratio{end}": ratio(difference[f"log{end}"]) for end in _ENDS}
+    columns = columns_of(difference, "ratio", ratio)
     for prefix, side in zip(("base_", ""), sides["loss"], strict=True):
-        own = alone(side)
-        columns |= {f"{prefix}slowdown{end}": ratio(own[f"log{end}"]) for end in _ENDS}
+        columns |= columns_of(alone(side), f"{prefix}slowdown", ratio)
     for column, name in (("speed", "baseline"), ("speed_beside", "scene")):
-        logs = welch(*sides[name])
-        columns |= {f"{column}{end}": table["work"] * ratio(logs[f"log{end}"]) for end in _ENDS}
+        columns |= columns_of(welch(*sides[name]), column, lambda logs: table["work"] * ratio(logs))
     table = table.assign(**columns, base_blocks=table["blocks_base"], base_mix=table["mix_base"])
     table["p_holm"] = table.groupby(table["partition"] != UNMANAGED)["p_value"].transform(holm)
     table["verdict"] = variant_verdicts(table, margin, level)

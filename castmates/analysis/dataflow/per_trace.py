@@ -11,7 +11,7 @@ import pandas as pd
 from castmates.analysis.dataflow.bounds import Bounds, bounds
 from castmates.analysis.dataflow.join import FETCH, NODE, Nodes, Steps, joined, nodes_of
 from castmates.analysis.dataflow.path import Path, paths
-from castmates.analysis.operations.per_trace import TRACE
+from castmates.analysis.keys import TRACE
 
 MS = 1e6  # nanoseconds
 ENOUGH = 0.95  # of the operations' time must be of nodes of the graph: below it, the trace shows another graph

@@ -13,7 +13,8 @@ from castmates.analysis.design.adaptive import Known
 from castmates.analysis.design.precision import against_solo
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import BY, of_launches
+from castmates.analysis.effects.rows import of_launches
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch, quantile
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.spec import UNMANAGED, Plan
@@ -34,10 +35,10 @@ def known(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
     own, contrasts = planned(windows, plan), against_solo(plan)
-    values = per_launch(pair(own, contrasts), BY)
-    table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY)
-    spreads = values.groupby(list(BY), observed=True)["value"].std()
-    spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[list(BY)])), dtype=float)
+    values = per_launch(pair(own, contrasts), ROW)
+    table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
+    spreads = values.groupby(ROW, observed=True)["value"].std()
+    spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[ROW])), dtype=float)
     launches = table["blocks"].to_numpy(dtype=float)
     groups = pd.factorize(table["lead"].astype(str) + " " + table["platform"].astype(str))[0]
     half = halves(launches, spread, groups)
@@ -45,7 +46,7 @@ def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, Known]:
     half = np.where(several, _wider(table), half)
     identities = {(mix.name, _partition(mix.partitions)): mix.identity for mix in plan.mixes}
     found: dict[str, Known] = {}
-    rows = zip(table["mix"], table["partition"], launches, table["log"].to_numpy(dtype=float), half, strict=True)
+    rows = zip(table["mix"], table["partition"], launches, table["mean"].to_numpy(dtype=float), half, strict=True)
     for mix, partition, count, log, width in rows:
         each = Known(int(count), float(log), float(width) if not math.isnan(width) else math.inf)
         before = found.get(identities[mix, partition])
@@ -77,5 +78,5 @@ def halves(launches: Floats, spread: Floats, groups: "np.ndarray[tuple[int, ...]
 def _wider(table: pd.DataFrame) -> Floats:
     """The interval over several nodes, at the confidence by which mixes are judged."""
     freedom = table["freedom"].to_numpy(dtype=float)
-    half = (table["log_high"] - table["log"]).to_numpy(dtype=float)
+    half = (table["high"] - table["mean"]).to_numpy(dtype=float)
     return np.asarray(half * quantile(freedom, (1 + SURELY) / 2) / quantile(freedom), dtype=float)

@@ -6,7 +6,7 @@ A pair is the log of the rate with it over the rate without it. Launches are the
 import math
 from typing import TYPE_CHECKING, Literal
 
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, estimate
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, estimate, gained
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,10 +23,9 @@ def costs(pairs: "pd.DataFrame") -> "pd.DataFrame":
     """
     table = estimate(pairs, ["collector"])
     between = table["blocks"] >= FEWEST_BLOCKS
-    table["change_pct"] = table["log"].map(_per_cent)
-    for edge in ("low", "high"):
-        logs = table[f"log_{edge}"].where(between, table[f"log_within_{edge}"])
-        table[edge] = logs.map(_per_cent)
+    table["change_pct"] = gained(table["mean"])
+    for end in ("low", "high"):
+        table[end] = gained(table[end].where(between, table[f"within_{end}"]))
     table["between_launches"] = between
     table["verdict"] = [
         verdict(low, high) for low, high in zip(table["low"].astype(float), table["high"].astype(float), strict=True)
@@ -44,7 +43,3 @@ def verdict(low: float, high: float) -> Verdict:
     if low > 0:
         return "speeds up"
     return "unresolved" if max(-low, high) > WIDE_PCT else "none seen"
-
-
-def _per_cent(log: float) -> float:
-    return 100.0 * math.expm1(log)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from castmates.analysis.design.precision import against_solo
-from castmates.analysis.statistics.intervals import BLOCK
+from castmates.analysis.keys import LAUNCH, ROUND, ROW
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study import rounds
 from castmates.study.rounds import Cost, Spread
@@ -26,8 +26,8 @@ def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
     names = dict(zip(contrasts["row"], contrasts["mix"], strict=True))
     identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
     worst: dict[str, Spread] = {}
-    for (row, _), own in pairs.groupby(["row", "platform"], observed=True):
-        spread = spread_of(names[row], [block["difference"] for _, block in own.groupby(list(BLOCK), observed=True)])
+    for (row, _), own in pairs.groupby(ROW, observed=True):
+        spread = spread_of(names[row], [block["difference"] for _, block in own.groupby(LAUNCH, observed=True)])
         if spread is not None and (spread.mix not in worst or worst[spread.mix].of_means < spread.of_means):
             worst[spread.mix] = spread
     return {identities[name]: spread for name, spread in worst.items()}
@@ -83,10 +83,10 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
 def window_noise(windows: pd.DataFrame) -> float | None:
     """Standard deviation of a window's log rate, from the two solo windows of each round."""
     usable = windows[windows["valid"] & (windows["role"] == "lead") & (windows["rate"] > 0)]
-    place = ["platform", "company", "block", "round", "member"]
+    place = ["platform", *ROUND, "member"]
     first, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("solo", "solo-again"))
     difference = (np.log(first) - np.log(again)).dropna()
-    inside = difference.groupby(["platform", *BLOCK]).agg(["var", "size"])
+    inside = difference.groupby(["platform", *LAUNCH]).agg(["var", "size"])
     freedom = inside["size"] - 1
     if not freedom.sum():
         return None

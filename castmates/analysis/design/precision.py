@@ -15,7 +15,8 @@ import pandas as pd
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import BY, of_launches
+from castmates.analysis.effects.rows import of_launches
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import per_launch
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.budget_keys import CONFIRMED_AFTER
@@ -68,8 +69,8 @@ def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
     own, contrasts = planned(windows, plan), against_solo(plan)
-    values = per_launch(pair(own, contrasts), BY)
-    return widths_of(over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY))
+    values = per_launch(pair(own, contrasts), ROW)
+    return widths_of(over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW))
 
 
 def against_solo(plan: Plan) -> pd.DataFrame:
@@ -80,7 +81,7 @@ def against_solo(plan: Plan) -> pd.DataFrame:
 
 def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
     """The same from the estimates of these contrasts."""
-    halves = ((np.exp(table["log_high"]) - np.exp(table["log_low"])) / 2).fillna(math.inf).tolist()
+    halves = ((np.exp(table["high"]) - np.exp(table["low"])) / 2).fillna(math.inf).tolist()
     places = zip(table["mix"].tolist(), table["partition"].tolist(), strict=True)
     by_place: dict[Place, Width] = {}
     for place, half, blocks in zip(places, halves, table["blocks"].tolist(), strict=True):

@@ -13,6 +13,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.verdicts import NEVER_FROZEN, carryover_verdicts
+from castmates.analysis.keys import LAUNCH, ROUND
 from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, holm, quantile, two_sided
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CARRYOVER, frame
@@ -23,7 +24,6 @@ POWER = 0.8  # of finding a change of the detectable size
 LEAST_INFORMATION = 1e-6  # a block has less where its cycles and scenes alone determine what ran before
 MOST_TURNS, SMALLEST_TURN = 1000, 1e-12
 
-_BLOCK = ["platform", "company", "block"]
 _MEMBER = ["platform", "role", "member"]
 
 
@@ -82,7 +82,7 @@ def _frozen(plan: Plan) -> pd.DataFrame:
 
 def _after(slices: pd.DataFrame, frozen: pd.DataFrame) -> pd.DataFrame:
     """The usable rates of slices that have one before them in their stretch, and whether one was frozen in that."""
-    stretch = [*_BLOCK, "round", "stretch"]
+    stretch = ["platform", *ROUND, "stretch"]
     places = slices[[*stretch, "slice", "scene"]].drop_duplicates().rename(columns={"scene": "before"})
     usable = slices[slices["counted"] & (slices["rate"] > 0)]
     rates = usable.assign(log_rate=np.log(usable["rate"]))
@@ -92,7 +92,7 @@ def _after(slices: pd.DataFrame, frozen: pd.DataFrame) -> pd.DataFrame:
 
 def _slopes(rates: pd.DataFrame) -> pd.DataFrame:
     """Of each member in each block: the change of the log rate, and how much the block knows of it."""
-    launch = rates.groupby([*_MEMBER, "company", "block"], observed=True, sort=False).ngroup().to_numpy()
+    launch = rates.groupby([*_MEMBER, *LAUNCH], observed=True, sort=False).ngroup().to_numpy()
     cycle, scene = ["round", "stretch", "cycle"], ["scene"]
     sides = [
         pd.factorize(pd.MultiIndex.from_arrays([launch, *(rates[name] for name in names)]))[0]

@@ -6,7 +6,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, own_leads
 from castmates.analysis.effects.rows import rows
 from castmates.analysis.effects.verdicts import control_verdicts
-from castmates.analysis.statistics.intervals import holm, more_than, ratio
+from castmates.analysis.statistics.intervals import columns_of, holm, more_than, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import CONTROLS
 from castmates.study.spec import Plan
@@ -24,11 +24,9 @@ def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.Da
     table = table.assign(
         study=plan.study,
         machine=plan.machine,
-        ratio=ratio(table["log"]),
-        ratio_low=ratio(table["log_low"]),
-        ratio_high=ratio(table["log_high"]),
-        within_low=ratio(table["log_within_low"]),
-        within_high=ratio(table["log_within_high"]),
+        **columns_of(table, "ratio", ratio),
+        within_low=ratio(table["within_low"]),
+        within_high=ratio(table["within_high"]),
         study_lead=table["member"].isin(own_leads(plan)),
     )
     return table[list(CONTROLS)].astype(dict(CONTROLS))

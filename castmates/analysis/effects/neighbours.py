@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import ROW
 from castmates.study.last_level import NATIVE
 from castmates.study.memory_peak import MODES, Peak
 from castmates.study.spec import Member, Plan
@@ -45,8 +46,8 @@ def bandwidth_columns(
     lacking = means.isna().groupby([*_SCENE, "block"], observed=True).any()
     scenes = means.groupby([*_SCENE, "block"], observed=True).sum().mask(lacking).reset_index()
     wanted = contrasts[["row", "company", "scene"]].drop_duplicates()
-    rows = wanted.merge(scenes, on=["company", "scene"]).groupby(["row", "platform"])[["gb_s", "peak_pct"]].mean()
-    found = rows.reindex(pd.MultiIndex.from_frame(table[["row", "platform"]]))
+    rows = wanted.merge(scenes, on=["company", "scene"]).groupby(ROW)[["gb_s", "peak_pct"]].mean()
+    found = rows.reindex(pd.MultiIndex.from_frame(table[ROW]))
     return {
         name: pd.Series(found[column].to_numpy(dtype=float), index=table.index)
         for name, column in ((GB_S, "gb_s"), (PEAK_PCT, "peak_pct"))

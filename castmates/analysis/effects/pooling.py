@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH
 from castmates.study.node_classes import parts_of
 from castmates.study.spec import NodeClass, Plan
 
@@ -18,7 +19,7 @@ def pooled(plan: Plan, windows: pd.DataFrame) -> list[Plan]:
     """
     if plan.machines:
         return parts_of(plan)
-    places = windows[["company", "block", "processor"]].drop_duplicates()
+    places = windows[[*LAUNCH, "processor"]].drop_duplicates()
     counts = places["processor"].astype("str").replace("", UNKNOWN).value_counts()
     if len(counts.drop(UNKNOWN, errors="ignore")) < 2:
         return [plan]
@@ -44,14 +45,14 @@ def without_hosts(plan: Plan, windows: pd.DataFrame, hosts: Collection[str]) -> 
     """The plan without the blocks that were measured on these hosts."""
     if not hosts:
         return plan
-    theirs = windows.loc[windows["host"].isin(list(hosts)), ["company", "block"]].drop_duplicates()
+    theirs = windows.loc[windows["host"].isin(list(hosts)), LAUNCH].drop_duplicates()
     gone = {(str(company), int(number)) for company, number in theirs.itertuples(index=False, name=None)}
     return _without(plan, gone)
 
 
 def without_left_out(plan: Plan, blocks: pd.DataFrame) -> Plan:
     """The same by the table of blocks, since that of windows has no rows of what was left out."""
-    gone = blocks.loc[blocks["left_out"], ["company", "block"]]
+    gone = blocks.loc[blocks["left_out"], LAUNCH]
     return _without(plan, {(str(company), int(number)) for company, number in gone.itertuples(index=False, name=None)})
 
 

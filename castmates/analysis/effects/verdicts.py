@@ -34,16 +34,16 @@ def effect_level(extended: bool | Sequence[int]) -> float:
 
 
 def effect_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
-    """Slower, faster, equivalent or unclear, row by row, from `log`, `log_low`, `log_high`, `p_holm` and `blocks`."""
+    """Slower, faster, equivalent or unclear, row by row, from `mean`, `low`, `high`, `p_holm` and `blocks`."""
     edge = np.log1p(margin)
-    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    mean, low, high = (_floats(estimates, name) for name in ("mean", "low", "high"))
     significant = _floats(estimates, "p_holm") < level
     return _first_that_holds(
         {
             NO_DATA: _floats(estimates, "blocks") == 0,
             TOO_FEW: _floats(estimates, "blocks") < FEWEST_BLOCKS,
-            "slower": significant & (log > 0),
-            "faster": significant & (log < 0),
+            "slower": significant & (mean > 0),
+            "faster": significant & (mean < 0),
             "equivalent": (low >= -edge) & (high <= edge),
         },
         otherwise="unclear",
@@ -56,7 +56,7 @@ def control_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     The p-value of the positive one is that of "it loses no more than the margin".
     """
     edge = np.log1p(margin)
-    low, high = _floats(estimates, "log_low"), _floats(estimates, "log_high")
+    low, high = _floats(estimates, "low"), _floats(estimates, "high")
     significant = _floats(estimates, "p_holm") < CONTROL_LEVEL
     positive = (estimates["control"] == POSITIVE).to_numpy(dtype=bool)
     return _first_that_holds(
@@ -86,10 +86,10 @@ def carryover_verdicts(estimates: pd.DataFrame) -> list[str]:
 def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
     """Whether B loses more or less than A, from `where` and both sides' `platform_` and `blocks_`.
 
-    `log`, `log_low`, `log_high` and `p_holm` are those of log slowdown(B) - log slowdown(A).
+    `mean`, `low`, `high` and `p_holm` are those of log slowdown(B) - log slowdown(A).
     """
     edge = np.log1p(margin)
-    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    mean, low, high = (_floats(estimates, name) for name in ("mean", "low", "high"))
     fewest = np.minimum(_floats(estimates, "blocks_a"), _floats(estimates, "blocks_b"))
     significant = _floats(estimates, "p_holm") < EFFECT_LEVEL
     platforms = estimates["platform_a"] != estimates["platform_b"]
@@ -99,8 +99,8 @@ def comparison_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
             NO_DATA: fewest == 0,
             PLATFORMS_DIFFER: platforms.to_numpy(dtype=bool),
             TOO_FEW: fewest < FEWEST_BLOCKS,
-            MORE: significant & (log > 0),
-            LESS: significant & (log < 0),
+            MORE: significant & (mean > 0),
+            LESS: significant & (mean < 0),
             EQUIVALENT: (low >= -edge) & (high <= edge),
         },
         otherwise=UNCLEAR,
@@ -139,17 +139,17 @@ def replay_verdicts(estimates: pd.DataFrame, margin: float) -> list[str]:
 
 
 def variant_verdicts(estimates: pd.DataFrame, margin: float, level: float = EFFECT_LEVEL) -> list[str]:
-    """Whether a variant loses more or less than its base, from `log`, its ends, `p_holm` and the launches of both."""
+    """Whether a variant loses more or less than its base, from `mean`, its ends, `p_holm` and the launches of both."""
     edge = np.log1p(margin)
-    log, low, high = (_floats(estimates, name) for name in ("log", "log_low", "log_high"))
+    mean, low, high = (_floats(estimates, name) for name in ("mean", "low", "high"))
     fewest = np.minimum(_floats(estimates, "blocks"), _floats(estimates, "base_blocks"))
     significant = _floats(estimates, "p_holm") < level
     return _first_that_holds(
         {
             NO_DATA: fewest == 0,
             TOO_FEW: fewest < FEWEST_BLOCKS,
-            MORE_SENSITIVE: significant & (log > 0),
-            LESS_SENSITIVE: significant & (log < 0),
+            MORE_SENSITIVE: significant & (mean > 0),
+            LESS_SENSITIVE: significant & (mean < 0),
             EQUIVALENT: (low >= -edge) & (high <= edge),
         },
         otherwise=UNCLEAR,

@@ -5,6 +5,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts
 from castmates.analysis.effects.system import BASELINES
+from castmates.analysis.keys import MEMBER, MIX
 from castmates.study.spec import UNMANAGED, Plan
 
 
@@ -21,7 +22,7 @@ def conditions(plan: Plan) -> pd.DataFrame:
         baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
     )
     table = pd.concat([bases, scenes], ignore_index=True)
-    table = table.drop_duplicates(["company", "scene", "member", "mix", "partition"])
+    table = table.drop_duplicates([*MEMBER, *MIX])
     under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
     label = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
     table = table.assign(label=label, baseline=np.where(table["role"] == "lead", *BASELINES))

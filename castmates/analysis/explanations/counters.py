@@ -23,7 +23,8 @@ from castmates.analysis.explanations.counted_metrics import (
     with_work,
 )
 from castmates.analysis.explanations.events_left_out import LeftOut
-from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.keys import PLATFORM_WINDOW
+from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
@@ -39,10 +40,9 @@ from castmates.results.columns.block import COUNTERS
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 
-_WINDOW = ("platform", "company", "block", "window", "member")
 _WHO = ["platform", "workload", "member"]
 _ROW = [*_WHO, "unit", "mix", "partition"]
-_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
+_ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
 
 CHANGES: Columns = {
     "lead": "str",
@@ -64,7 +64,17 @@ CHANGES: Columns = {
     "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
     "platform": "str",
 }
-NEEDED = [*_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]  # of counters.parquet
+NEEDED = [
+    *PLATFORM_WINDOW,
+    "event",
+    "value",
+    "status",
+    "running",
+    "scope",
+    "source",
+    "phase",
+    "note",
+]  # of counters.parquet
 NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
 Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 
@@ -93,7 +103,7 @@ class _Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
         self.left_out = LeftOut()
-        self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
+        self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
         self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)
         self._who, self._members = combinations(windows, _WHO)
         self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
@@ -147,11 +157,9 @@ def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
         solo=ratio(table["log_solo"]),
         corun=ratio(table["log_corun"]),
-        ratio=ratio(table["log"]),
-        ratio_low=ratio(table["log_low"]),
-        ratio_high=ratio(table["log_high"]),
-        within_low=ratio(table["log_within_low"]),
-        within_high=ratio(table["log_within_high"]),
+        **columns_of(table, "ratio", ratio),
+        within_low=ratio(table["within_low"]),
+        within_high=ratio(table["within_high"]),
     )
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
+from castmates.analysis.keys import LAUNCH, MIX, WINDOW
 from castmates.analysis.statistics import change_points
 from castmates.results.columns.contract import Columns
 
-LAUNCH = ["company", "block", "member"]
+LEAD_LAUNCH = [*LAUNCH, "member"]
 MOST_POINTS = 400  # that the search for changes is given of a launch
 FEWEST_STEPS = 3  # that make a point
 STEADY = 0.01  # a level within one per cent of the launch's second half is steady
@@ -73,18 +74,17 @@ class Evolution:
 
 def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     """Every step of a lead of which both ends were seen in one slice, in order of time."""
-    about = ["company", "block", "window", "member"]
-    what = [*about, "scene", "kind", "mix", "partition", "valid"]
+    what = [*WINDOW, "scene", "kind", *MIX, "valid"]
     ours = (windows["role"] == "lead") & windows["company"].isin(steps["company"].unique())
     leads = windows.loc[ours, what]
     leads = leads.assign(lead=workloads_of(leads["member"]))
-    table = steps.merge(leads, on=about).sort_values([*LAUNCH, "t_ns"], ignore_index=True)
-    within = table.groupby([*LAUNCH, "slice"], sort=False)
+    table = steps.merge(leads, on=WINDOW).sort_values([*LEAD_LAUNCH, "t_ns"], ignore_index=True)
+    within = table.groupby([*LEAD_LAUNCH, "slice"], sort=False)
     units = within["units"].diff()
     table["seconds"] = within["t_ns"].diff() / 1e9 / units
     table["iteration"] = table["units"]
     table = table[(units > 0) & (table["seconds"] > 0)]
-    usual = table.groupby([*LAUNCH, "scene"])["seconds"].transform("median")
+    usual = table.groupby([*LEAD_LAUNCH, "scene"])["seconds"].transform("median")
     return pd.DataFrame(table.assign(relative=table["seconds"] / usual)[list(STEPS)].astype(dict(STEPS)))
 
 
@@ -92,7 +92,7 @@ def evolutions(times: pd.DataFrame) -> list[Evolution]:
     """What is known of every launch; `times` as `step_times` gives them."""
     return [
         _evolution(str(launch["company"].iloc[0]), int(launch["block"].iloc[0]), str(launch["member"].iloc[0]), launch)
-        for _, launch in times.groupby(LAUNCH, sort=True)
+        for _, launch in times.groupby(LEAD_LAUNCH, sort=True)
     ]
 
 

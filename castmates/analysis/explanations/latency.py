@@ -15,7 +15,8 @@ from castmates.analysis.effects.rejections import possibly_biased
 from castmates.analysis.explanations import request_quantiles
 from castmates.analysis.explanations.conditions import conditions
 from castmates.analysis.explanations.steps import COLUMNS, PLACE, QUANTILES, Launches, fewest_steps, launch_quantiles
-from castmates.analysis.statistics.intervals import BLOCK, estimate, ratio
+from castmates.analysis.keys import LAUNCH, MEMBER, ROW
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import LATENCY, frame
 from castmates.study.services import service_members
@@ -24,8 +25,7 @@ from castmates.study.spec import Plan
 MOST_FEW = 0.1  # share of launches with too few steps, above which the others are not a fair sample
 MOST_ODD = 0.01  # share of steps that cover another number of units than the others
 
-_ROW = ["row", "platform"]
-_LONG = [*_ROW, "quantile"]
+_LONG = [*ROW, "quantile"]
 _LEFT = [f"left {share}" for share in QUANTILES.values()]
 _NAMES = {str(share): name for name, share in QUANTILES.items()}
 _ORDER = ["solo", "placebo", "alone", "corun"]
@@ -44,10 +44,10 @@ def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) 
     found = [of_launches(launches, quantiles)]
     if is_service.any():
         found.append(request_quantiles.of_launches(own[is_service]))
-    values = pd.concat(found, ignore_index=True).merge(known, on=["company", "scene", "member"])
+    values = pd.concat(found, ignore_index=True).merge(known, on=MEMBER)
     if values.empty:  # nothing is valid of what has a row
         return frame([], LATENCY)
-    return _table(plan, values.merge(possibly_biased(own, known), on=_ROW), own)
+    return _table(plan, values.merge(possibly_biased(own, known), on=ROW), own)
 
 
 def of_launches(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
@@ -70,9 +70,8 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     usable = long[long["enough"]].merge(refused[refused == ""].reset_index()[_LONG], on=_LONG)
     usable = usable.assign(difference=np.log(usable["value"].to_numpy(dtype=float)))
     absolute, relative = estimate(usable, by=_LONG), estimate(_against_baseline(usable), by=_LONG)
-    columns = {"ms": absolute["log"], "ms_low": absolute["log_low"], "ms_high": absolute["log_high"]}
-    columns |= {"ratio": relative["log"], "ratio_low": relative["log_low"], "ratio_high": relative["log_high"]}
-    table = counts.assign(refused=refused, **{name: ratio(logs) for name, logs in columns.items()})
+    columns = columns_of(absolute, "ms", ratio) | columns_of(relative, "ratio", ratio)
+    table = counts.assign(refused=refused, **columns)
     table["blocks_paired"] = relative["blocks"]
     table["units"] = table["units"].where(table["sizes"] <= 1)
     return _finished(plan, table.reset_index(), values, windows)
@@ -114,7 +113,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
 
 def _against_baseline(values: pd.DataFrame) -> pd.DataFrame:
     """The log-ratio of each launch's quantile over that of the baseline in the same launch."""
-    place = ["platform", *BLOCK, "member", "quantile"]
+    place = ["platform", *LAUNCH, "member", "quantile"]
     base = values[[*place, "scene", "units", "difference"]].drop_duplicates([*place, "scene"])
     # Steps of another size than the baseline's are not compared with them.
     both = values[values["scene"] != values["baseline_scene"]].merge(
@@ -127,9 +126,9 @@ def _against_baseline(values: pd.DataFrame) -> pd.DataFrame:
 
 def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     about = values.drop_duplicates("row")[["row", "member", "role", "kind", "label", "mix", "partition", "baseline"]]
-    flags = values.drop_duplicates(_ROW)[[*_ROW, "possibly_biased"]]
+    flags = values.drop_duplicates(ROW)[[*ROW, "possibly_biased"]]
     unit = windows.drop_duplicates("member").set_index("member")["unit"]
-    table = table.merge(about, on="row").merge(flags, on=_ROW).rename(columns={"label": "scene"})
+    table = table.merge(about, on="row").merge(flags, on=ROW).rename(columns={"label": "scene"})
     table = table.assign(
         study=plan.study,
         machine=plan.machine,

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.statistics.intervals import BLOCK
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.name_codes import changes_in, combinations
 from castmates.results.columns.block import LAYERS
 
-SCENE = ["study", "member", "platform", "scene", "mix", "partition"]
+_SCENE = ["study", "member", "platform", "scene", "mix", "partition"]
 KIND = ["kind", "direction"]
-NEEDED = [*SCENE, *KIND, *BLOCK, "ms_per_step", "share", "steps"]  # of layers.parquet
+NEEDED = [*_SCENE, *KIND, *LAUNCH, "ms_per_step", "share", "steps"]  # of layers.parquet
 NAMES = [name for name in NEEDED if LAYERS[name] == "str"]
 _COUNTED = ["member", "platform", "scene", "partition"]  # whose blocks are counted
 # How the sums of parts are put together.
@@ -31,10 +31,10 @@ def layer_times(parts: Iterable[pd.DataFrame]) -> LayerTimes:
     """Add them up; `parts` are the layers of some whole launches at a time."""
     sums, profiled_blocks, steps = [], [], set()
     for part in parts:
-        first = np.flatnonzero(changes_in(part, [*SCENE, *BLOCK]))  # the layers of a scene follow each other
+        first = np.flatnonzero(changes_in(part, [*_SCENE, *LAUNCH]))  # the layers of a scene follow each other
         heads, sizes = part.iloc[first], np.diff(np.append(first, len(part)))
-        scene, scenes = combinations(heads, SCENE)
-        launch, launches = combinations(heads, BLOCK)
+        scene, scenes = combinations(heads, _SCENE)
+        launch, launches = combinations(heads, LAUNCH)
         kind, kinds = combinations(part, KIND)
         row = np.repeat(scene, sizes) * len(kinds) + kind
         own = _by_kind(part, row, np.repeat(launch, sizes), len(launches))
@@ -47,9 +47,9 @@ def layer_times(parts: Iterable[pd.DataFrame]) -> LayerTimes:
         steps |= set(part["steps"].unique().tolist())
     if not sum(map(len, sums)):
         return LayerTimes(
-            pd.DataFrame(columns=[*SCENE, *KIND, "ms_per_step", "lowest", "highest", "share", "blocks"]), []
+            pd.DataFrame(columns=[*_SCENE, *KIND, "ms_per_step", "lowest", "highest", "share", "blocks"]), []
         )
-    table = pd.concat(sums).groupby([*SCENE, *KIND], as_index=False, dropna=False).agg(_WHOLE)
+    table = pd.concat(sums).groupby([*_SCENE, *KIND], as_index=False, dropna=False).agg(_WHOLE)
     counted = pd.concat(profiled_blocks).groupby(_COUNTED, as_index=False, dropna=False).sum()
     return LayerTimes(_means(table.merge(counted, on=_COUNTED)), sorted(steps))
 

@@ -12,9 +12,9 @@ import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
 from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, shown
-from castmates.analysis.statistics.intervals import Floats, ratio
+from castmates.analysis.keys import LAUNCH, ROW, WINDOW
+from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import codes_in
-from castmates.analysis.statistics.window_places import WINDOW
 from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
@@ -77,8 +77,8 @@ class _Counted:
         self._leads, self._compared = times.leads, times.compared
         places = self._leads.places
         scene, base, row = held_against(places, self._compared)
-        groups = places[["company", "block", "platform"]].iloc[scene].assign(row=row)
-        self._groups = Groups.of(groups, ["row", "platform"])
+        groups = places[[*LAUNCH, "platform"]].iloc[scene].assign(row=row)
+        self._groups = Groups.of(groups, ROW)
         self._pairs = Pairs(scene, base, self._groups.number)
         self._seconds: dict[str, Floats] = {}  # of each phase in a step, by place
         self._metrics: dict[tuple[str, str, str], int] = {}  # phase, source and metric, and their numbers
@@ -126,17 +126,16 @@ class _Counted:
         table = table.merge(self._compared.drop_duplicates("row"), on="row")
         order = {name: place for place, name in enumerate(self._seconds)}
         table = table.sort_values(
-            ["row", "platform", "phase", "number"],
+            [*ROW, "phase", "number"],
             key=lambda column: column.map(order) if column.name == "phase" else column,
         )
         return frame(_rows(table), PHASE_COUNTS)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    logs = {"ratio": "log", "ratio_low": "log_low", "ratio_high": "log_high", "solo": "log_base", "corun": "log_scene"}
-    logs |= {"within_low": "log_within_low", "within_high": "log_within_high"}
-    unit = np.where(table["metric"].map(is_per_unit), "step", "")
-    table = table.assign(unit=unit, **{name: ratio(table[column]) for name, column in logs.items()})
+    logs = {"solo": "log_base", "corun": "log_scene", "within_low": "within_low", "within_high": "within_high"}
+    columns = columns_of(table, "ratio", ratio) | {name: ratio(table[column]) for name, column in logs.items()}
+    table = table.assign(unit=np.where(table["metric"].map(is_per_unit), "step", ""), **columns)
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
+from castmates.analysis.keys import CELL, LAUNCH, PLATFORM_WINDOW, ROW
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.quantities import Costs, arithmetic_mean
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
@@ -32,7 +33,6 @@ SUFFIX = "_s"
 STEP, REST = "step", "rest"  # the whole step; what of it lies in no phase
 OWN = " (phase)"  # behind the name of a phase that is called as one of them is
 _LAST = (REST, STEP)
-_PLACE = ["platform", "company", "block", "round", "scene", "member"]
 SIDES = ("seconds", "seconds_baseline", "step_baseline")
 
 PHASES: Columns = {
@@ -80,9 +80,9 @@ class Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Number the valid windows; `places` are their scenes in their rounds."""
         ours = (windows["role"] == "lead") & windows["valid"]
-        leads = coded(windows.loc[ours, ["platform", *WINDOW, "round", "scene"]])
-        self._windows = WindowPlaces.of(leads, ("platform", *WINDOW))
-        self._place, self.places = combinations(leads, _PLACE)
+        leads = coded(windows.loc[ours, [*PLATFORM_WINDOW, "round", "scene"]])
+        self._windows = WindowPlaces.of(leads, PLATFORM_WINDOW)
+        self._place, self.places = combinations(leads, CELL)
 
     def place_of(self, table: pd.DataFrame) -> Integers:
         """The place of each row, -1 where it is in no valid window of a lead."""
@@ -133,7 +133,7 @@ def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
     if compared.empty:
         return frame([], PHASES)
     scene, base, row = held_against(leads.places, compared)
-    groups = Groups.of(leads.places[["company", "block", "platform"]].iloc[scene].assign(row=row), ["row", "platform"])
+    groups = Groups.of(leads.places[[*LAUNCH, "platform"]].iloc[scene].assign(row=row), ROW)
     pairs, numbers, launches = Pairs(scene, base, groups.number), {name: place for place, name in enumerate(_LAST)}, []
     for spent, names in times.parts:
         phases = np.array([numbers.setdefault(name, len(numbers)) for name in names])
@@ -147,7 +147,7 @@ def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
     order = (phase - len(_LAST)) % len(numbers)  # rest and step stand last
     about = groups.rows.iloc[line].assign(phase=np.array(list(numbers), dtype=object)[phase], order=order)
     table = pd.concat([about.reset_index(drop=True), table.reset_index(drop=True)], axis=1)
-    table = table.merge(compared.drop_duplicates("row"), on="row").sort_values(["row", "platform", "order"])
+    table = table.merge(compared.drop_duplicates("row"), on="row").sort_values([*ROW, "order"])
     return frame(list(_rows(table)), PHASES)
 
 
@@ -201,11 +201,11 @@ def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
             "baseline_ms": 1e3 * row["seconds_baseline"],
             "scene_ms": 1e3 * row["seconds"],
             "share_pct": 100 * row["seconds_baseline"] / row["step_baseline"],
-            "loss_pct": row["log"],
-            "loss_low": row["log_low"],
-            "loss_high": row["log_high"],
-            "within_low": row["log_within_low"],
-            "within_high": row["log_within_high"],
+            "loss_pct": row["mean"],
+            "loss_low": row["low"],
+            "loss_high": row["high"],
+            "within_low": row["within_low"],
+            "within_high": row["within_high"],
         }
 
 

@@ -13,8 +13,9 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import CYCLES, GHZ, TASK_CLOCK, Work, per_unit, usable
+from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import Integers
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.study.spec import UNMANAGED, Plan
 
 CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
@@ -77,7 +78,7 @@ _MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is t
 COLLECTORS = ("package", "throttling", "busy_clock", "frequency", "gpu")  # that read what only this table shows
 SOURCES = (*COLLECTORS, "foreign traffic", "resctrl", "pqos")
 _ALONE = (_BUSY, _RUNNING, _FOREIGN, _MHZ)  # what counts without another reading
-_KEY = ["company", "block", "window"]
+_KEY = [*LAUNCH, "window"]
 _BETWEEN = "\n"  # a scope and a metric, in the name by which values are compared
 
 
@@ -92,7 +93,7 @@ class Power:
             self._compared.number(metric)
         self._leads = np.flatnonzero((windows["role"] == "lead").to_numpy(dtype=bool))
         self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
-        self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
+        self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
         self._work = Work.of(windows)
         self._active = windows.astype({"company": object}).groupby(_KEY).size()  # members in each window
         cpus = [
@@ -138,7 +139,7 @@ class Power:
         return values.rows[there], np.full(int(there.sum()), self._compared.number(GHZ)), ghz[there]
 
     def _of_members(self, table: pd.DataFrame) -> Measured:
-        return self._measured(self._member.find(table[list(WINDOW)]), table)
+        return self._measured(self._member.find(table[WINDOW]), table)
 
     def _of_packages(self, table: pd.DataFrame) -> Measured:
         at = self._lead.find(table[_KEY])

@@ -25,9 +25,10 @@ from castmates.analysis.explanations.counted_metrics import (
     with_work,
 )
 from castmates.analysis.explanations.power import POWER, Power
+from castmates.analysis.keys import PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.study import RESOURCES, frame
 from castmates.study.spec import Plan
@@ -91,7 +92,7 @@ class _Used:
 
     def __init__(self, windows: pd.DataFrame, contrasts: pd.DataFrame) -> None:
         """Find once what is compared with what."""
-        self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
+        self._places, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
         self._open, self._close = np.zeros(len(windows), np.int64), np.full(len(windows), -1)  # of watched slices
         self._work = Work.of(windows)
         self.compared = Compared(windows, contrasts, LEVEL_1)

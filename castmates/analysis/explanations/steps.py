@@ -12,9 +12,10 @@ from math import ceil, log
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import WINDOW
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats
 from castmates.analysis.statistics.name_codes import Integers, coded
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 
 COLUMNS = ("company", "block", "window", "member", "t_ns", "units", "slice")  # of steps.parquet
 NAMES = ("company", "member")  # of these; they may be categories

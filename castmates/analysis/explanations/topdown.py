@@ -12,6 +12,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE
 from castmates.analysis.explanations.events_left_out import most_frequent
+from castmates.analysis.keys import PLATFORM_WINDOW
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
@@ -30,9 +31,8 @@ from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import BY_NAME, TREE
 
 KINDS = ("solo", "corun")
-_WINDOW = ("platform", "company", "block", "window", "member")
 _ROW = ["platform", "workload", "member", "mix", "partition", "kind"]
-_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "valid"])  # of windows
+_ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "valid"])  # of windows
 _CATEGORY = ["phase", "level", "metric"]
 _ORDER = {category.name: place for place, category in enumerate(TREE)}
 
@@ -54,7 +54,7 @@ SHARES: Columns = {
     "windows": "int64",
     "platform": "str",
 }
-NEEDED = [*_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
+NEEDED = [*PLATFORM_WINDOW, *_CATEGORY, "value", "running", "status", "note"]  # of topdown.parquet
 NAMES = [name for name in NEEDED if TOPDOWN[name] == "str"]  # of these; they may be categories
 Topdown = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 CHANGES: Columns = {
@@ -102,7 +102,7 @@ class _Leads:
 
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
-        self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
+        self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
         self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
         self._categories: dict[tuple[str, int, str], int] = {}  # phase, level and metric, and their numbers
         self._shares: list[pd.DataFrame] = []
@@ -133,7 +133,7 @@ class _Leads:
             return frame([], SHARES)
         table = estimated(by_row(self._shares, self._groups.launches), "share")
         table["running"] = pd.concat(self._running).groupby(level=0).min()
-        names = {"log": "share", "log_low": "low", "log_high": "high", "rounds": "windows"}
+        names = {"mean": "share", "rounds": "windows"}
         return _finished(self._named(table.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
 
     def changes(self) -> pd.DataFrame:
@@ -142,8 +142,7 @@ class _Leads:
             return frame([], CHANGES)
         whole = by_row(self._changes, self._groups.launches)
         table = estimated(whole, "difference").join(whole[["corun", "solo"]].groupby("row").mean())
-        names = {"log": "points", "log_low": "points_low", "log_high": "points_high"}
-        names |= {"log_within_low": "within_low", "log_within_high": "within_high"}
+        names = {"mean": "points", "low": "points_low", "high": "points_high"}
         return _finished(self._named(table.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
 
     def _named(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -156,7 +155,7 @@ class _Leads:
 
 def why_none(topdown: Topdown, windows: pd.DataFrame) -> tuple[str, str]:
     """The status and the reason that most windows of the leads give for having no share; "" where none gives any."""
-    places, reasons = WindowPlaces.of(windows[windows["role"] == "lead"], _WINDOW), []
+    places, reasons = WindowPlaces.of(windows[windows["role"] == "lead"], PLATFORM_WINDOW), []
     for part in [topdown] if isinstance(topdown, pd.DataFrame) else topdown:
         lacking = part[~part["status"].isin(USABLE).to_numpy(dtype=bool) & (places.find(part) >= 0)]
         number, kinds = combinations(lacking, ["status", "note"])

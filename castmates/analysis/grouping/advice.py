@@ -11,7 +11,7 @@ import pandas as pd
 from castmates.analysis.grouping.problem import Found, Group, Grouping, Problem
 from castmates.analysis.grouping.usual import Usual
 from castmates.analysis.prediction.losses import Loss
-from castmates.analysis.prediction.measured_losses import log_of
+from castmates.analysis.statistics.losses import log_of
 from castmates.results.columns.placing import GROUPINGS, WAYS
 from castmates.results.columns.study import frame
 from castmates.study.masks import text_of

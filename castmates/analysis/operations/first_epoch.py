@@ -5,10 +5,10 @@ Both begin with the first record of the input, in the same launch, in pairs: wha
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, SCENE
 from castmates.analysis.operations.per_trace import Traces
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 from castmates.analysis.operations.waiting import input_pipeline, waits
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate
 from castmates.study.profile_launches import CACHED, FIRST
 
 ABOUT = [*LAUNCH, "scene", "round"]  # of a trace, in the records of launches
@@ -56,6 +56,5 @@ def _changes(traces: Traces, about: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for column, name in CHANGES.items():
         found = estimate(pairs.assign(difference=pairs[column] - pairs[f"{column}_cached"]), SCENE)
-        named = dict(zip(("log", "log_low", "log_high"), (name, f"{name}_low", f"{name}_high"), strict=True))
-        parts.append(found[list(named)].rename(columns=named))
+        parts.append(pd.DataFrame(columns_of(found, name)))
     return parts[0].join(parts[1]).reset_index()

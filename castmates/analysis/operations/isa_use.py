@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND, SCENE, TRACE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.instructions import (
     EXTENSIONS,
@@ -22,9 +23,8 @@ from castmates.analysis.operations.instructions import (
     has,
     use_of,
 )
-from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import OWNER, types_of
-from castmates.analysis.operations.summary import LAUNCH, SCENE
 
 ALL = "all operations"
 STATES = (USED, WIDER, UNUSED, UNKNOWN)
@@ -75,7 +75,7 @@ def _of_extension(
     sums = every.pivot_table(index=[*TRACE, "type"], columns="state", values="ms", aggfunc="sum", fill_value=0.0)
     sums = sums.reindex(columns=list(STATES), fill_value=0.0).reset_index()
     types = pd.concat([sums[[*SCENE, "type"]], steps[SCENE].assign(type=ALL)]).drop_duplicates()
-    once = [*SCENE, *LAUNCH, "round"]
+    once = [*SCENE, *ROUND]
     whole = types.merge(steps[[*once, "step_ms"]], on=SCENE)
     whole = whole.merge(sums[[*once, "type", *STATES]], "left", [*once, "type"]).fillna(dict.fromkeys(STATES, 0.0))
     launches = whole.groupby([*SCENE, "type", *LAUNCH])[["step_ms", *STATES]].mean()

@@ -5,7 +5,8 @@ What the graph shows is estimated from types and shapes, and `source` names it s
 
 import pandas as pd
 
-from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.keys import TRACE
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import with_work
 from castmates.analysis.operations.summary import summarise
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.layers import NO_THREAD, RUNTIME, UNATTRIBUTED
+from castmates.analysis.keys import TRACE
 from castmates.analysis.operations.alike import beside_and_alone
 
-TRACE = ["study", "company", "block", "scene", "kind", "mix", "partition", "member", "platform", "round"]
 OPERATION = ["operation", "type", "layer", "layer_kind", "direction"]
 OUTSIDE = -1
 WAITING = "waiting for the batch"  # the layer of what waits for the input

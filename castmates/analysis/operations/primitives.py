@@ -5,14 +5,14 @@ All times are those under oneDNN's log, which costs time itself: they are compar
 
 import pandas as pd
 
-from castmates.analysis.operations.per_trace import MS, TRACE, Traces
-from castmates.analysis.operations.summary import LAUNCH, SCENE
+from castmates.analysis.keys import ROUND, SCENE, TRACE
+from castmates.analysis.operations.per_trace import MS, Traces
 from castmates.analysis.operations.work import NOTHING_KNOWN, Work, work_of
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.statistics.intervals import columns_of, estimate
 
 OWNER = ["operation", "type", "direction"]
 PROBLEM = ["primitive", "propagation", "implementation", "isa", "shapes", "data_types"]
-ONCE = [*SCENE, *LAUNCH, "round"]
+ONCE = [*SCENE, *ROUND]
 
 
 def reduced(primitives: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -46,8 +46,8 @@ def summarise_primitives(primitives: pd.DataFrame, logged: Traces) -> pd.DataFra
     whole = in_every_trace(primitives, logged.steps, [*OWNER, *PROBLEM], ["calls", "ms"])
     if whole.empty:
         return whole
-    named = {"log": "ms", "log_low": "ms_low", "log_high": "ms_high", "blocks": "launches"}
-    table = estimate(as_pairs(whole, whole["ms"]), what)[list(named)].rename(columns=named)
+    found = estimate(as_pairs(whole, whole["ms"]), what)
+    table = pd.DataFrame(columns_of(found, "ms")).assign(launches=found["blocks"])
     table = table.join(whole.groupby(what)[["calls", "step_ms"]].mean()).reset_index()
     table = with_work(table)
     call_ms = (table["ms"] / table["calls"]).where(table["calls"] > 0)

@@ -14,12 +14,12 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, SCENE, TRACE
 from castmates.analysis.operations.beside import differences
 from castmates.analysis.operations.known_work import ESTIMATED, OPERATION, PRIMITIVES
-from castmates.analysis.operations.per_trace import TRACE, Traces
+from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.primitives import as_pairs, types_of, with_work
-from castmates.analysis.operations.summary import LAUNCH, SCENE
-from castmates.analysis.statistics.intervals import estimate, ratio
+from castmates.analysis.statistics.intervals import columns_of, estimate, ratio
 
 # A vector holds twice as many numbers of 32 bits as of 64, and works on them in the same time; of other types no roof
 # is measured.
@@ -96,10 +96,8 @@ def _reached(each: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, types:
     """A row per scene and operation, from one per trace and operation: launches are the units."""
     what = [*SCENE, "operation", "type"]
     speed = np.log(each["flops"] / each["ms"] / 1e6)
-    named = {"log": "gflops", "log_low": "gflops_low", "log_high": "gflops_high", "blocks": "launches"}
-    table = estimate(as_pairs(each, speed), what)[list(named)].rename(columns=named)
-    for name in ("gflops", "gflops_low", "gflops_high"):
-        table[name] = ratio(table[name])
+    found = estimate(as_pairs(each, speed), what)
+    table = pd.DataFrame(columns_of(found, "gflops", ratio)).assign(launches=found["blocks"])
     launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
     table = table.join(launches.groupby(what).mean()).join(types).reset_index()
     more = differences(each.assign(speed=speed), both, ["operation", "type"], "speed").set_axis(_RATIO, axis=1)

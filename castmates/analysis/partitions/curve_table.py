@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.partitions.interpolation import Measured, interpolate
+from castmates.analysis.statistics.losses import loss_pct
 from castmates.results.columns.partitions import CURVES
 from castmates.results.columns.study import frame
 from castmates.study.curves import Cell, Curve, curves
@@ -75,7 +76,7 @@ def _between(curve: Curve, measured: list[Row | None]) -> list[dict[str, Any]]:
     values = interpolate(known, np.array([cell.amount for cell in missing]))
     logs = zip(values.value, values.low, values.high, strict=True)
     lines = {
-        cell.identity: dict(zip(("loss_pct", "loss_low", "loss_high"), map(_loss, each), strict=True))
+        cell.identity: dict(zip(("loss_pct", "loss_low", "loss_high"), map(loss_pct, each), strict=True))
         | {"blocks": 0, "source": INTERPOLATED}
         for cell, each in zip(missing, logs, strict=True)
     }
@@ -85,7 +86,3 @@ def _between(curve: Curve, measured: list[Row | None]) -> list[dict[str, Any]]:
 def _inside(cell: Cell, there: list[tuple[Cell, Row]]) -> bool:
     amounts = [each.amount for each, _ in there]
     return bool(amounts) and min(amounts) < cell.amount < max(amounts)
-
-
-def _loss(log: float) -> float:
-    return -100 * math.expm1(-log)

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.partitions.attribution_rounds import GROUP, ISOLATED, MIX, ROUND, SOLO, TOGETHER
+from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROUND
+from castmates.analysis.partitions.attribution_rounds import GROUP, ISOLATED, SOLO, TOGETHER
 from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
-from castmates.analysis.statistics.intervals import BLOCK, FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
 from castmates.study.partitions.isolation import isolates
 from castmates.study.spec import Block, Plan
 
@@ -29,7 +30,7 @@ def candidates(plan: Plan, named: str | None, known: States | None = None) -> pd
     """
     table = separating(plan, known)
     mask = table["partition"] == named if named is not None else ~table["uncertain"]
-    return table.loc[mask, [*MIX, "partition"]].reset_index(drop=True)
+    return table.loc[mask, [*LEAD_OF_MIX, "partition"]].reset_index(drop=True)
 
 
 def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
@@ -50,8 +51,8 @@ def separating(plan: Plan, known: States | None = None) -> pd.DataFrame:
         for partition in mix.partitions
         if isolates(partition, mix) and not found.get((mix.name, partition.name), "").startswith(SHARED)
     ]
-    table = pd.DataFrame(rows, columns=[*MIX, "partition", "uncertain"])
-    return table.astype({"uncertain": bool}).drop_duplicates([*MIX, "partition"], ignore_index=True)
+    table = pd.DataFrame(rows, columns=[*LEAD_OF_MIX, "partition", "uncertain"])
+    return table.astype({"uncertain": bool}).drop_duplicates([*LEAD_OF_MIX, "partition"], ignore_index=True)
 
 
 def isolating(
@@ -63,16 +64,16 @@ def isolating(
     windows are valid, never by a rate.
     """
     known = candidates(plan, named, held)
-    counts = known.groupby(list(MIX), sort=False).size().rename("candidates").reset_index()
-    groups = bare[list(GROUP)].drop_duplicates().merge(counts, on=list(MIX))
-    lone = groups[groups["candidates"] == 1].merge(known, on=list(MIX))
+    counts = known.groupby(LEAD_OF_MIX, sort=False).size().rename("candidates").reset_index()
+    groups = bare[GROUP].drop_duplicates().merge(counts, on=LEAD_OF_MIX)
+    lone = groups[groups["candidates"] == 1].merge(known, on=LEAD_OF_MIX)
     lone = lone.assign(how=NAMED if named else ONLY, blocks_choosing=0)
     several = groups[groups["candidates"] > 1]
-    gains = _gains(bare, under.merge(several, on=list(GROUP)).merge(known, on=[*MIX, "partition"]))
-    gains = gains.merge(choosing(gains, plan.blocks), on=[*GROUP, *BLOCK])
-    chosen = several.merge(best_of(gains, known), on=list(GROUP), how="left").assign(how=CHOSEN)
+    gains = _gains(bare, under.merge(several, on=GROUP).merge(known, on=[*LEAD_OF_MIX, "partition"]))
+    gains = gains.merge(choosing(gains, plan.blocks), on=[*GROUP, *LAUNCH])
+    chosen = several.merge(best_of(gains, known), on=GROUP, how="left").assign(how=CHOSEN)
     partitions = pd.concat([lone, chosen], ignore_index=True)[[*GROUP, *FOUND]]
-    return partitions, gains.loc[gains["choosing"], [*GROUP, *BLOCK]].drop_duplicates()
+    return partitions, gains.loc[gains["choosing"], [*GROUP, *LAUNCH]].drop_duplicates()
 
 
 def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
@@ -80,7 +81,7 @@ def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
     both = under.merge(bare, on=[*GROUP, *ROUND])
     both = both[both[[SOLO, ISOLATED, TOGETHER]].notna().all(axis=1)]
     both["gain"] = both[ISOLATED] - both[TOGETHER]
-    return both.groupby([*GROUP, "partition", *BLOCK], observed=True)["gain"].mean().reset_index()
+    return both.groupby([*GROUP, "partition", *LAUNCH], observed=True)["gain"].mean().reset_index()
 
 
 def choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
@@ -90,15 +91,15 @@ def choosing(gains: pd.DataFrame, blocks: Iterable[Block]) -> pd.DataFrame:
     that companies of few blocks give too, and a partition that only one company has keeps its share.
     """
     draws = {(block.company.id, block.number): random.Random(f"{block.seed}/attribution").random() for block in blocks}
-    rows = gains[[*GROUP, *BLOCK]].drop_duplicates()
+    rows = gains[[*GROUP, *LAUNCH]].drop_duplicates()
     places = zip(rows["company"], rows["block"], strict=True)
     drawn = pd.Series([draws[place] for place in places], index=rows.index)
     within = drawn.groupby([rows[name] for name in (*GROUP, "company")], observed=True)
     rank, share = within.rank(method="first"), CHOOSING_SHARE * within.transform("size")
     sure = rank <= np.floor(share)
-    order = rows[list(GROUP)].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
+    order = rows[GROUP].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)
     order = order.sort_values(["sure", "next", "lacks", "drawn"], ascending=[False, False, False, True], kind="stable")
-    groups = order.groupby(list(GROUP), observed=True)["sure"]
+    groups = order.groupby(GROUP, observed=True)["sure"]
     choosing = groups.cumcount() < (CHOOSING_SHARE * groups.transform("size")).round()
     return rows.assign(choosing=choosing.reindex(rows.index).astype(bool))
 
@@ -111,6 +112,6 @@ def best_of(gains: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     eligible = mean.join(estimating, how="inner").reset_index()
     eligible = eligible[(eligible["size"] >= FEWEST_TO_CHOOSE) & (eligible["estimating"] >= FEWEST_BLOCKS)]
     # Of equals the first of the plan.
-    eligible = known.reset_index(names="place").merge(eligible, on=[*MIX, "partition"])
+    eligible = known.reset_index(names="place").merge(eligible, on=[*LEAD_OF_MIX, "partition"])
     ranked = eligible.sort_values(["mean", "place"], ascending=[False, True], kind="stable")
-    return ranked.drop_duplicates(list(GROUP)).rename(columns={"size": "blocks_choosing"})[[*by, "blocks_choosing"]]
+    return ranked.drop_duplicates(GROUP).rename(columns={"size": "blocks_choosing"})[[*by, "blocks_choosing"]]

@@ -16,6 +16,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.partitions.held import OTHERWISE, SHARED
 from castmates.analysis.prediction.losses import Loss
+from castmates.analysis.statistics.losses import log_of, loss_pct
 from castmates.study.class_names import without_class
 from castmates.study.masks import popcount
 from castmates.study.schemata import mask_of, overlap
@@ -102,7 +103,7 @@ def _one(losses: Sequence[Loss]) -> Loss:
     if len(losses) == 1:
         return losses[0]
     return Loss(
-        pct=from_log(math.fsum(log_of(loss.pct) for loss in losses) / len(losses)),
+        pct=loss_pct(math.fsum(log_of(loss.pct) for loss in losses) / len(losses)),
         low=_end(min, (loss.low for loss in losses)),
         high=_end(max, (loss.high for loss in losses)),
         source="measured",
@@ -112,13 +113,3 @@ def _one(losses: Sequence[Loss]) -> Loss:
 def _end(of: Any, ends: Iterable[float]) -> float:  # noqa: ANN401 (min or max)
     values = list(ends)
     return math.nan if any(map(math.isnan, values)) else float(of(values))
-
-
-def log_of(pct: float) -> float:
-    """The logarithm of the slowdown."""
-    return -math.log1p(-pct / 100)
-
-
-def from_log(log: float) -> float:
-    """The loss in per cent of the logarithm of a slowdown."""
-    return -100 * math.expm1(-log)

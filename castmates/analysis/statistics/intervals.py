@@ -1,20 +1,18 @@
-"""Paired differences -> estimate, interval between launches, interval within launch, p-value.
+"""Paired differences -> mean, interval between launches, interval within launch, p-value.
 
-Everything is on the log scale; `docs/methodology.md` has the formulas.
+They are on the scale of the differences, mostly logarithms; `docs/methodology.md` has the formulas.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.rounds_alike import successive, widening
 from castmates.analysis.statistics.student import CONFIDENCE as CONFIDENCE
 from castmates.analysis.statistics.student import FEWEST_BLOCKS as FEWEST_BLOCKS
-
-# A launch: the unit of the headline.
-BLOCK = ("company", "block")
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,7 +29,7 @@ def per_launch(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The first half of `estimate`: a row per group and launch, so that launches can be taken some at a time."""
     if "round" in pairs:
         pairs = pairs.sort_values("round", kind="stable")
-    launches = pairs.groupby([*by, *BLOCK], observed=True)
+    launches = pairs.groupby([*by, *LAUNCH], observed=True)
     table = launches.agg(value=("difference", "mean"), rounds=("difference", "size"), variance=("difference", "var"))
     columns = {"successive": pairs["difference"].to_numpy(dtype=float)}
     table["successive"] = successive(columns, launches.ngroup().to_numpy(dtype=np.int64))["successive"].to_numpy()
@@ -57,23 +55,41 @@ def over_launches(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return _intervals(groups)
 
 
+def columns_of(
+    estimates: pd.DataFrame, name: str, scale: Callable[[pd.Series], pd.Series] = pd.Series.copy, ends: str = ""
+) -> dict[str, pd.Series]:
+    """Mean and interval as the columns of a quantity: `name`, and `ends` (else the name) with _low and _high."""
+    names = {"mean": name, "low": f"{ends or name}_low", "high": f"{ends or name}_high"}
+    return {column: scale(estimates[own]) for own, column in names.items()}
+
+
 def ratio(logs: pd.Series) -> pd.Series:
     """Back from the log scale."""
     return pd.Series(np.exp(logs.to_numpy(dtype=float)), index=logs.index)
 
 
+def lost(logs: pd.Series) -> pd.Series:
+    """The logarithm of a slowdown as a loss, in per cent of the rate."""
+    return pd.Series(-100 * np.expm1(-logs.to_numpy(dtype=float)), index=logs.index)
+
+
+def gained(logs: pd.Series) -> pd.Series:
+    """The logarithm of a ratio as what is above 1, in per cent."""
+    return pd.Series(100 * np.expm1(logs.to_numpy(dtype=float)), index=logs.index)
+
+
 def more_than_none(estimates: pd.DataFrame) -> pd.Series:
-    """The one-sided p-value of "it is not above zero", from `log` and the two-sided one of "no difference"."""
+    """The one-sided p-value of "it is not above zero", from `mean` and the two-sided one of "no difference"."""
     half = estimates["p_value"] / 2
-    return pd.Series(np.where(estimates["log"] > 0, half, 1 - half), index=estimates.index)
+    return pd.Series(np.where(estimates["mean"] > 0, half, 1 - half), index=estimates.index)
 
 
 def more_than(estimates: pd.DataFrame, edge: float) -> pd.Series:
-    """The one-sided p-value of "it is not above the edge", from `log`, `log_high` and `blocks`."""
+    """The one-sided p-value of "it is not above the edge", from `mean`, `high` and `blocks`."""
     freedom = estimates["blocks"].to_numpy(dtype=float) - 1
     freedom = np.where(freedom > 0, freedom, np.nan)
-    above = estimates["log"].to_numpy(dtype=float) - edge
-    error = (estimates["log_high"] - estimates["log"]).to_numpy(dtype=float) / quantile(freedom)
+    above = estimates["mean"].to_numpy(dtype=float) - edge
+    error = (estimates["high"] - estimates["mean"]).to_numpy(dtype=float) / quantile(freedom)
     half = two_sided(above, error, freedom) / 2
     return pd.Series(np.where(above > 0, half, 1 - half), index=estimates.index)
 
@@ -102,11 +118,11 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     half_within = quantile(freedom) * within
     return pd.DataFrame(
         {
-            "log": mean,
-            "log_low": mean - half,
-            "log_high": mean + half,
-            "log_within_low": mean - half_within,
-            "log_within_high": mean + half_within,
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
+            "within_low": mean - half_within,
+            "within_high": mean + half_within,
             "blocks": groups["blocks"],
             "rounds": groups["rounds"],
             "p_value": two_sided(mean, between, blocks - 1),

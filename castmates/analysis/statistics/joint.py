@@ -35,7 +35,7 @@ def joint(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     total = weights[0] + weights[1]
     mean = (weights[0] * means[0] + weights[1] * means[1]) / total
     half = np.array([factor(*pair) for pair in zip(*freedom, strict=True)], dtype=float) / total
-    return pd.DataFrame({"log": mean, "log_low": mean - half, "log_high": mean + half}, index=first.index)
+    return pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half}, index=first.index)
 
 
 def factor(first: float, second: float) -> float:

@@ -23,9 +23,9 @@ def welch(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     half = quantile(freedom) * error
     return pd.DataFrame(
         {
-            "log": difference,
-            "log_low": difference - half,
-            "log_high": difference + half,
+            "mean": difference,
+            "low": difference - half,
+            "high": difference + half,
             "p_value": two_sided(difference, error, freedom),
         },
         index=first.index,
@@ -52,9 +52,9 @@ def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     mean, half = _floats(sums, "mean"), quantile(degrees) * error
     return pd.DataFrame(
         {
-            "log": mean,
-            "log_low": mean - half,
-            "log_high": mean + half,
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
             "p_value": two_sided(mean, error, degrees),
             "blocks": sums["blocks"],
         },
@@ -68,7 +68,7 @@ def alone(side: pd.DataFrame) -> pd.DataFrame:
     enough = blocks >= FEWEST_BLOCKS
     error = np.where(enough, np.sqrt(_floats(side, "variance") / np.where(enough, blocks, np.nan)), np.nan)
     half = quantile(np.where(enough, blocks - 1, np.nan)) * error
-    return pd.DataFrame({"log": mean, "log_low": mean - half, "log_high": mean + half}, index=side.index)
+    return pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half}, index=side.index)
 
 
 def _freedom(squares: list[Floats], blocks: list[Floats]) -> Floats:

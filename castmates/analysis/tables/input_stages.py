@@ -41,8 +41,8 @@ def input_stages(stages: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Da
     """A row per scene and stage, in the order in which a step asks them; traces are averaged over launches."""
     import pandas as pd
 
+    from castmates.analysis.keys import LAUNCH, SCENE
     from castmates.analysis.operations.beside import differences
-    from castmates.analysis.operations.summary import LAUNCH, SCENE
 
     if stages.empty:
         return pd.DataFrame()

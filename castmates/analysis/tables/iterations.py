@@ -41,7 +41,7 @@ def iterations(steps: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene; `key` names the step that is closest to the median: the one to look at."""
     import pandas as pd
 
-    from castmates.analysis.operations.summary import SCENE
+    from castmates.analysis.keys import SCENE
 
     traced = steps[steps["part"] == "traced"]
     rows = [_scene(key, part) for key, part in traced.groupby(SCENE)]
@@ -54,8 +54,7 @@ def iterations(steps: "pd.DataFrame") -> "pd.DataFrame":
 def _scene(key: tuple[Hashable, ...], steps: "pd.DataFrame") -> dict[str, object]:
     import numpy as np
 
-    from castmates.analysis.operations.per_trace import TRACE
-    from castmates.analysis.operations.summary import LAUNCH, SCENE
+    from castmates.analysis.keys import LAUNCH, SCENE, TRACE
 
     ms = steps["duration_ns"].to_numpy(dtype=float) / MS
     middle = float(np.median(ms))

@@ -41,13 +41,13 @@ def kernels(device_calls: "pd.DataFrame", steps: "pd.DataFrame") -> "pd.DataFram
     """A row per scene and kernel of an operation, the longest first; traces are averaged over launches."""
     import pandas as pd
 
+    from castmates.analysis.keys import LAUNCH, ROUND, SCENE
     from castmates.analysis.operations.per_trace import OUTSIDE
-    from castmates.analysis.operations.summary import LAUNCH, SCENE
 
     inside = device_calls[device_calls["step"] != OUTSIDE]
     if inside.empty:
         return pd.DataFrame()
-    trace = [*SCENE, *LAUNCH, "round"]
+    trace = [*SCENE, *ROUND]
     traced = steps[steps["part"] == "traced"].groupby(trace).size().rename("steps")
     ms, mb = inside["duration_ns"] / MS, inside["bytes"] / MB
     rows = inside.assign(ms=ms, shortest_ms=ms, longest_ms=ms, mb=mb, calls=1.0)

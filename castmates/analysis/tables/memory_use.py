@@ -39,18 +39,18 @@ def memory_use(memory: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.Data
     """A row per scene, allocator and operation, and one for all of them; `memory` has the rows of all launches."""
     import pandas as pd
 
+    from castmates.analysis.keys import ROUND, SCENE
     from castmates.analysis.operations.beside import differences
-    from castmates.analysis.operations.summary import LAUNCH, SCENE
 
-    traced = steps[steps["part"] == "traced"].groupby([*SCENE, *LAUNCH, "round"]).size().rename("steps")
-    inside = memory[memory["step"] >= 0].join(traced, on=[*SCENE, *LAUNCH, "round"])
+    traced = steps[steps["part"] == "traced"].groupby([*SCENE, *ROUND]).size().rename("steps")
+    inside = memory[memory["step"] >= 0].join(traced, on=[*SCENE, *ROUND])
     if inside.empty:
         return pd.DataFrame()
     given = inside[inside["change"] > 0]
     every = [given, given.assign(operation=ALL)]
     rows = pd.concat(every, ignore_index=True)
     rows = rows.assign(allocations=1 / rows["steps"], allocated_mb=rows["change"] / MB / rows["steps"])
-    once = [*SCENE, *LAUNCH, "round", "allocator", "operation"]
+    once = [*SCENE, *ROUND, "allocator", "operation"]
     traces = rows.groupby(once, as_index=False)[["allocations", "allocated_mb"]].sum()
     number = traced.reset_index().groupby(SCENE).size().rename("traces")
     sums = traces.groupby([*SCENE, "allocator", "operation"])[["allocations", "allocated_mb"]].sum().reset_index()

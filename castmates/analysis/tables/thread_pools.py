@@ -33,8 +33,8 @@ THREAD_POOLS = Table(
 @estimate(THREAD_POOLS)
 def thread_pools(traces: "Traces") -> "pd.DataFrame":
     """A row per scene and pool; each thread could work for as long as the step lasts."""
+    from castmates.analysis.keys import LAUNCH, SCENE
     from castmates.analysis.operations.beside import differences
-    from castmates.analysis.operations.summary import LAUNCH, SCENE
 
     pools = traces.pools
     share = pools["busy_ms"] / (pools["step_ms"] * pools["threads"])

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.design.precision import against_solo
-from castmates.analysis.effects.rows import BY
 from castmates.analysis.explanations.counted_metrics import usable
+from castmates.analysis.keys import ROW, WINDOW
 from castmates.analysis.statistics.intervals import per_launch
 from castmates.analysis.statistics.pairs import log_rates, pair
 from castmates.report.export.event_files import Scalar
@@ -18,7 +18,6 @@ from castmates.report.results import Results, records
 
 MEASURED = "measured"
 PLACE = ["platform", "company", "scene", "block"]
-WINDOW = ["company", "block", "window", "member"]
 COUNTED = [*WINDOW, "event", "value", "status", "running", "phase", "source"]
 ENDS = {"estimate": "degradation_pct", "low": "degradation_low", "high": "degradation_high"}
 Runs = Mapping[tuple[str, ...], list[Scalar]]  # by the folders of the run
@@ -68,7 +67,7 @@ def _losses(results: Results) -> Iterator[Row]:
         return
     effects = results.lead_effects("solo", under_partitions=True)
     estimates = {(row["platform"], row["mix"], row["partition"]): row for row in records(effects)}
-    launches = per_launch(pair(results.windows, contrasts), BY).reset_index()
+    launches = per_launch(pair(results.windows, contrasts), ROW).reset_index()
     named = contrasts[["row", "scene", "mix", "partition", "member"]].drop_duplicates("row")
     for row in records(launches.merge(named, on="row")):
         place = (row["platform"], row["company"], row["scene"], row["block"])

@@ -14,7 +14,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.analysis.explanations.evolution import LAUNCH, Evolution, evolutions, step_times
+from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
+from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics import change_points
 from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours
@@ -54,7 +55,7 @@ def evolution(results: Results) -> tuple[pd.DataFrame, list[Evolution]]:
     beside = times["mix"].str.partition("+")[2] if len(times) else times["mix"]
     what = times["kind"].where(times["kind"] != "corun", "beside " + beside.map(plain))
     times["what"] = what.where(times["partition"] == UNMANAGED, what + PARTITIONED)
-    number = times.groupby([*LAUNCH, "window"], sort=False).ngroup()
+    number = times.groupby([*LEAD_LAUNCH, "window"], sort=False).ngroup()
     rolling = times["seconds"].groupby(number).rolling(WINDOW, center=True, min_periods=1).median()
     times["rolling_median_seconds"] = rolling.droplevel(0)
     times["level"], times["warm_up"], times["change"] = math.nan, None, False
@@ -76,7 +77,7 @@ def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     rows = results.windows[(results.windows["role"] == "lead") & (results.windows["beats"] > 1)]
     own = workloads_of(rows["member"]).isin(_of_study(results))
     rows = rows[own] if own.any() else rows  # those of controls only where there are no others
-    rows = rows[["company", "block"]].drop_duplicates().sort_values(["company", "block"])
+    rows = rows[LAUNCH].drop_duplicates().sort_values(LAUNCH)
     blocks = [(str(company), int(block)) for company, block in rows.itertuples(index=False)]
     if len(blocks) <= PANELS:
         return blocks, len(blocks)

@@ -164,7 +164,9 @@ def _beside_placebos(results: Results, known: pd.DataFrame) -> pd.DataFrame:
     both = known.merge(at_mask[[*keys, "slowdown", "blocks"]], on=keys, suffixes=("", "_at_mask"))
     slowdown = both["slowdown"] / both["slowdown_at_mask"]
     none = dict.fromkeys(("degradation_low", "degradation_high", "within_low", "within_high"), math.nan)
-    both = both.assign(series=OWN_BESIDE_PLACEBOS, slowdown=slowdown, degradation_pct=100 * (1 - 1 / slowdown), **none)
+    both = both.assign(
+        series=OWN_BESIDE_PLACEBOS, slowdown=slowdown, degradation_pct=slowdown.map(as_degradation), **none
+    )
     # No row of effects holds this, so that nothing of the co-run's row may be read as its own.
     both = both.assign(baseline=DERIVED, verdict="", blocks=both[["blocks", "blocks_at_mask"]].min(axis=1))
     return both[list(known.columns)]

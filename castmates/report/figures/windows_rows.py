@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
+from castmates.analysis.keys import LAUNCH
 from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.study.reasons import NOT_VISIBLE, ReasonKind, listed_in, program_of
@@ -17,7 +18,7 @@ PARTITIONED = ", partitioned"
 HYPERVISOR, NOBODY, FEW = "hypervisor", "not visible", "too few cycles left"
 BLAMING = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS)  # reasons that name who took the time
 NAMES: Mapping[str, str] = {ReasonKind.STEAL: HYPERVISOR, ReasonKind.TOO_FEW_CYCLES: FEW}
-BLOCK, WINDOW = ["company", "block"], ["company", "block", "window"]
+WINDOW = [*LAUNCH, "window"]
 SHOWN = ["study", "company", "block", "lead", "round", "window", "seconds", "what", "relative_rate", "valid", "reasons"]
 SHOWN += ["platform"]
 TAKEN = [*WINDOW, "who", "share_pct"]
@@ -48,8 +49,8 @@ def rates(results: Results) -> pd.DataFrame:
 def chosen_blocks(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[str, int]]:
     """The blocks that are drawn, in the order of their start: all, or the first, the last and evenly spaced ones."""
     shown = source[source["relative_rate"].notna()]
-    sizes = shown.groupby(BLOCK).size()
-    times = started.drop_duplicates(BLOCK).set_index(BLOCK)["started"]
+    sizes = shown.groupby(LAUNCH).size()
+    times = started.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
     order = sorted(sizes.index, key=lambda place: (str(times.get(place, "")), place))
     blocks = [(str(company), int(block)) for company, block in order]
     most = min(LAUNCHES, max(2, int(MARKS / sizes.mean()))) if blocks else 0
@@ -60,8 +61,8 @@ def chosen_blocks(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[str
 
 def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """The rows of these blocks with their `minutes`: of measuring, launch after launch, without what lay between."""
-    drawn = source[pd.MultiIndex.from_frame(source[BLOCK]).isin(list(blocks))]  # few of thousands
-    parts = {place: rows for place, rows in drawn.groupby(BLOCK, sort=False) if place in set(blocks)}
+    drawn = source[pd.MultiIndex.from_frame(source[LAUNCH]).isin(list(blocks))]  # few of thousands
+    parts = {place: rows for place, rows in drawn.groupby(LAUNCH, sort=False) if place in set(blocks)}
     lasted = {place: float(rows["seconds"].max()) for place, rows in parts.items()}
     pause = PAUSE * sorted(lasted.values())[len(lasted) // 2] if lasted else 0.0
     begin, placed = 0.0, []
@@ -77,7 +78,7 @@ def in_a_row(source: pd.DataFrame, blocks: Sequence[tuple[str, int]]) -> pd.Data
 def taken(results: Results, blocks: Sequence[tuple[str, int]]) -> pd.DataFrame:
     """Who took time from the windows of these blocks: the share of a CPU; NaN where only the reason is known."""
     windows = results.windows.drop_duplicates(WINDOW)
-    windows = windows[pd.MultiIndex.from_frame(windows[BLOCK]).isin(list(blocks))]
+    windows = windows[pd.MultiIndex.from_frame(windows[LAUNCH]).isin(list(blocks))]
     wanted = [*WINDOW, "metric", "value", "note"]
     samples = results.block_table("samples", list(blocks), wanted)
     samples = samples[samples["metric"].isin(["foreign_s", "steal_s"]) & (samples["value"] > 0)]

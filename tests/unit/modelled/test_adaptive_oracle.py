@@ -97,8 +97,8 @@ def outcome_of(setting: Setting, came: list[Came], drawn: list[np.ndarray]) -> O
     full = setting.looks[-1] * setting.rounds * setting.scenes_of(set(setting.cells))
     rows = printed(came, drawn)
     rows["true"] = setting.true[rows["cell"]]
-    held = rows[rows["log_low"].notna()]
-    held = held.assign(hit=(held["log_low"] <= held["true"]) & (held["true"] <= held["log_high"]))
+    held = rows[rows["low"].notna()]
+    held = held.assign(hit=(held["low"] <= held["true"]) & (held["true"] <= held["high"]))
     covers = {
         setting.names[cell]: (float(own["hit"].mean()), len(own)) for cell, own in held.groupby("cell")
     }  # fmt: skip
@@ -143,10 +143,10 @@ class Errors:
     def add(self, own, full):
         for cells, amounts in self.curves:
             rows = own.reindex(cells)
-            there = rows["log"].notna().to_numpy()
-            value, true = rows["log"].to_numpy().copy(), self.true[cells]
+            there = rows["mean"].notna().to_numpy()
+            value, true = rows["mean"].to_numpy().copy(), self.true[cells]
             if not there.all():
-                ends = [rows[name].to_numpy()[there] for name in ("log_low", "log_high", "blocks")]
+                ends = [rows[name].to_numpy()[there] for name in ("low", "high", "blocks")]
                 found = interpolate(Measured(amounts[there], value[there], *ends), amounts[~there])
                 value[~there] = found.value
                 self.within += list((found.low <= true[~there]) & (true[~there] <= found.high))

@@ -51,8 +51,8 @@ def _erring(setting, came, drawn, limit):
         {
             "mix": rows["study"].astype(str), "partition": rows["partition"], "curve": "split",
             "stage": "search", "platform": "modelled",
-            "lead_ways": rows["partition"].str.removeprefix("split-").astype(int), "loss_pct": loss(rows["log"]),
-            "loss_low": loss(rows["log_low"]), "loss_high": loss(rows["log_high"]), "freedom": rows["blocks"] - 1,
+            "lead_ways": rows["partition"].str.removeprefix("split-").astype(int), "loss_pct": loss(rows["mean"]),
+            "loss_low": loss(rows["low"]), "loss_high": loss(rows["high"]), "freedom": rows["blocks"] - 1,
             "blocks": rows["blocks"],
         }
     )  # fmt: skip
