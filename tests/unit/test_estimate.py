@@ -53,6 +53,17 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
     assert pd.read_csv(tmp_path / "tables" / "stamps.csv")["stamp"].tolist() == ["control", "sensitivity"]
 
 
+def test_what_the_study_ceased_to_ask_for_goes_whichever_rule_wrote_it(tmp_path):
+    folder = on_disk(tmp_path)
+    (folder / "tables").mkdir()
+    for name in ("pareto.csv", "kernels.parquet", "predictions.csv", "own.csv"):
+        (folder / "tables" / name).touch()
+    write(folder)
+    left = {file.name for file in (folder / "tables").iterdir()}
+    assert left.isdisjoint(("pareto.csv", "kernels.parquet", "predictions.csv"))
+    assert {"own.csv", "effects.csv"} <= left
+
+
 @pytest.mark.parametrize(
     ("file", "content", "sentence"),
     [
