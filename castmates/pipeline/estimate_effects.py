@@ -31,7 +31,7 @@ from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import analysed
 from castmates.results.records import BROKEN
-from castmates.results.tables import tables_of
+from castmates.results.tables import remove_left_over, tables_of
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 
@@ -152,6 +152,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     whole = _Whole(plan, [part.plan for part in parts], windows, machine, left_out, reader, folder)
     names = written_by(RULE, tables_of(plan, folder))
     write(Estimates(RULE, whole, parts), names, output, jobs, slow=("readings", "steps", "slices"))
+    remove_left_over(plan, folder, output)
 
 
 def _wrong(metric: object) -> str:

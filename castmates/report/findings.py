@@ -13,12 +13,20 @@ FOUND = "_findings"  # where results keep them, as they keep each table that was
 
 
 def findings_of(results: Results) -> list[Finding]:
-    """Every rule, and how it came out of each lead and mix; the surest first. Found once, and kept by the results."""
+    """Every rule on tables that the study asks for, and how it came out of each lead and mix; the surest first.
+
+    Found once, and kept by the results.
+    """
     held = vars(results)
     if FOUND not in held:
         file = Path(results.study_file) if results.study_file else None
         rules = rules_of(results.study, file, {table.stem for table in results.folder.tables.glob("*.parquet")})
-        held[FOUND] = findings(rules, lambda name: table_of(results, name))
+        asked = {
+            name: rule
+            for name, rule in rules.items()
+            if all(each.table not in TABLES or table_of(results, each.table) is not None for each in rule.when)
+        }
+        held[FOUND] = findings(asked, lambda name: table_of(results, name))
     found: list[Finding] = held[FOUND]
     return found
 

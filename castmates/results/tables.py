@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from castmates.errors import CastmatesError
 from castmates.files import make_folder, replace, writing
 from castmates.results.columns.contract import Table
-from castmates.results.columns.registry import TABLES, written_by
+from castmates.results.columns.registry import TABLES
 from castmates.results.columns.study import frame
 from castmates.results.csv import write_csv
 from castmates.results.folder import StudyFolder
@@ -83,21 +83,24 @@ def tables_of(plan: "Plan", folder: StudyFolder) -> list[str]:
 
 @contextmanager
 def written_together(output: Path, rule: str) -> Iterator[Path]:
-    """A folder for the tables that a rule writes: they come into `output` together, and those without one go."""
+    """A folder for the tables that a rule writes: they come into `output` together."""
     make_folder(output)
     made = output / f".new-{rule}"
     shutil.rmtree(made, ignore_errors=True)  # of one that was killed
     made.mkdir()
     try:
         yield made
-        names = {file.stem for file in made.iterdir()}
         for file in sorted(made.iterdir()):
             file.replace(output / file.name)
-        for name in written_by(rule).keys() - names:  # from before the study ceased to ask for it
-            for suffix in ("csv", "parquet", "json"):
-                (output / f"{name}.{suffix}").unlink(missing_ok=True)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def remove_left_over(plan: "Plan", folder: StudyFolder, output: Path) -> None:
+    """Remove the tables of any rule from before the study ceased to ask for them."""
+    for name in {name for name, table in TABLES.items() if table.rule}.difference(tables_of(plan, folder)):
+        for suffix in ("csv", "parquet", "json"):
+            (output / f"{name}.{suffix}").unlink(missing_ok=True)
 
 
 def write_table(table: "pd.DataFrame", stem: Path) -> None:

@@ -7,8 +7,10 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.pipeline.estimate_effects import Terms, write_tables
+from castmates.results.columns.registry import written_by
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
+from castmates.results.tables import tables_of
 from tests.unit.test_controls import TWO, manifest, written
 
 
@@ -34,10 +36,9 @@ def write(folder):
 
 def test_writes_every_table_twice_and_in_full(tmp_path):
     write(on_disk(tmp_path))
-    tables = (
-        "effects", "attribution", "controls", "carryover", "system", "latency", "resources", "margins", "blocks",
-        "stamps", "windows",
-    )  # fmt: skip
+    tables = written_by("estimate_effects", tables_of(TWO, StudyFolder(tmp_path)))
+    assert {"effects", "windows", "stamps"} <= tables.keys()
+    assert "predictions" not in tables, "the study does not ask for it"
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")),
     }
@@ -50,6 +51,17 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
     assert effects.loc[("dlrm", "solo"), "verdict"] == "too few blocks"
     assert effects.loc[("bert", "solo"), "blocks"] == 3
     assert pd.read_csv(tmp_path / "tables" / "stamps.csv")["stamp"].tolist() == ["control", "sensitivity"]
+
+
+def test_what_the_study_ceased_to_ask_for_goes_whichever_rule_wrote_it(tmp_path):
+    folder = on_disk(tmp_path)
+    (folder / "tables").mkdir()
+    for name in ("pareto.csv", "kernels.parquet", "predictions.csv", "own.csv"):
+        (folder / "tables" / name).touch()
+    write(folder)
+    left = {file.name for file in (folder / "tables").iterdir()}
+    assert left.isdisjoint(("pareto.csv", "kernels.parquet", "predictions.csv"))
+    assert {"own.csv", "effects.csv"} <= left
 
 
 @pytest.mark.parametrize(
