@@ -26,7 +26,6 @@ from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.latency import latencies
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
-from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
 from castmates.analysis.explanations.resources import NAMES as NAMES_READ
 from castmates.analysis.explanations.resources import NEEDED, resources
 from castmates.analysis.explanations.services import services, without_saturated
@@ -189,16 +188,5 @@ def _readings(
 def _read_packages(plan: Plan, folder: StudyFolder, records: RecordReader) -> bool:
     """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
     first = {block.company.id: block for block in reversed(plan.blocks)}
-    return any(
-        _has_readings(name, hardware.get(name, {"counters": "none"}))
-        for block in first.values()
-        for hardware in [records.read(folder.record_file(block)).get("hardware", {})]
-        for name in PACKAGE_SOURCES
-    )
-
-
-def _has_readings(name: str, about: Mapping[str, str]) -> bool:
-    """Check whether a collector read anything, by what it reports of itself; a nominal frequency is nothing."""
-    if name == "frequency" and not str(about.get("frequency_mhz", "")).startswith(SHOWN_BY_DRIVER):
-        return False
-    return "counters" not in about
+    read = (records.read(folder.record_file(block)).get("reading", ()) for block in first.values())
+    return any(name in PACKAGE_SOURCES for names in read for name in names)

@@ -68,9 +68,9 @@ def _settings(records: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _unread(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping[str, Any]]) -> Iterator[str]:
     """Why some partitions were not read, where a block records it; of a modelled machine there is nothing to read."""
-    why = dict.fromkeys(str(record["processor"].get("registers", "")) for record in records if "processor" in record)
+    why = dict.fromkeys(record["processor"]["registers"]["lacking"] for record in records if "processor" in record)
     if why and (NOT_READ in by_state or UNCERTAIN in by_state):
-        reasons = listed([text.removeprefix("not read: ") for text in why if text.startswith("not read: ")])
+        reasons = listed(list(filter(None, why)))
         because = f": {reasons}" if reasons else ""
         yield f"It is proved what the kernel holds, but not what the processor holds{because}."
 
