@@ -84,7 +84,7 @@ def of_limit(plan: Plan, found: Mapping[str, pd.DataFrame], limit_pct: float | N
         return frame([], RECOMMENDATIONS)
     known = recommendations(found["pareto"], limit_pct, found["knees"] if limit_pct is None else None)
     advice = worthwhile(known, found["effects"])
-    ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in advice["mix"]]
+    ways = [cache.ways if (cache := cache_of(plan, name)) else None for name in advice["machine"]]
     return advice.assign(cache_ways=pd.array(ways, dtype="Int64"))
 
 

@@ -122,7 +122,7 @@ def _panels(results: Results) -> list[Panel]:
     for (_, platform), rows in groups.items():
         where = f" ({platform})" if several else ""
         title = f"{plain(rows[0]['lead'])} beside {listed(plain(rows[0]['antagonists']).split('+'))}{where}"
-        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["mix"]), known))
+        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["machine"]), known))
     return panels
 
 

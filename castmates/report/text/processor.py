@@ -31,7 +31,8 @@ def sentences(results: Results) -> str:
     ]
     parts += _unread(by_state, records)
     if uncertain := by_state.get(UNCERTAIN):
-        caches = [cache_of(plan, mix) for (mix, _), state in known.items() if state == UNCERTAIN]
+        machines = {mix.name: mix.machine for mix in plan.mixes}
+        caches = [cache_of(plan, machines[mix]) for (mix, _), state in known.items() if state == UNCERTAIN]
         shared = listed(list(dict.fromkeys(f"{cache.shareable:#x}" for cache in caches if cache)))
         parts.append(
             f"Masks of {_some(uncertain)} have some but not all of the ways {shared} that I/O fills too. Some "
