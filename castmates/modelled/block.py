@@ -33,6 +33,7 @@ def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable
     stage = ModelledStage(world, cast, hardware, check, {each.name: each.bytes for each in chosen})
     hardware.attach(stage.held(), [member.name for member in block.company.members])
     outcome = Outcome(block, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
+    outcome.reading = hardware.reading()
     outcome.cast.extend(cast)
     say("a modelled block: nothing is started")
     try:

@@ -13,7 +13,6 @@ from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.effects.system import METRICS, Metric
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
-from castmates.analysis.explanations.power import SHOWN_BY_DRIVER
 from castmates.analysis.explanations.resources import NAMES, NEEDED
 from castmates.analysis.explanations.services import without_saturated
 from castmates.analysis.explanations.steps import COLUMNS
@@ -90,12 +89,10 @@ class _Part(Terms):
     def _read_packages(self) -> bool:
         """Whether clocks, throttling or packages were read; the first launch of each company stands for all."""
         first = {block.company.id: block for block in reversed(self.plan.blocks)}
-        return any(
-            _has_readings(name, hardware.get(name, {"counters": "none"}))
-            for block in first.values()
-            for hardware in [self._reader.read(self._measured.folder.record_file(block)).get("hardware", {})]
-            for name in PACKAGE_SOURCES
+        read = (
+            self._reader.read(self._measured.folder.record_file(block)).get("reading", ()) for block in first.values()
         )
+        return any(name in PACKAGE_SOURCES for names in read for name in names)
 
 
 @dataclass(frozen=True)
@@ -168,10 +165,3 @@ def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None 
     read = (records or RecordReader(folder)).read
     found = held_by(read(file) for file in files if file.is_file())
     return as_held(plan, found), states(plan, found)
-
-
-def _has_readings(name: str, about: Mapping[str, str]) -> bool:
-    """Check whether a collector read anything, by what it reports of itself; a nominal frequency is nothing."""
-    if name == "frequency" and not str(about.get("frequency_mhz", "")).startswith(SHOWN_BY_DRIVER):
-        return False
-    return "counters" not in about

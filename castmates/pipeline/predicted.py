@@ -7,7 +7,7 @@ import pandas as pd
 
 from castmates.analysis.prediction.observed import RATE
 from castmates.analysis.prediction.quality import GRID
-from castmates.analysis.prediction.table import Known, estimate_predictions, name_in, never_pooled
+from castmates.analysis.prediction.table import Known, estimate_predictions, name_on, never_pooled
 from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.results.columns.prediction import PREDICTIONS
@@ -63,7 +63,7 @@ class Predicting:
             row = Known(own, grid, self.plan).row((asked.lead, tuple(sorted(asked.beside))), GRID)
             about = {"study": self.plan.study, "platform": platform, "machine": machine}
             if row["source"]:
-                rows.append(row | about | {"lead": name_in(own)(asked.lead)})
+                rows.append(row | about | {"lead": name_on(self.plan, machine)(asked.lead)})
         if not rows:
             known = sorted({*map(without_class, self.effects["lead"]), *grid.leads, *grid.antagonists})
             raise CastmatesError(

@@ -3,7 +3,6 @@
 from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.project import Project
-from castmates.study.class_names import class_of
 from castmates.study.place_domains import domains_of
 from castmates.study.spec import Plan
 from castmates.study.wanted import place_of
@@ -34,7 +33,7 @@ def _pairs(project: Project, plan: Plan) -> str:
     workloads = {member.name: member.workload for block in plan.blocks for member in block.company.members}
     known: set[tuple[str, str]] = set()
     for mix in plan.mixes:
-        if class_of(mix.name) != machine:  # losses of classes are never mixed
+        if mix.machine != machine:  # losses of classes are never mixed
             continue
         if len(mix.antagonists) == 1 and not mix.partitions and place_of(mix.name) in NEAR:
             lead, other = workloads[mix.lead], workloads[mix.antagonists[0]]

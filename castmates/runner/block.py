@@ -100,6 +100,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
         roofs = _launch(outcome, stage, logs, cache, say)
         with _watched(outcome, stage, say):
             outcome.hardware |= stage.hardware.about()
+            outcome.reading = stage.hardware.reading()
             stage.await_ready()
             stage.bound(block.company)
             outcome.launch_seconds = time.monotonic() - begin

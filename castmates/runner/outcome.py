@@ -42,6 +42,7 @@ class Outcome:
     pace: Pace | None = None  # of the last round
     paces: dict[int, Pace] = field(default_factory=dict)  # by round
     hardware: dict[str, dict[str, str]] = field(default_factory=dict)
+    reading: list[str] = field(default_factory=list)  # collectors that could read something
     emptied: list[Emptied] = field(default_factory=list)  # caches, before stretches
     led_in: list[LeadIn] = field(default_factory=list)  # to the same stretches
     processor: dict[str, Any] = field(default_factory=dict)  # what its registers held under partitions

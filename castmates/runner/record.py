@@ -275,6 +275,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
         "without_verdict": outcome.without_verdict,
         "prepared": outcome.prepared,
         "hardware": outcome.hardware,
+        "reading": outcome.reading,
         "eviction": eviction.reached(outcome.emptied) | lead_in.reached(outcome.led_in),
         "environments": outcome.environments,
         "inputs": outcome.inputs,

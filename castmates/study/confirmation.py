@@ -12,7 +12,6 @@ from castmates.errors import CastmatesError
 from castmates.study.cache import Cache
 from castmates.study.cache_keys import Sweep
 from castmates.study.class_caches import cache_of
-from castmates.study.class_names import class_of
 from castmates.study.mitigations import sweeps
 from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Placement, Study
@@ -71,7 +70,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
     return study.model_copy(
         update={
             "name": name,
-            "machines": {each: keys for each, keys in study.machines.items() if each == class_of(mix.name)},
+            "machines": {each: keys for each, keys in study.machines.items() if each == mix.machine},
             "title": f"{study.title or study.name}: {mix.name} under {partition}, confirmed",
             "question": f"Does {partition} keep what the study {study.name} found for it?",
             "leads": [],
@@ -84,7 +83,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
             "mitigations": [],
             "placement": _seats(study.placement, lead, [] if overcommits(mix.name) else others),
             "budget": study.budget.without_looks(blocks),
-            "cache": study.cache.model_copy(update=_cache_keys(study, cache_of(plan, mix.name), mix.partitions[0])),
+            "cache": study.cache.model_copy(update=_cache_keys(study, cache_of(plan, mix.machine), mix.partitions[0])),
             "recommend": RecommendKeys(),
             "controls": None,
             "seed": int(

@@ -19,7 +19,7 @@ from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.partitions import Partitions, apart, check_workloads, domains, partitions
 from castmates.study.placement.layout import Layout
 from castmates.study.placement.place import place, refuse_two_deciders
-from castmates.study.placement.refusals import no_such_place, too_many
+from castmates.study.placement.refusals import Why, no_such_place, too_many
 from castmates.study.placement.rules import Asked, ask
 from castmates.study.placement.search import Need, Seat, can_share
 from castmates.study.remarks import MIXES, Remark
@@ -195,22 +195,22 @@ def _with_a_place(
     there, lacking = [], dict[str, str]()
     for each, need in needs.items():
         why = _no_place(each, asked, need, host)
-        if not why:
+        if why is None:
             there.append(each)
             continue
         if each.fewest and not each.optional and not host.one_of_several:
-            raise CastmatesError(f"{study_file}: the mix {each.in_short}{why}.")
-        lacking[each.name] = why.lstrip(": ")
+            raise CastmatesError(f"{study_file}: {why.of(each.in_short)}.")
+        lacking[each.name] = why.what
         if not each.optional:
-            notes.add(MIXES, f"the mix {each.in_short}{why}.", left_out=True)
+            notes.add(MIXES, f"{why.of(each.in_short)}.", left_out=True)
     return there, lacking
 
 
-def _no_place(wanted: Wanted, asked: Asked, need: Need, host: Host) -> str:
-    """Why a mix finds no seats, where its place or the number of its antagonists is to blame; "" otherwise."""
+def _no_place(wanted: Wanted, asked: Asked, need: Need, host: Host) -> Why | None:
+    """Why a mix finds no seats, where its place or the number of its antagonists is to blame; None otherwise."""
     if wanted.place:
         return no_such_place(asked, need, host.layout)
-    return "" if wanted.fewest and not host.one_of_several else too_many(asked, need, host.layout)
+    return None if wanted.fewest and not host.one_of_several else too_many(asked, need, host.layout)
 
 
 def _note_twins(seated: Sequence[_Seated], notes: Notes) -> None:

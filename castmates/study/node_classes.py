@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import class_of, named, without_class
+from castmates.study.class_names import named, without_class
 from castmates.study.companies import Room, lacks_memory
 from castmates.study.mixes import Mixes
 from castmates.study.remarks import MIXES, Remark
@@ -24,6 +24,7 @@ def of_class(placed: Mixes, machine: str) -> Mixes:
         return mix.model_copy(
             update={
                 "name": named(mix.name, machine),
+                "machine": machine,
                 "identity": hashlib.sha256(f"{mix.identity} {machine}".encode()).hexdigest()[:12],
                 "lead": names[mix.lead],
                 "antagonists": tuple(names[name] for name in mix.antagonists),
@@ -56,6 +57,7 @@ def as_far_as_it_fits(placed: Mixes, room: Room) -> Mixes:
             lead=mix.lead.rpartition("@")[0],
             antagonists=tuple(placed.members[each].workload for each in mix.antagonists),
             reason=why[name],
+            machine=mix.machine,
         )
         for name, mix in missing.items()
     )
@@ -73,7 +75,7 @@ def nowhere(plans: Sequence[Plan]) -> str:
     lacking = [{without_class(each.mix): each for each in plan.left_out} for plan in plans]
     for name in lacking[0]:
         if all(name in each for each in lacking):
-            reasons = "; ".join(f"on {class_of(each[name].mix)} it {each[name].reason}" for each in lacking)
+            reasons = "; ".join(f"on {each[name].machine} it {each[name].reason}" for each in lacking)
             return f"no class of nodes has a place for the mix {name}: {reasons}."
     return ""
 
@@ -89,11 +91,11 @@ def _partition(partition: Partition, names: Mapping[str, str]) -> Partition:
 
 def _mitigation(mitigation: Mitigation, machine: str) -> Mitigation:
     arms = tuple((named(mix, machine), partition) for mix, partition in mitigation.arms)
-    return mitigation.model_copy(update={"mix": named(mitigation.mix, machine), "arms": arms})
+    return mitigation.model_copy(update={"mix": named(mitigation.mix, machine), "arms": arms, "machine": machine})
 
 
 def _left_out(left_out: LeftOut, machine: str) -> LeftOut:
-    update = {"mix": named(left_out.mix, machine), "lead": named(left_out.lead, machine)}
+    update = {"mix": named(left_out.mix, machine), "lead": named(left_out.lead, machine), "machine": machine}
     return left_out.model_copy(update=update)
 
 
@@ -141,15 +143,15 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
     name = machine.name
     blocks = tuple(block for block in plan.blocks if block.company.machine == name)
     ours = {block.path for block in blocks}
-    mixes = tuple(mix for mix in plan.mixes if class_of(mix.name) == name)
+    mixes = tuple(mix for mix in plan.mixes if mix.machine == name)
     identities = {mix.identity for mix in mixes}
     changes = {
         "mixes": mixes,
-        "controls": tuple(control for control in plan.controls if class_of(control.mix.name) == name),
+        "controls": tuple(control for control in plan.controls if control.mix.machine == name),
         "blocks": blocks,
         "looks": tuple(tuple(path for path in paths if path in ours) for paths in plan.looks),
-        "mitigations": tuple(each for each in plan.mitigations if class_of(each.mix) == name),
-        "left_out": tuple(each for each in plan.left_out if class_of(each.mix) == name),
+        "mitigations": tuple(each for each in plan.mitigations if each.machine == name),
+        "left_out": tuple(each for each in plan.left_out if each.machine == name),
         "cache": machine.cache,
         "memory": machine.memory,
         "machines": (machine,),

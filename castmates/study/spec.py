@@ -106,6 +106,7 @@ class Mix(Frozen):
     antagonists: tuple[str, ...]
     partitions: tuple[Partition, ...] = ()  # none: unmanaged
     apart: tuple[str, ...] = ()  # antagonists in another cache
+    machine: str = ""  # the class of its nodes, which its name and those of its members show; "" without classes
 
 
 class Control(Frozen):
@@ -122,6 +123,7 @@ class Mitigation(Frozen):
     kind: Kind
     arms: tuple[tuple[str, str], ...]  # mix and partition: of several the one that gives back most is chosen
     reason: str = ""  # why it cannot be tried here
+    machine: str = ""  # of the mix
 
 
 class LeftOut(Frozen):
@@ -131,6 +133,7 @@ class LeftOut(Frozen):
     lead: str  # the workload
     antagonists: tuple[str, ...]  # the workloads
     reason: str  # what it needs, and what there is
+    machine: str = ""  # the class of nodes that has none
 
 
 class Prediction(Frozen):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from castmates.errors import CastmatesError
-from castmates.study.class_names import class_of, without_class
+from castmates.study.class_names import without_class
 from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME, at_defaults
 from castmates.study.finding_rules import Change, Scaled, Value, Word
 from castmates.study.mix_keys import DISTANCES, ArrangedMix, CpuShare, Kind, Mitigated
@@ -139,7 +139,7 @@ def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: st
     """The study without anything that it measures, under another name and seed."""
     if blocks < FEWEST_BLOCKS:
         raise CastmatesError(f"{blocks} launches show no gain; ask for at least {FEWEST_BLOCKS}.")
-    classes = {class_of(mix.name) for mix in mixes}
+    classes = {mix.machine for mix in mixes}
     nothing = at_defaults(
         study, "leads", "antagonists", "mixes", "mitigations", "workloads", "catalogue", "attribution", "place",
         "predict", "profile", "recommend", "findings", "variants", "trace",

@@ -16,7 +16,7 @@ from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
 from castmates.results.adaptive_looks import KINDS, WORDS
 from castmates.study.adaptive import as_launched, skipped_at
 from castmates.study.adaptive_words import reason, sentences
-from castmates.study.curves import curves, later
+from castmates.study.curves import BANDWIDTH, curves, later
 from castmates.study.decisions import without_decisions
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
@@ -79,7 +79,7 @@ def test_ends_and_some_between_are_measured_first(project):
     plan = project.plan()
     ids = named(plan)
     assert {name for name, identity in ids.items() if identity not in plan.later} == set(FIRST)
-    assert [curve.family for curve in curves(plan.mixes)] == ["split-#", "antagonists-mb#"]
+    assert [curve.family for curve in curves(plan.mixes)] == ["split", BANDWIDTH]
     assert plan.later == later(plan.mixes)
 
 

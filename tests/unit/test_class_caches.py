@@ -24,7 +24,7 @@ from castmates.report.text import processor
 from castmates.report.text.recommendation import context, sentence
 from castmates.results.columns.study import BLOCKS, CARRYOVER, frame
 from castmates.study.class_caches import cache_of
-from castmates.study.class_names import class_of, without_class
+from castmates.study.class_names import without_class
 from castmates.study.node_classes import parts_of
 from tests.unit.partition_maker import loss
 from tests.unit.test_figure_partitions import texts
@@ -87,11 +87,10 @@ def test_each_class_has_its_own_cache_and_a_study_without_classes_one(swept):
     plan = swept[1].plan
     for name, (ways, way_bytes) in {"small": (8, 2**20), "large": (12, 2**21)}.items():
         part = next(part for part in parts_of(plan) if part.machine == name)
-        for mix in part.mixes:
-            assert cache_of(plan, mix.name) == cache_of(plan, mix.lead) == part.cache
+        assert cache_of(plan, name) == part.cache
         assert (part.cache.ways, part.cache.way_bytes) == (ways, way_bytes)
     alone = plan.model_copy(update={"machines": (), "cache": plan.machines[0].cache})
-    assert cache_of(alone, "dlrm+flood") == alone.cache
+    assert cache_of(alone, "") == alone.cache
 
 
 def test_occupancy_has_its_figure(swept):
@@ -100,13 +99,14 @@ def test_occupancy_has_its_figure(swept):
     blind = tuple(one.model_copy(update={"cache": one.cache.model_copy(update={"events": ()})}) for one in
                   results.plan.machines)  # fmt: skip
     assert "timeline" not in figures_of(results.plan.model_copy(update={"machines": blind}), results.folder)
-    assert [cache_bytes(results, member) for member in ("dlrm~small@0", "flood~large@1")] == [8 * 2**20, 24 * 2**20]
+    sizes = {each.machine: cache_bytes(results, each.id) for each in results.plan.companies}
+    assert sizes == {"small": 8 * 2**20, "large": 24 * 2**20}
 
 
 def test_the_first_screen_counts_ways_out_of_those_of_the_class(swept):
-    found = {class_of(curve.place[0]): curve.with_most for curve in answer(swept[1]).curves}
-    assert found["small"].startswith("with 7 of the 8 cache ways, ")
-    assert found["large"].startswith("with 11 of the 12 cache ways, ")
+    found = {curve.place[0].partition("+")[0]: curve.with_most for curve in answer(swept[1]).curves}
+    assert found["dlrm~small"].startswith("with 7 of the 8 cache ways, ")
+    assert found["dlrm~large"].startswith("with 11 of the 12 cache ways, ")
 
 
 def test_advice_counts_ways_out_of_those_of_the_class(swept):
@@ -122,9 +122,9 @@ def test_advice_counts_ways_out_of_those_of_the_class(swept):
 
 def test_a_lead_alone_was_also_measured_with_all_ways_of_its_class(swept):
     found = {row["lead"]: row["measured"] for row in context(swept[1])["knees"] if not row["antagonists"]}
-    assert {class_of(lead): words.partition(",")[2] for lead, words in found.items()} == {
-        "small": " and all 8 (the baseline itself)",
-        "large": " and all 12 (the baseline itself)",
+    assert {lead: words.partition(",")[2] for lead, words in found.items()} == {
+        "dlrm~small": " and all 8 (the baseline itself)",
+        "dlrm~large": " and all 12 (the baseline itself)",
     }
 
 
@@ -141,9 +141,7 @@ def test_losses_under_partitions_name_the_size_of_a_way_in_each_class(swept):
 
 
 def test_only_masks_of_the_class_with_ways_of_io_may_be_joined(swept):
-    found = states(swept[1].plan)
-    of_class = {name: {state for (mix, _), state in found.items() if class_of(mix) == name} for name in
-                ("small", "large")}  # fmt: skip
+    of_class = {part.machine: set(states(part).values()) for part in parts_of(swept[1].plan)}
     assert of_class == {"small": {NOT_READ}, "large": {NOT_READ, UNCERTAIN}}
 
 
@@ -170,7 +168,6 @@ def test_the_plan_shows_schemata_and_isolation_by_class(swept):
 
 
 def test_a_comparison_has_the_size_of_masks_by_class(swept):
-    found = gifts(swept[1].plan)
-    for name, size in (("small", "4 MiB"), ("large", "8 MiB")):
-        (words,) = {str(gift) for (mix, part), gift in found.items() if class_of(mix) == name and part == "split-4"}
+    for part, size in zip(parts_of(swept[1].plan), ("4 MiB", "8 MiB"), strict=True):
+        (words,) = {str(gift) for (_, partition), gift in gifts(part).items() if partition == "split-4"}
         assert f"(4 ways, {size})" in words

@@ -305,7 +305,7 @@ def test_masks_are_compared_as_the_processor_held_them(tmp_path):
         {"member": who, "line": "L3", "domain": 0, "asked": f"{was:x}", "held": f"{became:x}"}
         for who, was, became in rows
     ]
-    joined = {"registers": "read", "partitions": {"split-3": held, "split-4": []}}
+    joined = {"registers": {"how": "read", "lacking": ""}, "partitions": {"split-3": held, "split-4": []}}
     one = study_folder.write(tmp_path / "one", asked, partitioned(asked))
     two = study_folder.write(tmp_path / "two", asked, partitioned(asked), host="there", processor=joined)
     done = compare(one, two, "--output", tmp_path / "out")

@@ -15,7 +15,6 @@ from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
-from castmates.study.class_names import class_of
 from castmates.study.confirmation import confirming, mix_under, name_of
 from castmates.study.group_study import group_study
 from castmates.study.model import Study
@@ -132,9 +131,9 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
     chosen = mix_under(plan, mix, partition)
     study = read(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
     fresh = plan_of(study, loaded)
-    assert list(study.machines) == [class_of(mix)]
+    assert list(study.machines) == [chosen.machine]
     assert chosen.identity in {one.identity for one in fresh.mixes}
-    assert {class_of(one.name) for one in fresh.mixes} == {class_of(mix)}
+    assert {one.machine for one in fresh.mixes} == {chosen.machine} < {"small", "large"}
     assert [part.name for one in fresh.mixes for part in one.partitions] == [partition]
     assert len(fresh.blocks) == 4
 

@@ -41,18 +41,18 @@ def adaptive():
 def test_partitions_that_differ_in_one_amount_are_a_curve(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = {curve.family: curve for curve in curves(project_of(tmp_path, STUDY).plan().mixes)}
-    assert set(found) == {"split-#", "quota-#"}
-    assert [cell.amount for cell in found["split-#"].cells] == [2, 4, 6]
-    assert found["split-#"].unit == WAYS
+    assert set(found) == {"split", "quota"}
+    assert [cell.amount for cell in found["split"].cells] == [2, 4, 6]
+    assert found["split"].unit == WAYS
     # Where the lead is slowest first: beside all of the neighbours' CPU time, which is the mix without a quota.
-    assert [cell.amount for cell in found["quota-#"].cells] == [ALL_OF_IT, 80, 60, 40, 20]
-    assert found["quota-#"].cells[0].partition == "unmanaged"
-    assert found["quota-#"].unit == QUOTA
+    assert [cell.amount for cell in found["quota"].cells] == [ALL_OF_IT, 80, 60, 40, 20]
+    assert found["quota"].cells[0].partition == "unmanaged"
+    assert found["quota"].unit == QUOTA
 
 
 def test_cells_between_measured_ones_are_interpolated_with_the_bound_of_these(adaptive):
     one, whole = adaptive
-    table = one.curves[one.curves["curve"] == "split-#"].set_index("partition")
+    table = one.curves[one.curves["curve"] == "split"].set_index("partition")
     assert dict(table["source"]) == {f"split-{ways}": "interpolated" if ways in (3, 5) else "measured" for ways in GRID}
     bound = table.loc["split-3", ["loss_low", "loss_high"]].tolist()
     assert bound == pytest.approx([table.loc["split-4", "loss_low"], table.loc["split-2", "loss_high"]])

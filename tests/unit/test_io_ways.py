@@ -120,7 +120,7 @@ def record(company, status="measured", **partitions):
         ]
         for name, found in partitions.items()
     }
-    processor = {"processor": {"registers": "read", "partitions": rows}} if partitions else {}
+    processor = {"processor": {"registers": {"how": "read", "lacking": ""}, "partitions": rows}} if partitions else {}
     return {"status": status, "spec": {"company": {"id": company}}} | processor
 
 
@@ -266,7 +266,7 @@ def marks(results):
 
 def test_the_page_marks_uncertain_masks_and_reports_why():
     plan = made(split(4), split(10))
-    unread = record("c1") | {"processor": {"registers": "not read: no module msr", "partitions": {}}}
+    unread = record("c1") | {"processor": {"registers": {"how": "", "lacking": "no module msr"}, "partitions": {}}}
     results = page_of(plan, unread)
     assert processor.sentences(results) == (
         "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "

@@ -11,7 +11,7 @@ import yaml
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.machine.capture.capture import record
-from castmates.study.class_names import class_of, named, without_class
+from castmates.study.class_names import named, without_class
 from castmates.study.node_classes import parts_of
 from castmates.study.plan_text import plan_of, task_in, task_of, text_of
 from castmates.study.wanted import place_of, with_place
@@ -73,7 +73,6 @@ def two(folder):
 
 def test_names_carry_the_class_and_lose_it():
     for name in ("chase", "chase@1", "chase+stream:smt", "chase@2#2"):
-        assert class_of(named(name, "xeon")) == "xeon"
         assert without_class(named(name, "xeon")) == name
     assert named("chase+stream+stream:smt", "xeon") == "chase~xeon+stream+stream:smt"
     assert place_of("chase~xeon+stream:smt") == "smt"
@@ -86,11 +85,10 @@ def test_every_mix_is_planned_for_every_class_from_its_capture(two):
     names = [mix.name for mix in plan.mixes]
     assert len(names) == len(set(names))
     # Two names may stand for one measurement within a class, but never in two classes.
-    of_class = [{mix.identity for mix in plan.mixes if class_of(mix.name) == name} for name in ("xeon", "epyc")]
+    of_class = [{mix.identity for mix in plan.mixes if mix.machine == name} for name in ("xeon", "epyc")]
     assert of_class[0].isdisjoint(of_class[1])
-    assert {without_class(name) for name in names if class_of(name) == "xeon"} == {
-        without_class(name) for name in names if class_of(name) == "epyc"
-    }
+    names_on = [{without_class(mix.name) for mix in part.mixes} for part in parts_of(plan)]
+    assert names_on[0] == names_on[1]
     for each in two.by_class:
         alone = project.on_captured_machine(replace(two, study=each.study), each.elsewhere.file).plan()
         members = {
@@ -101,15 +99,17 @@ def test_every_mix_is_planned_for_every_class_from_its_capture(two):
                 ours = members[named(member.name, each.machine)]
                 # Placement, memory nodes and sizes (`4llc`) are those of the captured machine.
                 assert (ours.cpus, ours.nodes, ours.command) == (member.cpus, member.nodes, member.command)
-    commands = {class_of(m.name): m.command for b in plan.blocks for m in b.company.members if m.workload == "stream"}
+    companies = [block.company for block in plan.blocks]
+    commands = {each.machine: m.command for each in companies for m in each.members if m.workload == "stream"}
     assert commands["xeon"] != commands["epyc"], "each class has the sizes of its own cache"
 
 
 def test_blocks_carry_their_class_and_never_share_a_company(two):
     plan = two.plan()
     for block in plan.blocks:
-        assert {class_of(mix.name) for mix in block.company.mixes} == {block.company.machine}
-        assert {class_of(member.name) for member in block.company.members} == {block.company.machine}
+        assert {mix.machine for mix in block.company.mixes} == {block.company.machine}
+        for member in block.company.members:
+            assert named(without_class(member.name), block.company.machine) == member.name
     parts = parts_of(plan)
     assert [part.machine for part in parts] == ["xeon", "epyc"]
     assert sorted(block.path for part in parts for block in part.blocks) == [block.path for block in plan.blocks]

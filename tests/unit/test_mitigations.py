@@ -199,7 +199,8 @@ def results(blocks=10, **keys):
 def test_a_throttle_is_told_in_the_machines_unit(unit, said):
     bandwidth = Bandwidth(unit=unit, least=8, step=8, most=2048) if unit else None
     cache = cache_of(SERVER).model_copy(update={"bandwidth": bandwidth})
-    assert amount_of({"mitigation": "bandwidth", "partition": "antagonists-mb40"}, cache) == said
+    slowed = Partition(name="antagonists-mb40", shares=(Share(member="x@1", bandwidth=40),))
+    assert amount_of({"mitigation": "bandwidth"}, slowed, cache) == said
 
 
 def test_the_figure_has_the_least_loss_first_and_the_change_in_words():

@@ -389,7 +389,7 @@ def test_a_study_that_divides_a_cache_has_its_members_around_one(cores, caches, 
     most = size - sum(antagonists)
     for lead in range(1, size + 1):
         if lead > most:
-            with pytest.raises(CastmatesError, match=f"a lead of {lead} core.*: take {most} for the lead"):
+            with pytest.raises(CastmatesError, match=f"a lead of {lead} core.*; take {most} for the lead"):
                 cast_on(cores, caches, lead, antagonists, cache=SPLIT)
             continue
         cast, here = cast_on(cores, caches, lead, antagonists, cache=SPLIT)

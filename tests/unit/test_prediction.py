@@ -30,7 +30,7 @@ from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_
 from castmates.study.modelled import WorkingSet, WorkloadModel
 from castmates.study.predict_keys import PredictKeys
 from castmates.study.prediction_design import design
-from castmates.study.spec import UNMANAGED, Block, Company, Member, Plan, Prediction
+from castmates.study.spec import UNMANAGED, Block, Company, Member, NodeClass, Plan, Prediction
 
 NAMES = [f"p{number:02d}" for number in range(6)]
 SENSITIVE = [0.02, 0.1, 0.3, 0.5, 0.8, 1.0]
@@ -368,8 +368,9 @@ def test_each_class_of_nodes_and_each_processor_has_its_own_fit():
     old = old.assign(lead=old["lead"] + "~old", mix=old["lead"] + "~old+" + old["antagonists"])
     faster = {name: old[name] ** 0.5 for name in ("slowdown", "slowdown_low", "slowdown_high")}
     new = old.assign(machine="new", lead=old["lead"].str.replace("~old", "~new"), **faster)
-    table = estimate_predictions(plan_of(keys, drawn), pd.concat([old, new]))["predictions"]
-    alone = estimate_predictions(plan_of(keys, drawn), old)["predictions"]
+    classes = tuple(NodeClass(name=name, capture="", facts=None) for name in ("old", "new"))
+    plan = plan_of(keys, drawn).model_copy(update={"machines": classes})
+    table, alone = (estimate_predictions(plan, each)["predictions"] for each in (pd.concat([old, new]), old))
     pd.testing.assert_frame_equal(table[table["machine"] == "old"].reset_index(drop=True), alone)
     assert {*table.loc[table["machine"] == "new", "lead"]} == {f"{name}~new" for name in NAMES}
 

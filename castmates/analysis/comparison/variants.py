@@ -13,10 +13,10 @@ from castmates.analysis.statistics.intervals import columns_of, holm, ratio
 from castmates.analysis.statistics.welch import alone, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
-from castmates.study.class_names import class_of, named, without_class
+from castmates.study.class_names import named, without_class
 from castmates.study.spec import UNMANAGED, Plan
 
-_SAME = ["antagonists", "partition", "platform", "on"]  # in a row of a variant and in the one of its base
+_SAME = ["antagonists", "partition", "platform"]  # in a row of a variant and in the one of its base
 _OF_LAUNCHES = ("loss", "baseline", "scene")
 
 
@@ -48,7 +48,7 @@ def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["antagonists"] != "")]
     found = spread(launch_means(plan, windows)).reset_index("platform")
     table = asked.join(found, how="inner")
-    return table.assign(workload=table["lead"].map(without_class), on=table["lead"].map(class_of))
+    return table.assign(workload=table["lead"].map(without_class))
 
 
 def _beside_each_other(plan: Plan, leads: pd.DataFrame) -> pd.DataFrame:
@@ -59,8 +59,8 @@ def _beside_each_other(plan: Plan, leads: pd.DataFrame) -> pd.DataFrame:
     known = known.assign(order=np.arange(len(known)))
     own = known.merge(leads, on="workload")
     both = own.merge(leads, left_on=["base", *_SAME], right_on=["workload", *_SAME], suffixes=("", "_base"))
-    lead = [named(base, machine) for base, machine in zip(both["base"], both["on"], strict=True)]
-    return both.assign(lead=lead).sort_values("order", kind="stable", ignore_index=True)
+    both["lead"] = [named(base, plan.machine) for base in both["base"]]
+    return both.sort_values("order", kind="stable", ignore_index=True)
 
 
 def _side(table: pd.DataFrame, name: str, end: str) -> pd.DataFrame:

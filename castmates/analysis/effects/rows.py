@@ -6,23 +6,6 @@ from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import over_launches, per_launch
 from castmates.analysis.statistics.pairs import pair, tally
 
-_COUNTS = (
-    "windows_valid",
-    "windows_rejected",
-    "baseline_windows_valid",
-    "baseline_windows_rejected",
-    "slices_kept",
-    "slices_lost",
-    "baseline_slices_kept",
-    "baseline_slices_lost",
-    "slices_lost_alone",
-    "baseline_slices_lost_alone",
-    "windows_spoilt",
-    "baseline_windows_spoilt",
-    "blocks",
-    "rounds",
-)
-
 
 def rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """The contrasts with their counts, estimates and intervals from a plan's windows, in the contrasts' order."""
@@ -32,8 +15,7 @@ def rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
 def of_launches(windows: pd.DataFrame, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """The same from what each launch came to."""
     counted = _with_silent_ones(tally(windows, contrasts), contrasts, windows)
-    table = counted.join(over_launches(values, ROW))
-    table = table.fillna(dict.fromkeys(_COUNTS, 0))
+    table = counted.join(over_launches(values, ROW)).fillna(dict.fromkeys([*counted, "blocks", "rounds"], 0))
     return table.reset_index().merge(contrasts.drop_duplicates("row"), on="row")
 
 

@@ -28,17 +28,4 @@ def conditions(plan: Plan) -> pd.DataFrame:
     table = table.assign(label=label, baseline=np.where(table["role"] == "lead", *BASELINES))
     table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
     table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
-    kept = [
-        "row",
-        "company",
-        "scene",
-        "baseline_scene",
-        "member",
-        "role",
-        "kind",
-        "label",
-        "mix",
-        "partition",
-        "baseline",
-    ]
-    return table[kept]
+    return table[["row", *MEMBER, "baseline_scene", "role", "kind", "label", *MIX, "baseline"]]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.counted_metrics import Work, events_in, is_per_unit, per_unit, usable, with_work
-from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, ROUND
+from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, ROUND, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, estimate, ratio
 from castmates.analysis.statistics.name_codes import coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
@@ -20,7 +20,7 @@ from castmates.results.columns.study import frame
 
 FEWEST_ROUNDS = 3  # of a launch in which a metric has a value, or there is no first and last third
 KINDS = ("solo", "corun")
-OF_STEPS = ["company", "block", "window", "member", "units", "platform"]  # of steps.parquet
+OF_STEPS = [*WINDOW, "units", "platform"]  # of steps.parquet
 NAMES_OF_STEPS = ["company", "member", "platform"]  # of these; they may be categories
 _ROW = ["platform", "workload", "member", "unit", "kind", "mix", "partition"]
 _ASKED = list(dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "open_s", "rate"]))  # of windows

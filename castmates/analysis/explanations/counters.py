@@ -64,17 +64,8 @@ CHANGES: Columns = {
     "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
     "platform": "str",
 }
-NEEDED = [
-    *PLATFORM_WINDOW,
-    "event",
-    "value",
-    "status",
-    "running",
-    "scope",
-    "source",
-    "phase",
-    "note",
-]  # of counters.parquet
+# Of counters.parquet.
+NEEDED = [*PLATFORM_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]
 NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
 Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 

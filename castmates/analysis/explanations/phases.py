@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
-from castmates.analysis.keys import CELL, LAUNCH, PLATFORM_WINDOW, ROW
+from castmates.analysis.keys import CELL, EFFECT, LAUNCH, PLATFORM_WINDOW, ROW
 from castmates.analysis.statistics.intervals import Floats
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.quantities import Costs, arithmetic_mean
@@ -182,19 +182,7 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    same = (
-        "study",
-        "mix",
-        "lead",
-        "antagonists",
-        "partition",
-        "baseline",
-        "member",
-        "phase",
-        "blocks",
-        "rounds",
-        "platform",
-    )
+    same = [*EFFECT, "lead", "antagonists", "baseline", "phase", "blocks", "rounds"]
     for row in table.to_dict("records"):
         yield {name: row[name] for name in same} | {
             "outermost": is_outermost(row["phase"]) and row["phase"] != STEP,

@@ -25,7 +25,7 @@ from castmates.analysis.explanations.counted_metrics import (
     with_work,
 )
 from castmates.analysis.explanations.power import POWER, Power
-from castmates.analysis.keys import PLATFORM_WINDOW, WINDOW
+from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
 from castmates.analysis.statistics.window_places import WindowPlaces
@@ -42,24 +42,10 @@ LEVEL_1 = of_level(1)
 UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second", GHZ: "GHz"} | dict.fromkeys(LEVEL_1, "per cent of slots")
 # Of each table of a block: what is read of it here.
 NEEDED = {
-    "samples": ["company", "block", "window", "t_ns", "source", "subject", "metric", "value", "note"],
-    "slices": ["company", "block", "window", "member", "open_ns", "close_ns", "watched", "reasons"],
-    "counters": [
-        "company",
-        "block",
-        "window",
-        "member",
-        "event",
-        "value",
-        "status",
-        "running",
-        "source",
-        "phase",
-        "platform",
-        "scope",
-        "note",
-    ],
-    "topdown": ["company", "block", "window", "member", "metric", "value", "status", "running", "phase"],
+    "samples": [*LAUNCH, "window", "t_ns", "source", "subject", "metric", "value", "note"],
+    "slices": [*WINDOW, "open_ns", "close_ns", "watched", "reasons"],
+    "counters": [*PLATFORM_WINDOW, "event", "value", "status", "running", "source", "phase", "scope", "note"],
+    "topdown": [*WINDOW, "metric", "value", "status", "running", "phase"],
 }
 
 # Of these, the columns of names.

@@ -12,15 +12,15 @@ from math import ceil, log
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.keys import WINDOW
+from castmates.analysis.keys import LAUNCH, WINDOW
 from castmates.analysis.statistics.intervals import CONFIDENCE, Floats
 from castmates.analysis.statistics.name_codes import Integers, coded
 from castmates.analysis.statistics.window_places import WindowPlaces
 
-COLUMNS = ("company", "block", "window", "member", "t_ns", "units", "slice")  # of steps.parquet
+COLUMNS = (*WINDOW, "t_ns", "units", "slice")  # of steps.parquet
 NAMES = ("company", "member")  # of these; they may be categories
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-PLACE = ["platform", "company", "block", "scene", "member"]
+PLACE = ["platform", *LAUNCH, "scene", "member"]
 BITS = 63  # of a whole number without its sign
 
 

@@ -84,7 +84,7 @@ def states(plan: Plan, held: Held | None = None) -> dict[Place, str]:
     """By mix and partition: whether the processor held what was asked, as far as it is known."""
     found, companies = held or Held(), _companies(plan)
     return {
-        (mix.name, made.name): _state(made, cache_of(plan, mix.name), companies[mix.identity], found)
+        (mix.name, made.name): _state(made, cache_of(plan, mix.machine), companies[mix.identity], found)
         for mix in plan.mixes
         for made in mix.partitions
     }

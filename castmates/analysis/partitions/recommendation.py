@@ -45,7 +45,7 @@ def advice(
     if not PARTITIONS.asked(plan):
         return frame([], RECOMMENDATIONS)
     table = worthwhile(recommendations(pareto, limit_pct, knees if limit_pct is None else None), effects)
-    ways = [cache.ways if (cache := cache_of(plan, mix)) else None for mix in table["mix"]]
+    ways = [cache.ways if (cache := cache_of(plan, name)) else None for name in table["machine"]]
     return table.assign(cache_ways=pd.array(ways, dtype="Int64"))
 
 

@@ -59,7 +59,7 @@ class BusyClock:
                     self._fds[cpu][event] = self._opener(attr, Target(-1, cpu), -1, 0)
         except OSError as error:
             self.close()
-            self._refused = explain(error)
+            self._refused = str(explain(error))
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read the opening edge."""

@@ -43,6 +43,11 @@ class Frequency:
             "frequency_mhz": ", ".join(sorted({sample.note for sample in self._look()})) + "; two samples, one an edge"
         }
 
+    @property
+    def reads(self) -> bool:
+        """Whether the kernel shows a frequency, and not the nominal one alone."""
+        return any(sample.note == DRIVER for sample in self._look())
+
     def available(self) -> str | None:
         """Explain why there is nothing to read; None where there is something."""
         is_shown = any(sample.value is not None for sample in self._look())

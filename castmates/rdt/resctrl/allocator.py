@@ -15,7 +15,7 @@ from castmates.rdt.resctrl.capabilities import capabilities, io_allocation
 from castmates.rdt.resctrl.foreign import control_groups, foreign_groups, overlapping
 from castmates.rdt.resctrl.mounted import Mounted
 from castmates.rdt.resctrl.refusals import refusal
-from castmates.rdt.resctrl.registers import Registers
+from castmates.rdt.resctrl.registers import HOW, Registers
 from castmates.rdt.resctrl.schemata import MB, Schemata, one_line, parse, to_write
 from castmates.rdt.resctrl.wanted_schemata import (
     differences,
@@ -111,9 +111,10 @@ class ResctrlAllocator:
 
     def processor(self) -> ProcessorReadings:
         """Return what the registers held under each set of shares so far."""
-        how = self._registers.about() if self._registers is not None else ""
+        lacking = self._registers.lacking if self._registers is not None else ""
+        how = HOW if self._registers is not None and not lacking else ""
         caches = {name: sorted(domains) for name, domains in self._domains.items()}
-        return ProcessorReadings(how, dict(self._held_otherwise), caches, dict(self._shared))
+        return ProcessorReadings(how, lacking, dict(self._held_otherwise), caches, dict(self._shared))
 
     def misplaced(self) -> list[str]:
         """List in words which threads are not in their member's group."""

@@ -115,7 +115,7 @@ def _curve(
     )
     at_knee = advice is not None and advice["aim"] == verdicts.KNEE
     knee = _of_place(results.knees, place, curve=kind, antagonists=first["antagonists"]) if at_knee and chosen else None
-    cache, limit = cache_of(results.plan, first["lead"]), float(advice["limit_pct"]) if advice else math.nan
+    cache, limit = cache_of(results.plan, first["machine"]), float(advice["limit_pct"]) if advice else math.nan
     curve = Curve(
         plain(first["lead"]), plain(first["antagonists"]).replace("+", " + "), kind, points,
         *((pair.loss, pair.low, pair.high) if pair else (math.nan, math.nan, math.nan)),

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from castmates.analysis.effects.verdicts import LESS, MORE
 from castmates.report.comparison.compared import Several
 from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.comparison.several_words import pair_name, verdict_in
@@ -145,7 +146,7 @@ def _draw_group(panels: list[Axes], top: float, group: Group) -> None:
         who = f"{point.name.replace('  ', ', ')}, {group.title}"
         _dot(panels[0], y, point.loss, group.look, f"{who}: loss")
         _dot(panels[1], y, point.change, group.look, f"{who}: slowdown above the baseline's")
-        weight = "bold" if point.verdict.startswith("loses") else "normal"
+        weight = "bold" if point.verdict in (MORE, LESS) else "normal"
         words = "baseline" if not place else point.verdict
         panels[1].text(
             1.03, y, words, transform=panels[1].get_yaxis_transform(), va="center", fontsize=6.8, fontweight=weight,

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -31,6 +31,8 @@ from castmates.report.text.words import counted, interval, listed, number, plain
 from castmates.study import capabilities
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
+from castmates.study.partitions.planned import partitions
+from castmates.study.spec import Partition
 
 FIGURE = View("What helps, and what it costs", "losses", 10, capabilities.MITIGATIONS)
 LINE, TITLE, BETWEEN = 0.3, 0.42, 0.16  # inches: a row, what stands above the rows of a mix, between two mixes
@@ -50,6 +52,7 @@ class Panel:
     title: str
     rows: list[Row]
     cache: Cache | None  # of the machine
+    partitions: Mapping[str, Partition]
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -62,6 +65,10 @@ class Panel:
     def height(self) -> float:
         """Inches that it takes."""
         return TITLE + LINE * len(self.rows)
+
+    def amount(self, row: Row) -> str:
+        """How much of it was tried."""
+        return amount_of(row, self.partitions.get(row["partition"]), self.cache)
 
     @property
     def nothing(self) -> Row:
@@ -96,14 +103,14 @@ def alternative(results: Results) -> str:
     panels = _panels(results)
     parts = []
     for panel in panels[:MOST_TOLD]:
-        told = [_told(row, panel.cache) for row in panel.rows if not math.isnan(row["loss_pct"])]
+        told = [_told(row, panel) for row in panel.rows if not math.isnan(row["loss_pct"])]
         parts.append(f"{panel.title}: {'; '.join(told)}")
     more = f" And {counted(len(panels) - MOST_TOLD, 'more mix')}." if len(panels) > MOST_TOLD else ""
     return f"Loss of the program and of its neighbours. {'. '.join(parts)}.{more}" if parts else lacking(results)
 
 
-def _told(row: Row, cache: Cache | None) -> str:
-    what = " ".join(filter(None, [name_of(row), amount_of(row, cache)]))
+def _told(row: Row, panel: Panel) -> str:
+    what = " ".join(filter(None, [name_of(row), panel.amount(row)]))
     return f"{what}, {number(row['loss_pct'])} % and {number(row['others_loss_pct'])} %"
 
 
@@ -112,11 +119,11 @@ def _panels(results: Results) -> list[Panel]:
     for row in records(results.mitigations):
         groups.setdefault((row["mix"], row["platform"]), []).append(row)
     several = len({platform for _, platform in groups}) > 1
-    panels = []
+    panels, known = [], partitions(results.plan)
     for (_, platform), rows in groups.items():
         where = f" ({platform})" if several else ""
         title = f"{plain(rows[0]['lead'])} beside {listed(plain(rows[0]['antagonists']).split('+'))}{where}"
-        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["mix"])))
+        panels.append(Panel(title, sorted(rows, key=_order), cache_of(results.plan, rows[0]["machine"]), known))
     return panels
 
 
@@ -198,7 +205,7 @@ def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str)
     )
     ends = "" if math.isnan(low) else f" {interval(low, high)}"
     who = "the program loses" if name == "loss" else "its neighbours lose"
-    with_value(bar, f"{name_of(row)} {amount_of(row, panel.cache)}: {who} {number(value)} %{ends}")
+    with_value(bar, f"{name_of(row)} {panel.amount(row)}: {who} {number(value)} %{ends}")
     if ends:
         axes.plot([low, high], [place, place], color=INK, linewidth=0.9, zorder=3)
     change = _change(row, name)
@@ -226,7 +233,7 @@ def _change(row: Row, name: str) -> str:
 
 def _names(axes: Axes, panel: Panel) -> None:
     for place, row in enumerate(panel.rows):
-        amount = squeezed(amount_of(row, panel.cache), 30, 1)
+        amount = squeezed(panel.amount(row), 30, 1)
         axes.annotate(
             name_of(row) + (f"\n{amount}" if amount else ""), (0, place), xycoords=("axes fraction", "data"),
             xytext=(-72 * WHAT + 4, 0), textcoords="offset points", fontsize=7, va="center", annotation_clip=False,

@@ -49,7 +49,6 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, as_degradation, interval, number, plain, units
 from castmates.study import capabilities
 from castmates.study.class_caches import cache_of
-from castmates.study.class_names import class_of
 from castmates.study.partitions.planned import curves
 from castmates.study.spec import UNMANAGED
 
@@ -308,7 +307,7 @@ def _keys(looks: dict[str, Look]) -> list[Line2D]:
 
 def _each(results: Results) -> str:
     """How large a way is, where that is known; of each class of nodes where they differ."""
-    caches = {class_of(lead): cache_of(results.plan, lead) for lead in results.leads}
+    caches = {mix.machine: cache_of(results.plan, mix.machine) for mix in results.plan.mixes}
     words = {name: f"{each.way_bytes / 2**20:.3g} MiB each" for name, each in caches.items() if each and each.way_bytes}
     if len(set(words.values())) > 1:
         words = {name: f"{size} on {name}" for name, size in words.items()}

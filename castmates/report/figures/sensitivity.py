@@ -63,7 +63,7 @@ def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel
     panels = []
     order = user_first(results, [lead for lead, _ in by_lead])
     for (lead, platform), every in sorted(by_lead.items(), key=lambda one: order.index(one[0][0])):
-        cache = cache_of(results.plan, lead)
+        cache = cache_of(results.plan, next(iter(every.values()))[0]["machine"])
         ways, way_bytes = (popcount(cache.usable) or None, cache.way_bytes or math.nan) if cache else (None, math.nan)
         curves = {key: rows for key, rows in every.items() if len(rows) > 1} or every
         keys = sorted(curves)

@@ -19,7 +19,7 @@ from castmates.report.results import Results, records
 from castmates.report.text.over_mixes import sentences
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study import capabilities
-from castmates.study.class_names import class_of, without_class
+from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 
 FIGURE = View("Combined throughput of many mixes", "losses", 50, capabilities.SETS)
@@ -90,7 +90,7 @@ def sorted_mixes(results: Results) -> pd.DataFrame:
 def _panels(results: Results, source: pd.DataFrame) -> Iterator[Panel]:
     means = results.system_over_mixes
     means = means[means["partition"] == UNMANAGED]
-    classes = source["mix"].astype(str).map(class_of)
+    classes = source["mix"].astype(str).map({mix.name: mix.machine for mix in results.plan.mixes})
     platforms = source["platform"].nunique()
     for (name, platform, machine), part in source.groupby([source["set"], source["platform"], classes], sort=False):
         where = [str(word) for word in (machine, platform if platforms > 1 else "") if word]

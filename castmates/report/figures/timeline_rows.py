@@ -121,9 +121,10 @@ def representative(results: Results) -> tuple[str, int, int] | None:
     return None
 
 
-def cache_bytes(results: Results, member: str) -> float | None:
-    """The size of the last-level cache of this member with all its clusters, where that is known."""
-    cache = cache_of(results.plan, member)
+def cache_bytes(results: Results, company: str) -> float | None:
+    """The size of the last-level cache of this company with all its clusters, where that is known."""
+    machines = {each.id: each.machine for each in results.plan.companies}
+    cache = cache_of(results.plan, machines.get(company, ""))
     return cache.way_bytes * cache.ways * cache.clusters if cache and cache.way_bytes and cache.ways else None
 
 

@@ -290,7 +290,7 @@ def measured_ways(row: Row, results: Results) -> str:
     """4 to 8; a lead alone also keeps its rate with the whole cache, which its rates are compared with."""
     fewest, most = row["fewest_ways"], row["most_ways"]
     measured = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    cache = cache_of(results.plan, row["lead"])
+    cache = cache_of(results.plan, row["machine"])
     every = cache.ways if cache else 0
     if row["antagonists"] or not every or most >= every:
         return measured

@@ -107,7 +107,7 @@ CURVES = Table(
     *usual("study mix lead"),
     col("antagonists", str, '"" where the lead is alone'),
     *usual("member"),
-    col("curve", str, "the kind of partition: its name with # in the place of the amount"),
+    col("curve", str, "the kind of partition: its name without the lead's ways, or what the others get so much of"),
     col("unit", str, "of the amount: ways, ways of the others, quota (in per cent), bandwidth of the others"),
     *usual("partition"),
     col("amount", float, "that the partition gives, in this unit"),

@@ -182,6 +182,10 @@ class Hardware:
             for collector in (*self.collectors, *self.counters):
                 exits.callback(collector.close)
 
+    def reading(self) -> list[str]:
+        """Return the names of the collectors that read something on this machine."""
+        return [part.name for part in self.collectors if getattr(part, "reads", True)]
+
     def about(self) -> dict[str, dict[str, str]]:
         """Return what each part is and does."""
         parts = {"allocator": self.allocator.about(), "monitor": self.monitor.about()}

@@ -19,7 +19,7 @@ def processor_record(allocator: Allocator, block: Block) -> dict[str, Any]:
     A partition is listed only if they were read in every stretch of a round that has scenes under it.
     """
     readings = allocator.processor() if isinstance(allocator, ReadsProcessor) else None
-    if readings is None or not (readings.how or any(readings.shared.values())):
+    if readings is None or not (readings.how or readings.lacking or any(readings.shared.values())):
         return {}
     places = [(scene, stretch.shares) for stretch in stretches(block, 1) for scene in stretch.scenes]
     unread = {scene.partition for scene, shares in places if shares not in readings.under}
@@ -33,7 +33,7 @@ def processor_record(allocator: Allocator, block: Block) -> dict[str, Any]:
             rows = found.setdefault(scene.partition, [])
             rows += [each for each in readings.under[shares] if each.member in own]
     return {
-        "registers": readings.how,
+        "registers": {"how": readings.how, "lacking": readings.lacking},
         "partitions": {name: _once(rows) for name, rows in found.items()},
         "caches": {name: list(caches) for name, caches in readings.caches.items()},
         "shared": {partition: list(groups) for partition, groups in shared.items()},

@@ -56,7 +56,7 @@ def why_not_countable(event: str, cpus: Sequence[int]) -> str:
     """Explain why no counter can be had for an event; "" where one can."""
     resolved = resolve([("verify", (event,))])
     refused = probe(resolved, cpus).refused
-    return next((why for tried in resolved if (why := tried.note or refused.get(tried.name, ""))), "")
+    return next((str(why) for tried in resolved if (why := tried.refusal or refused.get(tried.name))), "")
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def test_registers_put_it_on_record_and_relabel_the_partition(tmp_path, monkeypa
     found = record["processor"]["partitions"]["split-10"]
     row = {"member": "flood@2", "line": "L3", "domain": 0, "asked": "400", "held": "600"}
     assert row in found
-    assert record["processor"]["registers"].startswith("read once under each partition")
+    assert record["processor"]["registers"]["how"].startswith("read once under each partition")
     assert windows["valid"].all()  # what was measured stays: it is what these settings do here
     real, known = what_was_held(plan, folder)
     assert set(known.values()) == {OTHERWISE}
