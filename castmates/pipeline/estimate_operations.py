@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -47,15 +46,15 @@ def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
     paths, logged = usual_profiles(plan, folder), read_logged(folder, logged_profiles(plan, folder))
     by_primitives = [logged_work(logged.primitives, logged.logged)] if logged else []
-    facts = SimpleNamespace(
-        margin=margin,
-        level=_level(paths, folder, output),
-        work=known_work(*by_primitives, estimated_work(graph_nodes(folder, paths))),
+    facts = {
+        "margin": margin,
+        "level": _level(paths, folder, output),
+        "work": known_work(*by_primitives, estimated_work(graph_nodes(folder, paths))),
         **(vars(logged) if logged else NOT_LOGGED),
         **_usual(folder, paths),
         **_paths(folder, paths),
         **_epochs(folder, first_epoch_profiles(plan, folder)),
-    )
+    }
     write(Estimates(RULE, facts), written_by(RULE, tables_of(plan, folder)), output)
 
 

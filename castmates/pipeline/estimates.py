@@ -22,29 +22,31 @@ from castmates.results.tables import write_table, written_together
 
 
 class Estimates:
-    """Facts, which are attributes of an object, and the tables that a rule makes of them, each of which is made once.
+    """Facts by their names, and the tables that a rule makes of them, each of which is made once.
 
-    Parts of a study that are never pooled have their own facts: a table is made of each, and joined. An estimate that
-    needs what only the whole study has is made once.
+    A fact that is read each time it is asked for, as what does not fit into memory, is a `partial`. Parts of a study
+    that are never pooled have their own facts: a table is made of each, and joined. An estimate that needs what only
+    the whole study has is made once.
     """
 
-    def __init__(self, rule: str, facts: object, parts: Sequence[object] = ()) -> None:
+    def __init__(self, rule: str, facts: Mapping[str, Any], parts: Sequence[Mapping[str, Any]] = ()) -> None:
         self.rule = rule
-        self._facts, self._parts = facts, [Estimates(rule, part) for part in parts]
-        self._estimated = {name: table for name, table in written_by(rule).items() if not _has(facts, name)}
+        self._facts, self._all_facts, self._parts = facts, (facts, *parts), [Estimates(rule, part) for part in parts]
+        self._estimated = {name: table for name, table in written_by(rule).items() if name not in facts}
         self._made: dict[str, pd.DataFrame] = {}
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (a fact is anything)
         """A fact or a table."""
         if name not in self._estimated:
-            return getattr(self._facts, name)
+            fact = self._facts[name]
+            return fact() if isinstance(fact, partial) else fact
         if name not in self._made:
             self._made |= self._make(self._estimated[name])
         return self._made[name]
 
     def knows(self, name: str) -> bool:
         """Whether there is such a fact or table."""
-        return name in self._estimated or _has(self._facts, name)
+        return name in self._estimated or name in self._facts
 
     def together(self, names: Collection[str]) -> list[set[str]]:
         """The tables, those together of which one is made from another."""
@@ -57,9 +59,10 @@ class Estimates:
             groups.append(group)
         return groups
 
-    def needs(self, names: Collection[str], facts: Collection[str]) -> bool:
-        """Whether one of these tables is made of one of these facts."""
-        return any(each.name in facts for name in names for each in self._parameters(name))
+    def reads(self, names: Collection[str]) -> bool:
+        """Whether one of these tables is made of a fact that is read for it, which takes long."""
+        read = {name for facts in self._all_facts for name, fact in facts.items() if isinstance(fact, partial)}
+        return any(each.name in read for name in names for each in self._parameters(name))
 
     def _parameters(self, name: str) -> Sequence[Parameter]:
         return parameters(self._estimated[name]) if name in self._estimated else ()
@@ -97,21 +100,15 @@ def parameters(table: Table) -> Sequence[Parameter]:
     return list(signature(function_of(table)).parameters.values())
 
 
-def _has(facts: object, name: str) -> bool:
-    return name in vars(facts) or hasattr(type(facts), name)  # and nothing is read to answer that
-
-
 def _as_declared(made: pd.DataFrame | list[Mapping[str, Any]], table: Table) -> pd.DataFrame:
     if isinstance(made, list):
         return frame(made, table)
     return made[list(table)].astype(dict(table)) if len(made) else frame([], table)
 
 
-def write(
-    estimates: Estimates, names: Collection[str], output: Path, jobs: int = 1, slow: Collection[str] = ()
-) -> None:
-    """Write these tables of a rule, so many at a time; first those that need a slow fact."""
-    groups = sorted(estimates.together(names), key=lambda group: not estimates.needs(group, slow))
+def write(estimates: Estimates, names: Collection[str], output: Path, jobs: int = 1) -> None:
+    """Write these tables of a rule, so many at a time; first those for which facts are read."""
+    groups = sorted(estimates.together(names), key=lambda group: not estimates.reads(group))
     with written_together(output, estimates.rule) as made:
         tasks = {min(group): partial(_write, estimates, sorted(group & {*names}), made) for group in groups}
         side_by_side(tasks, jobs)
