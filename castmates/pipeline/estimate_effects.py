@@ -61,7 +61,12 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     windows = planned(every, kept)
     plans = pooled(kept, windows)
     windows = without_saturated(plans, windows)
-    every_part = {"windows": windows, "margin": terms.margin, "isolated": terms.isolated, "level": terms.level}
+    every_part: dict[str, Any] = {
+        "windows": windows,
+        "margin": terms.margin,
+        "isolated": terms.isolated,
+        "level": terms.level,
+    }
     every_part["added"] = plugins.added("metrics", _wrong, taken=METRICS)
     every_part["steps"] = partial(measured.parts, "steps", COLUMNS, categories=STEP_NAMES)
     every_part["slices"] = partial(measured.parts, "slices", list(SLICES))

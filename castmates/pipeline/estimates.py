@@ -77,11 +77,11 @@ class Estimates:
             yield from (other.name for other in self._estimated.values() if other.estimate == own)
 
     def _make(self, table: Table) -> dict[str, pd.DataFrame]:
-        named = parameters(table)
-        if self._parts and all(self._parts[0].knows(each.name) or each.default is not each.empty for each in named):
+        names = {each.name: each.default is each.empty for each in parameters(table)}  # whether each is needed
+        if self._parts and all(self._parts[0].knows(name) for name, needed in names.items() if needed):
             return {table.name: joined([part[table.name] for part in self._parts])}
-        given = {each.name: self[each.name] for each in named if self.knows(each.name) or each.default is each.empty}
-        if any(given[each.name] is None for each in named if each.default is each.empty):
+        given = {name: self[name] for name, needed in names.items() if needed or self.knows(name)}
+        if any(given[name] is None for name, needed in names.items() if needed):
             return {table.name: frame([], table)}
         made = function_of(table)(**given)
         several = made if isinstance(made, Mapping) else {table.name: made}

@@ -10,7 +10,7 @@ import pytest
 from castmates.pipeline import estimates
 from castmates.pipeline.estimates import Estimates
 from castmates.report.page.page import environment
-from castmates.results.columns.contract import Table, col, estimate
+from castmates.results.columns.contract import Table, col
 from castmates.results.columns.registry import TABLES
 
 FACTS = {  # what each rule knows
@@ -48,7 +48,7 @@ def beside():
 
     for table, function in ((doubled, double), (summed, total)):
         function.__module__ = module.__name__
-        setattr(module, function.__name__, estimate(table)(function))
+        setattr(module, function.__name__, table.estimated_by(function))
     module.tables = {"doubled": doubled, "summed": summed}
     return module
 

@@ -21,12 +21,8 @@ Row = waterfall.Row
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(
-        results,
-        results.path_effects,
-        lacking(results),
-        lambda: waterfall.sheet(results.path_effects, _with_lines(results), LEFT, results),
-    )
+    table = results.path_effects
+    return drawing(results, table, lacking(results), lambda: waterfall.sheet(table, _lines(results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
@@ -76,14 +72,9 @@ def _panels(results: Results) -> list[tuple[Row, list[Row]]]:
     return found
 
 
-def _with_lines(results: Results) -> list[tuple[Row, waterfall.Lines]]:
-    return [
-        (
-            step,
-            [
-                (PART_WORDS[row["part"]], row["difference_ms"], (row["difference_high"] - row["difference_low"]) / 2)
-                for row in own
-            ],
-        )
-        for step, own in _panels(results)
-    ]
+def _lines(results: Results) -> list[tuple[Row, waterfall.Lines]]:
+    return [(step, [_line(row) for row in own]) for step, own in _panels(results)]
+
+
+def _line(row: Row) -> tuple[str, float, float]:
+    return PART_WORDS[row["part"]], row["difference_ms"], (row["difference_high"] - row["difference_low"]) / 2

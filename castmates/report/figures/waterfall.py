@@ -45,7 +45,7 @@ Lines = list[tuple[str, float, float]]  # name, difference in ms and half of its
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     table = results.operation_effects
-    return drawing(results, table, lacking(results), lambda: sheet(table, _with_lines(table, results), LEFT, results))
+    return drawing(results, table, lacking(results), lambda: sheet(table, _panels(table, results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
@@ -74,19 +74,15 @@ def alternative(results: Results) -> str:
     return f"Steps from alone to beside others: {'; '.join(parts)}."
 
 
-def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, list[Row]]]:
+def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
     """Of each lead the neighbours that cost most: the row of the step, and those of its parts, the largest first."""
     found = []
     for _, rows in operations.panels(table, results):
         steps = rows[rows["group"] == STEP].sort_values("difference_ms", ascending=False)
         for step in records(steps.head(BESIDE)):
             own = records(rows[(rows["mix"] == step["mix"]) & (rows["group"] != STEP)])
-            found.append((step, sorted(own, key=lambda row: -abs(row["difference_ms"]))))
+            found.append((step, _lines(sorted(own, key=lambda row: -abs(row["difference_ms"])))))
     return found
-
-
-def _with_lines(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
-    return [(step, _lines(parts)) for step, parts in _panels(table, results)]
 
 
 def sheet(table: pd.DataFrame, found: Sequence[tuple[Row, Lines]], left: float, results: Results) -> Figure:
