@@ -4,7 +4,7 @@ A parameter names a fact (what launches left, what the study asks for) or anothe
 without a default is needed: where there is no such fact, the table is empty.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import Parameter, signature
@@ -49,32 +49,24 @@ class Estimates:
         return name in self._estimated or name in self._facts
 
     def together(self, names: Collection[str]) -> list[set[str]]:
-        """The tables, those together of which one is made from another."""
+        """The tables, those together of which one is made from another; first those for which facts are read."""
+        read = {name for facts in self._all_facts for name, fact in facts.items() if isinstance(fact, partial)}
         groups: list[set[str]] = []
         for name in names:
-            group = {name, *self._sources(name)}
+            group = {name} | self._sources(name).intersection(self._estimated)
             for other in [each for each in groups if each & group]:
                 groups.remove(other)
                 group |= other
             groups.append(group)
-        return groups
+        return sorted(groups, key=lambda group: read.isdisjoint(set().union(*map(self._sources, group))))
 
-    def reads(self, names: Collection[str]) -> bool:
-        """Whether one of these tables is made of a fact that is read for it, which takes long."""
-        read = {name for facts in self._all_facts for name, fact in facts.items() if isinstance(fact, partial)}
-        return any(each.name in read for name in names for each in self._parameters(name))
-
-    def _parameters(self, name: str) -> Sequence[Parameter]:
-        return parameters(self._estimated[name]) if name in self._estimated else ()
-
-    def _sources(self, name: str) -> Iterator[str]:
-        """What a table is made of, and what is made at once with it."""
-        for each in self._parameters(name):
-            if each.name in self._estimated:
-                yield from (each.name, *self._sources(each.name))
-        if name in self._estimated:
-            own = self._estimated[name].estimate
-            yield from (other.name for other in self._estimated.values() if other.estimate == own)
+    def _sources(self, name: str) -> set[str]:
+        """The facts and tables that a table is made of, and what is made at once with it."""
+        if name not in self._estimated:
+            return {name}
+        table = self._estimated[name]
+        twins = {other.name for other in self._estimated.values() if other.estimate == table.estimate}
+        return twins.union(*(self._sources(each.name) for each in parameters(table)))
 
     def _make(self, table: Table) -> dict[str, pd.DataFrame]:
         names = {each.name: each.default is each.empty for each in parameters(table)}  # whether each is needed
@@ -107,11 +99,10 @@ def _as_declared(made: pd.DataFrame | list[Mapping[str, Any]], table: Table) -> 
 
 
 def write(estimates: Estimates, names: Collection[str], output: Path, jobs: int = 1) -> None:
-    """Write these tables of a rule, so many at a time; first those for which facts are read."""
-    groups = sorted(estimates.together(names), key=lambda group: not estimates.reads(group))
+    """Write these tables of a rule, so many at a time."""
     with written_together(output, estimates.rule) as made:
-        tasks = {min(group): partial(_write, estimates, sorted(group & {*names}), made) for group in groups}
-        side_by_side(tasks, jobs)
+        groups = [sorted(group & {*names}) for group in estimates.together(names)]
+        side_by_side({group[0]: partial(_write, estimates, group, made) for group in groups}, jobs)
 
 
 def _write(estimates: Estimates, names: Collection[str], folder: Path) -> None:

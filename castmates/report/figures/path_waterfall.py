@@ -5,16 +5,19 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.dataflow.effects import STEP
 from castmates.report.figures import waterfall
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.paths import PART_WORDS
 from castmates.report.text.words import number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Where a step gets longer along its schedule's path", "operations", 130, capabilities.PROFILE)
+FIGURE = {
+    "title": "Where a step gets longer along its schedule's path",
+    "part": "operations",
+    "place": 130,
+    "needs": "PROFILE",
+}
 LEFT = 2.1  # inches
 Row = waterfall.Row
 
@@ -22,7 +25,7 @@ Row = waterfall.Row
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     table = results.path_effects
-    return drawing(results, table, lacking(results), lambda: waterfall.sheet(table, _lines(results), LEFT, results))
+    return drawing(results, table, lacking, lambda: waterfall.sheet(table, _lines(results), LEFT, results))
 
 
 def lacking(results: Results) -> str:

@@ -14,7 +14,6 @@ from matplotlib.patches import Rectangle
 
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures import operations
-from castmates.report.figures.index import View
 from castmates.report.figures.panels import (
     NOTE,
     drawing,
@@ -31,9 +30,8 @@ from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
-from castmates.study import capabilities
 
-FIGURE = View("Where the loss of a step comes from", "operations", 110, capabilities.PROFILE)
+FIGURE = {"title": "Where the loss of a step comes from", "part": "operations", "place": 110, "needs": "PROFILE"}
 PARTS = 9  # operations that a panel names; the others are one part
 BESIDE = 2  # neighbours of a lead: those that cost most
 LEFT, RIGHT, LINE, HEAD = 2.75, 0.45, 0.19, 0.42  # inches
@@ -45,7 +43,7 @@ Lines = list[tuple[str, float, float]]  # name, difference in ms and half of its
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     table = results.operation_effects
-    return drawing(results, table, lacking(results), lambda: sheet(table, _panels(table, results), LEFT, results))
+    return drawing(results, table, lacking, lambda: sheet(table, _panels(table, results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
