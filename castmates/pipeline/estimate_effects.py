@@ -1,7 +1,8 @@
 """The measured blocks of a plan: the facts of which the study's tables are made."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 from castmates import plugins
 from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.system import METRICS, Metric
+from castmates.analysis.effects.system import METRICS
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL
 from castmates.analysis.explanations.power import COLLECTORS as PACKAGE_SOURCES
 from castmates.analysis.explanations.resources import NAMES, NEEDED
@@ -47,80 +48,6 @@ class Terms:
     level: float = EFFECT_LEVEL  # a smaller p-value proves a loss
 
 
-@dataclass(frozen=True)
-class _Part(Terms):
-    """The facts of what is estimated together; for a class, `machine` has those of the nodes that measured it."""
-
-    plan: Plan = field(kw_only=True)  # with what the processor held
-    held: States = field(kw_only=True)
-    windows: pd.DataFrame = field(kw_only=True)
-    added: Mapping[str, Metric] = field(kw_only=True)
-    _measured: StudyBlocks = field(kw_only=True)
-    _reader: RecordReader = field(kw_only=True)
-
-    @property
-    def peak(self) -> Peak | None:
-        """The most memory traffic that was measured of the machine."""
-        return Peak.of(self.machine.get("memory_peak"))
-
-    @property
-    def steps(self) -> Iterator[pd.DataFrame]:
-        """The heartbeats, some blocks at a time."""
-        return self._measured.parts("steps", COLUMNS, categories=STEP_NAMES)
-
-    @property
-    def slices(self) -> Iterator[pd.DataFrame]:
-        """The slices, some blocks at a time."""
-        return self._measured.parts("slices", list(SLICES))
-
-    @property
-    def readings(self) -> Iterator[dict[str, pd.DataFrame]]:
-        """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
-        monitored = (self.plan.cache is not None and bool(self.plan.cache.events)) or self._read_packages
-        for places in self._measured.together():
-            yield {
-                name: block_tables.read(
-                    places if monitored or name not in ("samples", "slices") else [], name, columns, NAMES[name]
-                )
-                for name, columns in NEEDED.items()
-            }
-
-    @property
-    def _read_packages(self) -> bool:
-        """Whether clocks, throttling or packages were read; the first launch of each company stands for all."""
-        first = {block.company.id: block for block in reversed(self.plan.blocks)}
-        read = (
-            self._reader.read(self._measured.folder.record_file(block)).get("reading", ()) for block in first.values()
-        )
-        return any(name in PACKAGE_SOURCES for names in read for name in names)
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """The facts of the study."""
-
-    study: Plan
-    parts: Sequence[Plan]
-    windows: pd.DataFrame
-    machine: Mapping[str, Any]
-    left_out: int  # launches
-    _reader: RecordReader
-    _folder: StudyFolder
-
-    @property
-    def ignored_hosts(self) -> Sequence[str]:
-        """Nodes whose launches are left out."""
-        return self.study.ignored_hosts
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        """What launches say of themselves."""
-        read = [self._reader.read(self._folder.record_file(block)) for block in self.study.blocks]
-        if broken := [record["reason"] for record in read if record.get("status") == BROKEN]:
-            raise CastmatesError(broken[0])
-        return read
-
-
 def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:
     """Read every measured block of the plan, estimate, and write all tables into `output`; so many at a time.
 
@@ -133,23 +60,65 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
     windows = planned(every, kept)
     plans = pooled(kept, windows)
     windows = without_saturated(plans, windows)
-    added = plugins.added("metrics", _wrong, taken=METRICS)
-    parts = []
-    for own in plans:
-        machine = as_one(facts_of_nodes(folder, own, windows, terms.machine)) if own.machine else terms.machine
-        held_plan, held = what_was_held(own, folder, reader)
-        parts.append(
-            _Part(
-                terms.margin, terms.isolated, machine, terms.level, plan=held_plan, held=held, windows=windows,
-                added=added, _measured=measured, _reader=reader,
-            )
-        )  # fmt: skip
-    machine = as_one([part.machine for part in parts])
-    left_out = len(plan.blocks) - len(kept.blocks)
-    whole = _Whole(plan, [part.plan for part in parts], windows, machine, left_out, reader, folder)
-    names = written_by(RULE, tables_of(plan, folder))
-    write(Estimates(RULE, whole, parts), names, output, jobs, slow=("readings", "steps", "slices"))
+    every_part: dict[str, Any] = {
+        "windows": windows,
+        "margin": terms.margin,
+        "isolated": terms.isolated,
+        "level": terms.level,
+    }
+    every_part["added"] = plugins.added("metrics", _wrong, taken=METRICS)
+    every_part["steps"] = partial(measured.parts, "steps", COLUMNS, categories=STEP_NAMES)
+    every_part["slices"] = partial(measured.parts, "slices", list(SLICES))
+    parts = [every_part | _facts_of(own, windows, measured, reader, terms.machine) for own in plans]
+    whole = {
+        "study": plan,
+        "parts": [part["plan"] for part in parts],
+        "windows": windows,
+        "machine": as_one([part["machine"] for part in parts]),
+        "ignored_hosts": plan.ignored_hosts,
+        "left_out": len(plan.blocks) - len(kept.blocks),
+        "records": partial(_records, plan, folder, reader),
+    }
+    write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output, jobs)
     remove_left_over(plan, folder, output)
+
+
+def _facts_of(
+    part: Plan, windows: pd.DataFrame, measured: StudyBlocks, reader: RecordReader, machine: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The facts of what is estimated together; of a class, `machine` has those of the nodes that measured it."""
+    plan, held = what_was_held(part, measured.folder, reader)
+    facts = as_one(facts_of_nodes(measured.folder, part, windows, machine)) if part.machine else machine
+    peak = Peak.of(facts.get("memory_peak"))
+    readings = partial(_readings, plan, measured, reader)
+    return {"plan": plan, "held": held, "machine": facts, "peak": peak, "readings": readings}
+
+
+def _records(plan: Plan, folder: StudyFolder, reader: RecordReader) -> list[dict[str, Any]]:
+    """What launches say of themselves."""
+    read = [reader.read(folder.record_file(block)) for block in plan.blocks]
+    if broken := [record["reason"] for record in read if record.get("status") == BROKEN]:
+        raise CastmatesError(broken[0])
+    return read
+
+
+def _readings(plan: Plan, measured: StudyBlocks, reader: RecordReader) -> Iterator[dict[str, pd.DataFrame]]:
+    """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
+    monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, measured.folder, reader)
+    for places in measured.together():
+        yield {
+            name: block_tables.read(
+                places if monitored or name not in ("samples", "slices") else [], name, columns, NAMES[name]
+            )
+            for name, columns in NEEDED.items()
+        }
+
+
+def _read_packages(plan: Plan, folder: StudyFolder, reader: RecordReader) -> bool:
+    """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
+    first = {block.company.id: block for block in reversed(plan.blocks)}
+    read = (reader.read(folder.record_file(block)).get("reading", ()) for block in first.values())
+    return any(name in PACKAGE_SOURCES for names in read for name in names)
 
 
 def _wrong(metric: object) -> str:

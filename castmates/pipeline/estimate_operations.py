@@ -6,9 +6,7 @@ because the log costs time. The work that primitives show is that of an operatio
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -21,12 +19,9 @@ from castmates.analysis.operations.primitives import reduced
 from castmates.analysis.operations.roofline import Roofs
 from castmates.pipeline.estimates import Estimates, write
 from castmates.results.asked import looks_before, profile_looks_before, remember_profile_look
-from castmates.results.columns.dataflow import GRAPH_NODES
 from castmates.results.columns.registry import written_by
-from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from castmates.results.profiles import (
-    Graph,
     Profile,
     first_epoch_profiles,
     logged_profiles,
@@ -40,49 +35,37 @@ from castmates.results.tables import tables_of
 from castmates.study.spec import Plan
 
 RULE = "estimate_operations"
+GRAPH = ("nodes", "edges")
 Facts = dict[str, Any]  # by the names that estimates have for them
 
 
 def write_tables(plan: Plan, folder: StudyFolder, margin: float, output: Path) -> None:
     """Read every profile launch of the plan, one at a time, and write all tables into `output`."""
-    paths, logged = usual_profiles(plan, folder), read_logged(folder, logged_profiles(plan, folder))
-    by_primitives = [logged_work(logged.primitives, logged.logged)] if logged else []
-    facts = SimpleNamespace(
-        margin=margin,
-        level=_level(paths, folder, output),
-        work=known_work(*by_primitives, estimated_work(graph_nodes(folder, paths))),
-        **(vars(logged) if logged else NOT_LOGGED),
-        **_usual(folder, paths),
-        **_paths(folder, paths),
-        **_epochs(folder, first_epoch_profiles(plan, folder)),
-    )
+    paths = usual_profiles(plan, folder)
+    logged, graphs = facts_of_logged(folder, logged_profiles(plan, folder)), facts_of_graphs(folder, paths)
+    facts = {"margin": margin, "level": _level(paths, folder, output), "work": work_of(logged, graphs)}
+    facts |= _usual(folder, paths) | _epochs(folder, first_epoch_profiles(plan, folder)) | logged | graphs
     write(Estimates(RULE, facts), written_by(RULE, tables_of(plan, folder)), output)
 
 
-@dataclass(frozen=True)
-class Logged:
-    """The launches under oneDNN's log."""
-
-    logged: Traces
-    primitives: pd.DataFrame
-    roofs: Mapping[str, Roofs]
-    flags: Sequence[str] | None
+def work_of(logged: Facts, graphs: Facts) -> pd.DataFrame:
+    """How much work operations do in a call, as far as primitives or graphs show it."""
+    shown = [] if logged["logged"] is None else [logged_work(logged["primitives"], logged["logged"])]
+    return known_work(*shown, *([] if graphs["nodes"] is None else [estimated_work(graphs["nodes"])]))
 
 
-NOT_LOGGED: Facts = {"logged": None, "primitives": None, "roofs": {}, "flags": None}
-
-
-def read_logged(folder: StudyFolder, paths: Sequence[str]) -> Logged | None:
-    """Read the launches at these paths; None without any."""
+def facts_of_logged(folder: StudyFolder, paths: Sequence[str]) -> Facts:
+    """The facts of launches under oneDNN's log."""
     traces, parts = [], []
     for path, profile in _profiles(folder, paths):
         traces.append(per_trace(profile.calls, profile.steps))
         parts.append(reduced(read_primitives(folder.profile(path)), traces[-1].steps))
     if not traces:
-        return None
+        return {"logged": None, "primitives": None, "roofs": {}, "flags": None}
     every, primitives = Traces.together(traces), pd.concat(parts, ignore_index=True)
     records = [read_record(folder, path) for path in paths]
-    return Logged(every, primitives, _roofs(every.steps, records), _flags(records))
+    roofs = _roofs(every.steps, records)
+    return {"logged": every, "primitives": primitives, "roofs": roofs, "flags": _flags(records)}
 
 
 def _usual(folder: StudyFolder, paths: Sequence[str]) -> Facts:
@@ -100,8 +83,8 @@ def _usual(folder: StudyFolder, paths: Sequence[str]) -> Facts:
     return {"traces": every, "compared": every.compared, **whole}
 
 
-def _paths(folder: StudyFolder, paths: Sequence[str]) -> Facts:
-    """The facts of launches that left a graph."""
+def facts_of_graphs(folder: StudyFolder, paths: Sequence[str]) -> Facts:
+    """The facts of launches that left a graph; nodes and edges are of the first of each lead."""
     found, graphs = [], []
     for path, profile in _profiles(folder, paths):
         graph = read_graph(folder.profile(path))
@@ -109,14 +92,10 @@ def _paths(folder: StudyFolder, paths: Sequence[str]) -> Facts:
             found.append(path_traces(profile.calls, profile.steps, graph.nodes, graph.edges))
             graphs.append(graph)
     if not found:
-        return dict.fromkeys(("paths", "nodes", "edges"))
-    first = _of_each_lead(graphs)
-    nodes, edges = ([getattr(graph, name) for graph in first] for name in ("nodes", "edges"))
-    return {
-        "paths": PathTraces.together(found),
-        "nodes": pd.concat(nodes, ignore_index=True),
-        "edges": pd.concat(edges, ignore_index=True),
-    }
+        return dict.fromkeys(("paths", *GRAPH))
+    first = {str(graph.nodes["member"].iloc[0]): graph for graph in reversed(graphs)}.values()
+    nodes, edges = (pd.concat([getattr(graph, name) for graph in first], ignore_index=True) for name in GRAPH)
+    return {"paths": PathTraces.together(found), "nodes": nodes, "edges": edges}
 
 
 def _epochs(folder: StudyFolder, paths: Sequence[str]) -> Facts:
@@ -130,17 +109,6 @@ def _epochs(folder: StudyFolder, paths: Sequence[str]) -> Facts:
     ]
     launches = ((profile.calls, profile.steps) for _, profile in _profiles(folder, paths))
     return {"epochs": per_launch(launches), "epochs_about": pd.DataFrame(about)}
-
-
-def graph_nodes(folder: StudyFolder, paths: Sequence[str]) -> pd.DataFrame:
-    """The nodes of each lead's graph, of the first of these launches that has one."""
-    found = (read_graph(folder.profile(path)) for path in paths)
-    first = _of_each_lead([graph for graph in found if graph is not None and len(graph.nodes)])
-    return pd.concat([graph.nodes for graph in first], ignore_index=True) if first else frame([], GRAPH_NODES)
-
-
-def _of_each_lead(graphs: Sequence[Graph]) -> list[Graph]:
-    return list({str(graph.nodes["member"].iloc[0]): graph for graph in reversed(graphs)}.values())
 
 
 def _profiles(folder: StudyFolder, paths: Iterable[str]) -> Iterator[tuple[str, Profile]]:

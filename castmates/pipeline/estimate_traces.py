@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 from castmates.analysis.timeline.seen import Trace
 from castmates.errors import CastmatesError
@@ -20,8 +19,7 @@ READ = ("tracks", "intervals", "instants", "samples")  # of a timeline; stacks s
 
 def write_tables(folder: StudyFolder, output: Path) -> None:
     """Read every trace that is there, one at a time, and write all tables into `output`: all of them, or none."""
-    facts = SimpleNamespace(timelines=_traces(folder))
-    write(Estimates(RULE, facts), written_by(RULE), output)
+    write(Estimates(RULE, {"timelines": _traces(folder)}), written_by(RULE), output)
 
 
 def _traces(folder: StudyFolder) -> Iterator[Trace]:

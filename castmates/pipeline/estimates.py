@@ -4,7 +4,7 @@ A parameter names a fact (what launches left, what the study asks for) or anothe
 without a default is needed: where there is no such fact, the table is empty.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import Parameter, signature
@@ -22,63 +22,58 @@ from castmates.results.tables import write_table, written_together
 
 
 class Estimates:
-    """Facts, which are attributes of an object, and the tables that a rule makes of them, each of which is made once.
+    """Facts by their names, and the tables that a rule makes of them, each of which is made once.
 
-    Parts of a study that are never pooled have their own facts: a table is made of each, and joined. An estimate that
-    needs what only the whole study has is made once.
+    A fact that is read each time it is asked for, as what does not fit into memory, is a `partial`. Parts of a study
+    that are never pooled have their own facts: a table is made of each, and joined. An estimate that needs what only
+    the whole study has is made once.
     """
 
-    def __init__(self, rule: str, facts: object, parts: Sequence[object] = ()) -> None:
+    def __init__(self, rule: str, facts: Mapping[str, Any], parts: Sequence[Mapping[str, Any]] = ()) -> None:
         self.rule = rule
-        self._facts, self._parts = facts, [Estimates(rule, part) for part in parts]
-        self._estimated = {name: table for name, table in written_by(rule).items() if not _has(facts, name)}
+        self._facts, self._all_facts, self._parts = facts, (facts, *parts), [Estimates(rule, part) for part in parts]
+        self._estimated = {name: table for name, table in written_by(rule).items() if name not in facts}
         self._made: dict[str, pd.DataFrame] = {}
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (a fact is anything)
         """A fact or a table."""
         if name not in self._estimated:
-            return getattr(self._facts, name)
+            fact = self._facts[name]
+            return fact() if isinstance(fact, partial) else fact
         if name not in self._made:
             self._made |= self._make(self._estimated[name])
         return self._made[name]
 
     def knows(self, name: str) -> bool:
         """Whether there is such a fact or table."""
-        return name in self._estimated or _has(self._facts, name)
+        return name in self._estimated or name in self._facts
 
     def together(self, names: Collection[str]) -> list[set[str]]:
-        """The tables, those together of which one is made from another."""
+        """The tables, those together of which one is made from another; first those for which facts are read."""
+        read = {name for facts in self._all_facts for name, fact in facts.items() if isinstance(fact, partial)}
         groups: list[set[str]] = []
         for name in names:
-            group = {name, *self._sources(name)}
+            group = {name} | self._sources(name).intersection(self._estimated)
             for other in [each for each in groups if each & group]:
                 groups.remove(other)
                 group |= other
             groups.append(group)
-        return groups
+        return sorted(groups, key=lambda group: read.isdisjoint(set().union(*map(self._sources, group))))
 
-    def needs(self, names: Collection[str], facts: Collection[str]) -> bool:
-        """Whether one of these tables is made of one of these facts."""
-        return any(each.name in facts for name in names for each in self._parameters(name))
-
-    def _parameters(self, name: str) -> Sequence[Parameter]:
-        return parameters(self._estimated[name]) if name in self._estimated else ()
-
-    def _sources(self, name: str) -> Iterator[str]:
-        """What a table is made of, and what is made at once with it."""
-        for each in self._parameters(name):
-            if each.name in self._estimated:
-                yield from (each.name, *self._sources(each.name))
-        if name in self._estimated:
-            own = self._estimated[name].estimate
-            yield from (other.name for other in self._estimated.values() if other.estimate == own)
+    def _sources(self, name: str) -> set[str]:
+        """The facts and tables that a table is made of, and what is made at once with it."""
+        if name not in self._estimated:
+            return {name}
+        table = self._estimated[name]
+        twins = {other.name for other in self._estimated.values() if other.estimate == table.estimate}
+        return twins.union(*(self._sources(each.name) for each in parameters(table)))
 
     def _make(self, table: Table) -> dict[str, pd.DataFrame]:
-        named = parameters(table)
-        if self._parts and all(self._parts[0].knows(each.name) or each.default is not each.empty for each in named):
+        names = {each.name: each.default is each.empty for each in parameters(table)}  # whether each is needed
+        if self._parts and all(self._parts[0].knows(name) for name, needed in names.items() if needed):
             return {table.name: joined([part[table.name] for part in self._parts])}
-        given = {each.name: self[each.name] for each in named if self.knows(each.name) or each.default is each.empty}
-        if any(given[each.name] is None for each in named if each.default is each.empty):
+        given = {name: self[name] for name, needed in names.items() if needed or self.knows(name)}
+        if any(given[name] is None for name, needed in names.items() if needed):
             return {table.name: frame([], table)}
         made = function_of(table)(**given)
         several = made if isinstance(made, Mapping) else {table.name: made}
@@ -97,24 +92,17 @@ def parameters(table: Table) -> Sequence[Parameter]:
     return list(signature(function_of(table)).parameters.values())
 
 
-def _has(facts: object, name: str) -> bool:
-    return name in vars(facts) or hasattr(type(facts), name)  # and nothing is read to answer that
-
-
 def _as_declared(made: pd.DataFrame | list[Mapping[str, Any]], table: Table) -> pd.DataFrame:
     if isinstance(made, list):
         return frame(made, table)
     return made[list(table)].astype(dict(table)) if len(made) else frame([], table)
 
 
-def write(
-    estimates: Estimates, names: Collection[str], output: Path, jobs: int = 1, slow: Collection[str] = ()
-) -> None:
-    """Write these tables of a rule, so many at a time; first those that need a slow fact."""
-    groups = sorted(estimates.together(names), key=lambda group: not estimates.needs(group, slow))
+def write(estimates: Estimates, names: Collection[str], output: Path, jobs: int = 1) -> None:
+    """Write these tables of a rule, so many at a time."""
     with written_together(output, estimates.rule) as made:
-        tasks = {min(group): partial(_write, estimates, sorted(group & {*names}), made) for group in groups}
-        side_by_side(tasks, jobs)
+        groups = [sorted(group & {*names}) for group in estimates.together(names)]
+        side_by_side({group[0]: partial(_write, estimates, group, made) for group in groups}, jobs)
 
 
 def _write(estimates: Estimates, names: Collection[str], folder: Path) -> None:

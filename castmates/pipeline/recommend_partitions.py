@@ -1,7 +1,7 @@
 """The tables of a study, and the fresh blocks of those that confirm it: the facts of which advice is made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,41 +28,6 @@ from castmates.study.spec import Plan
 RULE = "recommend_partitions"
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The facts of what is never pooled with the rest: a class of nodes, a model of processor."""
-
-    asked: Plan
-    plan: Plan  # with what the processor held
-    windows: pd.DataFrame
-    effects: pd.DataFrame
-    limit_pct: float | None
-    _folder: StudyFolder
-
-    @property
-    def cache_ways(self) -> int | None:
-        """How many ways of the cache may be used."""
-        return popcount(self.plan.cache.usable) if self.plan.cache else None
-
-    @property
-    def confirmed(self) -> pd.DataFrame:
-        """What fresh launches found."""
-        return confirmed_rows(self.asked, self._folder)
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """The facts of the study."""
-
-    latency_limits: Mapping[str, float]
-    _tables: Tables
-
-    @property
-    def services(self) -> pd.DataFrame:
-        """The table of services, by class already."""
-        return self._tables.read(SERVICES)
-
-
 def write_tables(
     plan: Plan,
     folder: StudyFolder,
@@ -74,12 +39,20 @@ def write_tables(
     tables = Tables(folder)
     effects, windows = tables.read(EFFECTS), tables.read(WINDOWS)
     kept = without_left_out(plan, tables.read(BLOCKS))
-    parts = []
-    for part in pooled(kept, windows):
-        held, _ = what_was_held(part, folder)
-        parts.append(_Part(part, held, windows, effects[effects["machine"] == part.machine], limit_pct, folder))
-    estimates = Estimates(RULE, _Whole(latency, tables), parts)
-    write(estimates, written_by(RULE, tables_of(plan, folder)), output)
+    parts = [
+        {
+            "plan": held,
+            "windows": windows,
+            "effects": effects[effects["machine"] == part.machine],
+            "limit_pct": limit_pct,
+            "cache_ways": popcount(part.cache.usable) if part.cache else None,
+            "confirmed": partial(confirmed_rows, part, folder),
+        }
+        for part in pooled(kept, windows)
+        for held, _ in [what_was_held(part, folder)]
+    ]
+    whole = {"latency_limits": latency, "services": partial(tables.read, SERVICES)}  # these by class already
+    write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output)
 
 
 def advised(project: Project, plan: Plan, limit_pct: float | None) -> pd.DataFrame:

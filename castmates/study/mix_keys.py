@@ -127,11 +127,6 @@ class ArrangedMix(MixRule):
     )
     share: CpuShare = CpuShare()
 
-    @property
-    def is_arranged(self) -> bool:
-        """Whether it comes in more arrangements than the usual one."""
-        return bool(self.distance or self.share.cpus or self.count != [1])
-
     @field_validator("distance", "count")
     @classmethod
     def _each_once(cls, values: list[object]) -> list[object]:

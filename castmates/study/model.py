@@ -18,7 +18,7 @@ from castmates.study.findings_key import RuleFiles
 from castmates.study.machine_keys import OneClass, refusal
 from castmates.study.mix_keys import ArrangedMix, Mitigated
 from castmates.study.mix_keys import MixRule as MixRule
-from castmates.study.mix_sets import MadeMix, MixesKey, MixSets
+from castmates.study.mix_sets import MixesKey, MixSets
 from castmates.study.modelled import MachineModel, WorkloadModel
 from castmates.study.patterns import Line
 from castmates.study.place_keys import PlaceKeys
@@ -336,13 +336,6 @@ class Study(Written):
     def listed_mixes(self) -> Sequence[ArrangedMix]:
         """The mixes under `mixes` that are written out; once a project is read, also those that were made."""
         return self.mixes.listed if isinstance(self.mixes, MixSets) else self.mixes
-
-    @property
-    def makes_mixes(self) -> bool:
-        """Whether it has sets of mixes: random ones, pairs or groups."""
-        if isinstance(self.mixes, MixSets):
-            return self.mixes.random is not None or self.mixes.pairs is not None or bool(self.mixes.groups)
-        return any(isinstance(rule, MadeMix) for rule in self.mixes)
 
     @property
     def mix_rules(self) -> list[tuple[str, MixRule]]:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from castmates.report.figures.index import FIGURES, _declared
+from castmates.report.figures.index import FIGURES, declared
 from castmates.report.results import read_results
 from castmates.results.columns.contract import Table
 from tests.unit.legible import problems
@@ -48,7 +48,7 @@ def test_the_figure_of_the_page_is_drawn_and_described(module, tmp_path):
 
 def test_the_figure_of_the_page_is_found_by_its_declaration(tmp_path):
     (tmp_path / "launches.py").write_text(blocks("a-new-figure.md")[0])
-    found = _declared(tmp_path / "launches.py")
+    found = declared(tmp_path / "launches.py")
     assert (found.name, found.part) == ("launches", "health")
     assert found.place not in {view.place for view in FIGURES.values()}
 

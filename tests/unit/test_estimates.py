@@ -2,38 +2,24 @@
 
 import re
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pandas as pd
 import pytest
 
-from castmates.pipeline import estimate_effects, estimates, recommend_partitions
+from castmates.pipeline import estimates
 from castmates.pipeline.estimates import Estimates
 from castmates.report.page.page import environment
-from castmates.results.columns.contract import Table, col, estimate
+from castmates.results.columns.contract import Table, col
 from castmates.results.columns.registry import TABLES
 
-
-def fields(*classes):
-    return {name for each in classes for name in (*each.__dataclass_fields__, *vars(each))}
-
-
 FACTS = {  # what each rule knows
-    "estimate_effects": fields(estimate_effects._Part, estimate_effects._Whole),
-    "estimate_operations": {
-        "margin",
-        "level",
-        "work",
-        "traces",
-        "compared",
-        "steps",
-        "memory",
-        "stages",
-        "device_calls",
-    }
-    | {"logged", "primitives", "roofs", "flags", "paths", "nodes", "edges", "epochs", "epochs_about"},
-    "recommend_partitions": fields(recommend_partitions._Part, recommend_partitions._Whole),
-    "estimate_traces": {"timelines"},
+    "estimate_effects": "plan held windows margin level isolated machine peak added steps slices readings study parts "
+    "ignored_hosts left_out records",
+    "estimate_operations": "margin level work traces compared steps memory stages device_calls logged primitives roofs "
+    "flags paths nodes edges epochs epochs_about",
+    "recommend_partitions": "plan windows effects limit_pct cache_ways confirmed latency_limits services",
+    "estimate_traces": "timelines",
 }
 MADE = {name: table for name, table in TABLES.items() if table.rule and name != "windows"}  # which is a fact
 
@@ -41,7 +27,7 @@ MADE = {name: table for name, table in TABLES.items() if table.rule and name != 
 @pytest.mark.parametrize("table", MADE.values(), ids=list(MADE))
 def test_every_table_has_an_estimate_whose_needs_are_facts_or_tables_of_its_rule(table):
     needs = {each.name for each in estimates.parameters(table) if each.default is each.empty}
-    assert needs <= FACTS[table.rule] | {name for name in MADE if MADE[name].rule == table.rule}
+    assert needs <= {*FACTS[table.rule].split()} | {name for name in MADE if MADE[name].rule == table.rule}
 
 
 @pytest.fixture
@@ -62,7 +48,7 @@ def beside():
 
     for table, function in ((doubled, double), (summed, total)):
         function.__module__ = module.__name__
-        setattr(module, function.__name__, estimate(table)(function))
+        setattr(module, function.__name__, table.estimated_by(function))
     module.tables = {"doubled": doubled, "summed": summed}
     return module
 
@@ -77,8 +63,8 @@ def known(beside, monkeypatch):
 
 
 def test_a_table_is_made_once_of_facts_and_of_other_tables_part_by_part(known):
-    parts = [SimpleNamespace(fact=pd.DataFrame({"x": [1, 2]})), SimpleNamespace(fact=pd.DataFrame({"x": [3]}))]
-    whole = Estimates("made_up", SimpleNamespace(), parts)
+    parts = [{"fact": pd.DataFrame({"x": [1, 2]})}, {"fact": pd.DataFrame({"x": [3]})}]
+    whole = Estimates("made_up", {}, parts)
     assert whole["summed"]["x"].tolist() == [6.0, 6.0]
     assert whole["doubled"]["x"].tolist() == [2, 4, 6]
     assert known.calls == ["double"] * 2
@@ -86,7 +72,7 @@ def test_a_table_is_made_once_of_facts_and_of_other_tables_part_by_part(known):
 
 
 def test_without_a_fact_that_it_needs_a_table_is_empty(known):
-    made = Estimates("made_up", SimpleNamespace(fact=None))["doubled"]
+    made = Estimates("made_up", {"fact": None})["doubled"]
     assert made.empty
     assert dict(made.dtypes) == {"x": "int64"}
 

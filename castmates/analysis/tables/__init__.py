@@ -1,4 +1,1 @@
-"""Tables that are declared beside their estimates, one table in a module.
-
-Jobs that only read the columns import these modules: everything heavy is imported inside the functions.
-"""
+"""A table and its estimate in each module; as jobs that only read columns import these, heavy imports are inside."""

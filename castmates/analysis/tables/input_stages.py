@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from castmates.results.columns import scenes
-from castmates.results.columns.contract import Table, col, estimate, interval, usual
+from castmates.results.columns.contract import Table, col, interval, usual
 from castmates.study import capabilities
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ INPUT_STAGES = Table(
 )
 
 
-@estimate(INPUT_STAGES)
+@INPUT_STAGES.estimated_by
 def input_stages(stages: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene and stage, in the order in which a step asks them; traces are averaged over launches."""
     import pandas as pd

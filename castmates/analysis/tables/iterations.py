@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from castmates.results.columns import scenes
-from castmates.results.columns.contract import Table, col, estimate, usual
+from castmates.results.columns.contract import Table, col, usual
 from castmates.study import capabilities
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ ITERATIONS = Table(
 )
 
 
-@estimate(ITERATIONS)
+@ITERATIONS.estimated_by
 def iterations(steps: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene; `key` names the step that is closest to the median: the one to look at."""
     import pandas as pd

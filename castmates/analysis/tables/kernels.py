@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from castmates.results.columns import scenes
-from castmates.results.columns.contract import Table, col, estimate, usual
+from castmates.results.columns.contract import Table, col, usual
 from castmates.study import capabilities
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ KERNELS = Table(
 )
 
 
-@estimate(KERNELS)
+@KERNELS.estimated_by
 def kernels(device_calls: "pd.DataFrame", steps: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene and kernel of an operation, the longest first; traces are averaged over launches."""
     import pandas as pd

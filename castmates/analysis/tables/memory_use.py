@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from castmates.results.columns import scenes
-from castmates.results.columns.contract import Table, col, estimate, interval, usual
+from castmates.results.columns.contract import Table, col, interval, usual
 from castmates.study import capabilities
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MEMORY_USE = Table(
 )
 
 
-@estimate(MEMORY_USE)
+@MEMORY_USE.estimated_by
 def memory_use(memory: "pd.DataFrame", steps: "pd.DataFrame", compared: "pd.DataFrame") -> "pd.DataFrame":
     """A row per scene, allocator and operation, and one for all of them; `memory` has the rows of all launches."""
     import pandas as pd

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from castmates.results.columns.contract import Table, col, estimate, usual
+from castmates.results.columns.contract import Table, col, usual
 from castmates.study import capabilities
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ NOT_COMPARED = Table(
 )
 
 
-@estimate(NOT_COMPARED)
+@NOT_COMPARED.estimated_by
 def not_compared(traces: "Traces") -> "pd.DataFrame":
     """The traces beside others, without those that can be compared."""
     return traces.both[traces.both["reason"] != ""]

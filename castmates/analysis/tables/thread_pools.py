@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from castmates.results.columns import scenes
-from castmates.results.columns.contract import Table, col, estimate, interval, usual
+from castmates.results.columns.contract import Table, col, interval, usual
 from castmates.study import capabilities
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ THREAD_POOLS = Table(
 )
 
 
-@estimate(THREAD_POOLS)
+@THREAD_POOLS.estimated_by
 def thread_pools(traces: "Traces") -> "pd.DataFrame":
     """A row per scene and pool; each thread could work for as long as the step lasts."""
     from castmates.analysis.keys import LAUNCH, SCENE

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.report.comparison.compared import Compared
-from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.figures.neighbours import looks_in_order
+from castmates.report.figures.panels import NOTE, Origin, finish, small_print
 from castmates.report.figures.style import (
     GREY,
     INK,
@@ -59,7 +59,7 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
 def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
     names = [_name(row) for row in rows]
     heights = [max(ROW, 0.08 + LINE * (name.count("\n") + 1)) for name in names]
-    notes = lines_of(_key(compared, rows, known))
+    notes = small_print(PAGE, _key(compared, rows, known), Origin(compared.origin))
     head = 0.36 + badge_room(compared.origin, PAGE)
     foot = 0.5 + NOTE * len(notes)
     height = head + sum(heights) + foot
@@ -84,7 +84,7 @@ def _figure(compared: Compared, rows: list[Row], known: int) -> Figure:
         _losses(panels[0], place, row, looks[row["antagonists"]])
         _change(panels[1], place, row, looks[row["antagonists"]])
     _frame(panels, compared)
-    return finish(figure, notes, compared.origin)
+    return finish(figure, notes, Origin(compared.origin))
 
 
 def _hollow(row: Row) -> bool:

@@ -14,9 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.comparison.compared import Several
-from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.figures.neighbours import looks_in_order
-from castmates.report.figures.panels import axes_at, lines_across, spread_labels
+from castmates.report.figures.panels import NOTE, Origin, axes_at, finish, lines_across, small_print, spread_labels
 from castmates.report.figures.style import GREY, PAGE, SMALL, Look, badge_room, broken, empty_figure, styled
 from castmates.report.figures.values import with_value
 from castmates.report.results import records
@@ -44,7 +43,7 @@ def _figure(several: Several, rows: Sequence[Row]) -> Figure:
     leads = list(dict.fromkeys(row["lead"] for row in rows))
     looks = looks_in_order(several.neighbours, [row["antagonists"] for row in rows])
     places, dated = _places(rows)
-    notes = lines_of(_key(leads, dated))
+    notes = small_print(PAGE, _key(leads, dated), Origin(several.origin))
     shown = leads[:PANELS]
     down, wide = math.ceil(len(shown) / ACROSS), PAGE / ACROSS
     foot, row = 0.12 + NOTE * len(notes), TITLE + HIGH + BELOW
@@ -58,7 +57,7 @@ def _figure(several: Several, rows: Sequence[Row]) -> Figure:
         axes.set_ylabel("loss against solo (%)" if not column else "")
         _panel(axes, [row for row in rows if row["lead"] == lead], looks, places)
         _dates(axes, rows, places, dated)
-    return finish(figure, notes, several.origin)
+    return finish(figure, notes, Origin(several.origin))
 
 
 def _key(leads: Sequence[str], dated: bool) -> str:

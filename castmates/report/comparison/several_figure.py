@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.effects.verdicts import LESS, MORE
 from castmates.report.comparison.compared import Several
-from castmates.report.comparison.foot import NOTE, finish, lines_of
 from castmates.report.comparison.several_words import pair_name, verdict_in
 from castmates.report.figures.neighbours import looks_in_order
-from castmates.report.figures.panels import axes_at, lines_across, without_axis
+from castmates.report.figures.panels import NOTE, Origin, axes_at, finish, lines_across, small_print, without_axis
 from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, empty_figure, squeezed, styled
 from castmates.report.figures.values import with_value
 from castmates.report.results import records
@@ -114,7 +113,7 @@ def _change(row: Row) -> tuple[float, float, float]:
 
 
 def _figure(several: Several, groups: list[Group], known: int) -> Figure:
-    notes = lines_of(_key(several, groups, known))
+    notes = small_print(PAGE, _key(several, groups, known), Origin(several.origin))
     head, foot = 0.12 + badge_room(several.origin, PAGE), 0.5 + NOTE * len(notes)
     body = sum(HEAD + ROW * len(group.points) + GAP for group in groups)
     height, width = head + body + foot, (PAGE - LEFT - BETWEEN - RIGHT) / 2
@@ -129,7 +128,7 @@ def _figure(several: Several, groups: list[Group], known: int) -> Figure:
         _frame(axes, body)
     panels[0].set_xlabel("loss of the program against solo (%)")
     panels[1].set_xlabel("slowdown above the baseline's (%)")
-    return finish(figure, notes, several.origin)
+    return finish(figure, notes, Origin(several.origin))
 
 
 def _draw_group(panels: list[Axes], top: float, group: Group) -> None:

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.attribution_parts import BUSY, SHARING, TOTAL
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import looks, user_first
 from castmates.report.figures.panels import SmallPrint, axes_at, drawing, finish, fitting, inches_of, small_print
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, squeezed
@@ -21,7 +20,7 @@ from castmates.report.text.attribution import WORDS, Row
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, units
 
-FIGURE = View("What each loss consists of", "why", 190)
+FIGURE = {"title": "What each loss consists of", "part": "why", "place": 190}
 LINE, GAP = 0.165, 0.1  # inches: a bar's line, between two pairs
 WHO, PART, NUMBERS = 1.9, 1.62, 1.25  # inches for the pair, for the name of the part, for the numbers beside the bars
 LETTERS = 32  # of a line of a pair's name
@@ -60,7 +59,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.attribution, lacking(results), lambda: _figure(_known(results), results))
+    return drawing(results, results.attribution, lacking, lambda: _figure(_known(results), results))
 
 
 def lacking(results: Results) -> str:

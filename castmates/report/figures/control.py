@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, small_print, without_axis
 from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, broken, empty_figure, styled
@@ -19,7 +18,7 @@ from castmates.report.text.health import control_name
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import interval, number, plain, units
 
-FIGURE = View("Controls", "health", 310)
+FIGURE = {"title": "Controls", "part": "health", "place": 310}
 BESIDE = 0.9  # inches: for the verdicts
 NAME = 17  # letters of a line beside the axis
 KINDS = ["solo", "solo-again"]

@@ -9,7 +9,6 @@ from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABL
 from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.analysis.explanations.counters import tables as changes_and_left_out
 from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.neighbours import looks, neighbours, user_first
 from castmates.report.figures.panels import (
@@ -27,10 +26,9 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Counters", "why", 220, capabilities.EVENTS)
+FIGURE = {"title": "Counters", "part": "why", "place": 220, "needs": "EVENTS"}
 BESIDE = 6  # co-runs of a lead that are drawn
 DRAWN = 12  # values that the text alternative names
 SCOPES = {"cgroup": "control group", "cpu": "CPU (whatever ran there)"}

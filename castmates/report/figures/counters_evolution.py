@@ -13,7 +13,6 @@ from castmates.analysis.explanations.counted_metrics import IPC, is_per_unit
 from castmates.analysis.explanations.counter_rounds import NAMES_OF_STEPS, OF_STEPS, over_rounds
 from castmates.analysis.explanations.counters import NAMES, NEEDED
 from castmates.report.figures.counters_axes import SECONDS, amount
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
 from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.panels import (
@@ -33,10 +32,9 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Counters over the rounds", "why", 230, capabilities.EVENTS)
+FIGURE = {"title": "Counters over the rounds", "part": "why", "place": 230, "needs": "EVENTS"}
 METRICS = 4  # of a program that are drawn: instructions per cycle, then those that drift most
 BESIDE = 4  # neighbours of a program that are drawn: those beside which some metric drifts most
 PANEL, GAP, LEFT = 1.0, 0.62, 0.75  # inches
@@ -50,7 +48,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     by_round, drifts = tables(results)
     keys = [*WHO, "kind", "mix", "partition", "metric"]
     source = by_round.merge(drifts.drop(columns="blocks"), on=keys, how="left") if len(by_round) else by_round
-    return drawing(results, source, lacking(results), lambda: _figure(shown(results), results))
+    return drawing(results, source, lacking, lambda: _figure(shown(results), results))
 
 
 @once

@@ -12,7 +12,6 @@ from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
 from castmates.analysis.dataflow.summary import alone
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import (
     NOTE,
@@ -30,10 +29,9 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("A step along its schedule's path", "operations", 120, capabilities.PROFILE)
+FIGURE = {"title": "A step along its schedule's path", "part": "operations", "place": 120, "needs": "PROFILE"}
 BESIDE = 5  # neighbours of a lead
 LEFT, RIGHT, LINE, HEAD = 1.6, 0.55, 0.27, 0.36  # inches
 # Name, its words, its colour; from the step's begin to its end, but what computes and waits takes turns.
@@ -56,7 +54,7 @@ Row = dict[str, float]
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.critical_path, lacking(results), lambda: _figure(results))
+    return drawing(results, results.critical_path, lacking, lambda: _figure(results))
 
 
 def lacking(results: Results) -> str:

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import other_looks
 from castmates.report.figures.panels import Grid, drawing, drawn_grid, inches_of, lines_across
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, SMALL_LETTER
@@ -17,9 +16,8 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.places import AXIS, WORDS
 from castmates.report.text.words import counted, interval, number, plain, units
-from castmates.study import capabilities
 
-FIGURE = View("Number and nearness of neighbours", "losses", 20, capabilities.DISTANCES)
+FIGURE = {"title": "Number and nearness of neighbours", "part": "losses", "place": 20, "needs": "DISTANCES"}
 ROOM = Grid(width=PAGE, axes=2.1, above=0.16, below=0.72, left=0.7, right=0.1)
 PALEST = 0.4  # how much colour the bar of the fewest neighbours has
 BAR = 0.8  # of the room of each
@@ -52,7 +50,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.distances, lacking(results), lambda: _figure(_panels(results), results))
+    return drawing(results, results.distances, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:

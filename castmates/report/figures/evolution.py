@@ -17,7 +17,6 @@ from castmates.analysis.effects.contrasts import workloads_of
 from castmates.analysis.explanations.evolution import LEAD_LAUNCH, Evolution, evolutions, step_times
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics import change_points
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours
 from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, drawing, finish, legend, small_print
 from castmates.report.figures.style import ALARM, GREY, PAGE, badge_room
@@ -25,10 +24,9 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Step by step", "why", 280, capabilities.PROGRAMS)
+FIGURE = {"title": "Step by step", "part": "why", "place": 280, "needs": "PROGRAMS"}
 PANELS = 6
 WINDOW = 21  # steps of the rolling median, at most
 DRAWN = 3000  # steps of a panel, at most
@@ -44,7 +42,7 @@ SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "plat
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the steps that are drawn, with the level that they belong to."""
     source, launches = evolution(results)
-    return drawing(results, source, lacking(results), lambda: _figure(source, launches, results))
+    return drawing(results, source, lacking, lambda: _figure(source, launches, results))
 
 
 @once

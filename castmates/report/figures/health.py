@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.report.figures import health_rows
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import looks as looks_of
 from castmates.report.figures.neighbours import neighbours, other_looks, user_first
 from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, drawing, finish, small_print, without_axis
@@ -26,7 +25,7 @@ from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, units
 
-FIGURE = View("Health", "health", 300)
+FIGURE = {"title": "Health", "part": "health", "place": 300}
 ROW, HEAD, UNDER = 0.22, 0.3, 0.42  # inches: of a line, above a panel, below it
 NAME, LEFT, RIGHT = 24, 1.45, 0.2  # letters and inches of a line's name
 NOTHING = "not recorded"
@@ -43,7 +42,7 @@ Row = dict[str, Any]
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = health_rows.rows(results)
-    return drawing(results, source, lacking(results), lambda: _figure(source, results))
+    return drawing(results, source, lacking, lambda: _figure(source, results))
 
 
 def lacking(results: Results) -> str:

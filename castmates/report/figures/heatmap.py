@@ -7,7 +7,6 @@ from castmates.analysis.effects.margins import BASELINES, CONTENTIOUSNESS, SENSI
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
-from castmates.report.figures.index import View
 from castmates.report.figures.panels import SmallPrint, small_print
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
@@ -24,7 +23,7 @@ from castmates.report.text.words import (
 )
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Loss of each pair", "losses", 40)
+FIGURE = {"title": "Loss of each pair", "part": "losses", "place": 40}
 SHOWN = ["study", "mix", "lead", "antagonists", "partition", "baseline", "degradation_pct", "degradation_low"]
 SHOWN += ["degradation_high", "within_low", "within_high", "blocks", "p_holm", "verdict", "platform", "possibly_biased"]
 MIX = "mix"  # what a row of the CSV is; else the name of a margin

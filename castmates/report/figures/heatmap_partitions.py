@@ -9,17 +9,15 @@ from castmates.report.figures.heatmap import SHOWN
 from castmates.report.figures.heatmap_cells import key
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
-from castmates.report.figures.index import View
 from castmates.report.figures.interpolated import in_caption, is_interpolated, read_aloud, with_interpolated
 from castmates.report.figures.panels import SmallPrint, fitting, small_print
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Each partition", "recommendation", 160, capabilities.PARTITIONS)
+FIGURE = {"title": "Each partition", "part": "recommendation", "place": 160, "needs": "PARTITIONS"}
 PANELS = 12
 
 

@@ -7,7 +7,7 @@ import ast
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast, get_args
 
 from castmates import plugins
 from castmates.results.folder import StudyFolder
@@ -46,7 +46,7 @@ class Drawing(Protocol):
 
 
 class View(NamedTuple):
-    """What a figure's module declares, as `FIGURE`: where it stands on the page, and which studies have it."""
+    """What a figure's module declares, as the constant `FIGURE`: where it is on the page, and which studies have it."""
 
     title: str
     part: Part
@@ -62,25 +62,21 @@ class View(NamedTuple):
         return cast(Drawing, import_module(self.drawn_by))
 
 
-def _declared(file: Path) -> View | None:
+def declared(file: Path) -> View | None:
     """What a module declares, read and not imported: it imports what drawing takes."""
     head = file.read_text(encoding="utf-8").partition("\n\n\n")[0]  # before the first function
-    module = ast.parse(head if "\nFIGURE = " in head else "")
+    module = ast.parse(head if "\nFIGURE = {" in head else "")
     for node in module.body:
         match node:
-            case ast.Assign(targets=[ast.Name("FIGURE")], value=ast.Call(args=given)):
-                view, name = View(*map(_value, given)), file.stem
-                about = (ast.get_docstring(module) or "").partition(": ")[2]
-                return view._replace(name=name, drawn_by=f"{__package__}.{name}", about=about)
+            case ast.Assign(targets=[ast.Name("FIGURE")], value=literal):
+                given, about = ast.literal_eval(literal), (ast.get_docstring(module) or "").partition(": ")[2]
+                given["needs"] = getattr(capabilities, given["needs"]) if "needs" in given else None
+                return View(**given, name=file.stem, drawn_by=f"{__package__}.{file.stem}", about=about)
     return None
 
 
-def _value(given: ast.expr) -> Any:  # noqa: ANN401 (of a constant)
-    return getattr(capabilities, given.attr) if isinstance(given, ast.Attribute) else ast.literal_eval(given)
-
-
 def _collected() -> dict[str, View]:
-    found = filter(None, map(_declared, Path(__file__).parent.glob("*.py")))
+    found = filter(None, map(declared, Path(__file__).parent.glob("*.py")))
     return {view.name: view for view in sorted(found, key=lambda view: (view.place, view.name))}
 
 

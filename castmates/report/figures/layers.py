@@ -14,7 +14,6 @@ from matplotlib.lines import Line2D
 
 from castmates.analysis.explanations.layer_times import NAMES, NEEDED, layer_times
 from castmates.analysis.explanations.layers import RUNTIME, UNATTRIBUTED
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
 from castmates.report.figures.panels import (
     NOTE,
@@ -34,10 +33,9 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Layers, profiled", "why", 270, capabilities.LAYERS)
+FIGURE = {"title": "Layers, profiled", "part": "why", "place": 270, "needs": "LAYERS"}
 TITLE = "profiled, not measured"
 ALONE = "solo"
 BESIDE = 6  # co-runs of a lead that are drawn
@@ -55,7 +53,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = profiles(results)[0]
     shown = source[source["partition"] == UNMANAGED]
-    return drawing(results, source, lacking(results), lambda: _figure(shown, results))
+    return drawing(results, source, lacking, lambda: _figure(shown, results))
 
 
 def lacking(results: Results) -> str:

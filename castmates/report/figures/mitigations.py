@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.mitigations import NOTHING
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import other_looks
 from castmates.report.figures.panels import (
     SmallPrint,
@@ -28,13 +27,12 @@ from castmates.report.results import Results, records
 from castmates.report.text.mitigations import Row, amount_of, name_of
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, plain, units
-from castmates.study import capabilities
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
 from castmates.study.partitions.planned import partitions
 from castmates.study.spec import Partition
 
-FIGURE = View("What helps, and what it costs", "losses", 10, capabilities.MITIGATIONS)
+FIGURE = {"title": "What helps, and what it costs", "part": "losses", "place": 10, "needs": "MITIGATIONS"}
 LINE, TITLE, BETWEEN = 0.3, 0.42, 0.16  # inches: a row, what stands above the rows of a mix, between two mixes
 WHAT, BARS, NUMBERS = 1.68, 1.38, 1.24  # inches for the names, for the bars of one side, for the numbers beside them
 HEAD, FOOT = 0.06, 0.42
@@ -78,7 +76,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.mitigations, lacking(results), lambda: _figure(_panels(results), results))
+    return drawing(results, results.mitigations, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:

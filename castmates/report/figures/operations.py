@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures.heatmap_cells import SURE, cell, colour_bar, key, round_limit
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, small_print
 from castmates.report.figures.style import INK, PAGE, SMALL, badge_room, squeezed
@@ -22,10 +21,9 @@ from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Which operations lose", "operations", 100, capabilities.PROFILE)
+FIGURE = {"title": "Which operations lose", "part": "operations", "place": 100, "needs": "PROFILE"}
 LINES = 16  # operations of a lead that are drawn
 BESIDE = 6  # neighbours
 LEFT, BAR, GAP = 2.75, 1.0, 0.12  # inches: names, bars, and between these and the cells
@@ -40,9 +38,8 @@ Row = dict[str, Any]
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(
-        results, results.operation_effects, lacking(results), lambda: _figure(results.operation_effects, results)
-    )
+    table = results.operation_effects
+    return drawing(results, table, lacking, lambda: _figure(table, results))
 
 
 def lacking(results: Results) -> str:

@@ -93,11 +93,11 @@ class Drawn:
 
 
 def drawing(
-    results: Results, source: pd.DataFrame, lacking: str, draw: Callable[[], Figure]
+    results: Results, source: pd.DataFrame, lacking: Callable[[Results], str], draw: Callable[[], Figure]
 ) -> tuple[Figure, pd.DataFrame]:
     """A figure and its source data; where something is lacking, the figure says only what."""
     with styled():
-        return empty_figure(lacking, caveat(results)) if lacking else draw(), source
+        return empty_figure(why, caveat(results)) if (why := lacking(results)) else draw(), source
 
 
 def drawn_grid(titles: Sequence[str], key: str, results: Results | Origin, room: Grid) -> Drawn:

@@ -6,24 +6,22 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.pareto import CONFIRMED, SEARCH
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import looks, user_first
 from castmates.report.figures.panels import Grid, drawing, drawn_grid
 from castmates.report.figures.pareto_axes import Panel, Row, beyond, labels_of, paint
 from castmates.report.figures.style import COLUMN, broken
 from castmates.report.results import Results, records
 from castmates.report.text.words import interval, number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("What a share costs the others", "recommendation", 180, capabilities.PARTITIONS)
+FIGURE = {"title": "What a share costs the others", "part": "recommendation", "place": 180, "needs": "PARTITIONS"}
 BEYOND = "A point far from all others is an arrow at the edge of the axes, with its numbers in brackets. "
 MANY = 6  # panels, beyond which they are lower
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.pareto, lacking(results), lambda: _figure(_panels(results), results))
+    return drawing(results, results.pareto, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:

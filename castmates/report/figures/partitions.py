@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.report.figures.index import View
 from castmates.report.figures.interpolated import (
     DOTS,
     IN_KEY,
@@ -47,12 +46,11 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, as_degradation, interval, number, plain, units
-from castmates.study import capabilities
 from castmates.study.class_caches import cache_of
 from castmates.study.partitions.planned import curves
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Under partitions", "recommendation", 150, capabilities.PARTITIONS)
+FIGURE = {"title": "Under partitions", "part": "recommendation", "place": 150, "needs": "PARTITIONS"}
 PANELS = 12
 TICK = 20  # letters of a line beside the axis
 OWN = "own share, alone"
@@ -86,9 +84,7 @@ class Panel:
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = losses(results)
-    return drawing(
-        results, source[_shown(source)], lacking(results), lambda: _figure(_panels(source, results), results)
-    )
+    return drawing(results, source[_shown(source)], lacking, lambda: _figure(_panels(source, results), results))
 
 
 def _shown(source: pd.DataFrame) -> list[str]:

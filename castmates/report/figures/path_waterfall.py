@@ -5,28 +5,27 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.dataflow.effects import STEP
 from castmates.report.figures import waterfall
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.paths import PART_WORDS
 from castmates.report.text.words import number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Where a step gets longer along its schedule's path", "operations", 130, capabilities.PROFILE)
+FIGURE = {
+    "title": "Where a step gets longer along its schedule's path",
+    "part": "operations",
+    "place": 130,
+    "needs": "PROFILE",
+}
 LEFT = 2.1  # inches
 Row = waterfall.Row
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(
-        results,
-        results.path_effects,
-        lacking(results),
-        lambda: waterfall.sheet(results.path_effects, _with_lines(results), LEFT, results),
-    )
+    table = results.path_effects
+    return drawing(results, table, lacking, lambda: waterfall.sheet(table, _lines(results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
@@ -76,14 +75,9 @@ def _panels(results: Results) -> list[tuple[Row, list[Row]]]:
     return found
 
 
-def _with_lines(results: Results) -> list[tuple[Row, waterfall.Lines]]:
-    return [
-        (
-            step,
-            [
-                (PART_WORDS[row["part"]], row["difference_ms"], (row["difference_high"] - row["difference_low"]) / 2)
-                for row in own
-            ],
-        )
-        for step, own in _panels(results)
-    ]
+def _lines(results: Results) -> list[tuple[Row, waterfall.Lines]]:
+    return [(step, [_line(row) for row in own]) for step, own in _panels(results)]
+
+
+def _line(row: Row) -> tuple[str, float, float]:
+    return PART_WORDS[row["part"]], row["difference_ms"], (row["difference_high"] - row["difference_low"]) / 2

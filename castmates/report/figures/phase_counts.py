@@ -9,7 +9,6 @@ from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_s
 from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_solo
 from castmates.report.figures.counters import most_changed, ordered
 from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.neighbours import looks
 from castmates.report.figures.panels import (
@@ -29,9 +28,8 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, plain, units
-from castmates.study import capabilities
 
-FIGURE = View("Counters by phase", "why", 250, capabilities.PHASES)
+FIGURE = {"title": "Counters by phase", "part": "why", "place": 250, "needs": "PHASES"}
 METRICS = 6  # of a phase that are drawn: those that change most
 DRAWN = 12  # values that the text alternative names
 KEYS = ["lead", "member", "platform", "phase"]
@@ -40,7 +38,7 @@ KEYS = ["lead", "member", "platform", "phase"]
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: every phase and metric, as both ways of counting have it."""
     source = table(results)
-    return drawing(results, source, lacking(results), lambda: _figure(shown(results), results))
+    return drawing(results, source, lacking, lambda: _figure(shown(results), results))
 
 
 @once

@@ -17,7 +17,6 @@ from castmates.analysis.explanations.phases import (
     losses_by_phase,
     unmanaged_against_solo,
 )
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import neighbours, other_looks, user_first
 from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, legend, lines_across, small_print
 from castmates.report.figures.style import GREY, INK, PAGE, Look, badge_room, broken
@@ -26,9 +25,8 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, number, plain, units
-from castmates.study import capabilities
 
-FIGURE = View("Phases of a step", "why", 240, capabilities.PHASES)
+FIGURE = {"title": "Phases of a step", "part": "why", "place": 240, "needs": "PHASES"}
 PANELS = 6  # leads that are drawn
 MIXES = 8  # of each: those whose step changes most
 LINE, HEAD, UNDER, LEFT = 0.34, 0.3, 0.42, 1.35  # inches of a row, above a panel, below it, and beside it
@@ -42,7 +40,7 @@ Row = dict[str, Any]
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the table of losses by phase."""
     source = losses(results)
-    return drawing(results, source, lacking(results), lambda: _figure(_leads(results), results))
+    return drawing(results, source, lacking, lambda: _figure(_leads(results), results))
 
 
 @once

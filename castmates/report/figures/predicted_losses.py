@@ -7,16 +7,14 @@ from castmates.analysis.prediction.quality import CHECK, GRID
 from castmates.report.figures.heatmap_cells import KEYS, PREDICTED
 from castmates.report.figures.heatmap_grid import Grid, cells_of, grid, panelled
 from castmates.report.figures.heatmap_sheet import Panel, sheet, width_of
-from castmates.report.figures.index import View
 from castmates.report.figures.panels import SmallPrint, small_print
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.results import Results, records
 from castmates.report.text.prediction import loss_of, pair_of, source_of
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, units
-from castmates.study import capabilities
 
-FIGURE = View("The whole grid, measured and predicted", "prediction", 80, capabilities.PREDICTION)
+FIGURE = {"title": "The whole grid, measured and predicted", "part": "prediction", "place": 80, "needs": "PREDICTION"}
 SHOWN = "measured"
 
 

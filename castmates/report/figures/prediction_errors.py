@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
-from castmates.report.figures.index import View
 from castmates.report.figures.panels import Grid, drawn_grid, lines_across
 from castmates.report.figures.style import COLOURS, COLUMN, GREY, PALE, empty_figure, styled
 from castmates.report.figures.values import with_value
@@ -17,9 +16,8 @@ from castmates.report.results import Results, records
 from castmates.report.text.prediction import pair_of
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import number, percent_of
-from castmates.study import capabilities
 
-FIGURE = View("Predicted against measured", "prediction", 90, capabilities.PREDICTION)
+FIGURE = {"title": "Predicted against measured", "part": "prediction", "place": 90, "needs": "PREDICTION"}
 BAND = 2.0  # points: the error of predictions that is aimed at
 ROOM = Grid(width=COLUMN, axes=2.75, above=0.08, below=0.36, left=0.52, right=0.1)
 

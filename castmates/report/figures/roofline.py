@@ -16,7 +16,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from castmates.analysis.operations.known_work import ESTIMATED
 from castmates.report.figures import neighbours
-from castmates.report.figures.index import View
 from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, legend, lines_across, small_print
 from castmates.report.figures.style import (
     GREY,
@@ -32,10 +31,14 @@ from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("What operations reach of what is attainable", "operations", 140, capabilities.PRIMITIVES)
+FIGURE = {
+    "title": "What operations reach of what is attainable",
+    "part": "operations",
+    "place": 140,
+    "needs": "PRIMITIVES",
+}
 DRAWN = 12  # operations of a lead
 BESIDE = 4  # neighbours
 LEFT, WIDE, HIGH, HEAD, UNDER = 0.62, 3.5, 2.6, 0.4, 0.5  # inches
@@ -47,7 +50,7 @@ Row = dict[str, Any]
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.roofline, lacking(results), lambda: _figure(results.roofline, results))
+    return drawing(results, results.roofline, lacking, lambda: _figure(results.roofline, results))
 
 
 def lacking(results: Results) -> str:

@@ -5,7 +5,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from castmates.report.figures.index import View
 from castmates.report.figures.panels import NOTE, finish, fitting, legend, small_print, stacked, without_axis
 from castmates.report.figures.scheduler_rows import SHOWN, STATES, Shown, coloured, shown
 from castmates.report.figures.style import GREY, INK, PAGE, SMALL, badge_room, empty_figure, squeezed, styled
@@ -14,9 +13,8 @@ from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.trace_states import WORDS
 from castmates.report.text.words import counted, number, plain
-from castmates.study import capabilities
 
-FIGURE = View("What threads did", "traces", 290, capabilities.TRACES)
+FIGURE = {"title": "What threads did", "part": "traces", "place": 290, "needs": "TRACES"}
 COLOURS = {"running": "#009e73", "runnable": "#e69f00", "preempted": "#d55e00", "blocked": "#d0d0d0"}
 LEFT, RIGHT, LINE, HEAD, AXIS, KEYS = 1.75, 0.15, 0.15, 0.3, 0.32, 0.24  # inches
 LETTERS = 29  # of a thread's name

@@ -6,7 +6,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.held import UNCERTAIN
-from castmates.report.figures.index import View
 from castmates.report.figures.interpolated import IN_KEY, in_caption, is_interpolated, on_sensitivity
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import Grid, drawing, drawn_grid
@@ -25,11 +24,10 @@ from castmates.report.figures.style import COLUMN, broken
 from castmates.report.results import Results, records
 from castmates.report.text.recommendation import knee_words
 from castmates.report.text.words import interval, number, plain, units
-from castmates.study import capabilities
 from castmates.study.class_caches import cache_of
 from castmates.study.masks import popcount
 
-FIGURE = View("Sensitivity to its ways", "recommendation", 170, capabilities.PARTITIONS)
+FIGURE = {"title": "Sensitivity to its ways", "part": "recommendation", "place": 170, "needs": "PARTITIONS"}
 CURVES = 7  # of a panel
 
 
@@ -41,7 +39,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     if "source" in source:
         source["source"] = source.pop("source")  # at the end
     return drawing(
-        results, source, lacking(results), lambda: _figure(_panels(results, records(points), records(knees)), results)
+        results, source, lacking, lambda: _figure(_panels(results, records(points), records(knees)), results)
     )
 
 

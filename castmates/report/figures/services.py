@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import looks
 from castmates.report.figures.panels import Grid, drawing, drawn_grid, lines_across, spread_labels
 from castmates.report.figures.style import GREY, PAGE, Look
@@ -17,9 +16,8 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.services import KINDS, rate, where
 from castmates.report.text.words import interval, number, plain, units
-from castmates.study import capabilities
 
-FIGURE = View("How long requests take", "losses", 70, capabilities.SERVICES)
+FIGURE = {"title": "How long requests take", "part": "losses", "place": 70, "needs": "SERVICES"}
 ROOM = Grid(width=PAGE, axes=2.4, above=0.06, below=0.5, left=0.62, right=1.3)
 SHOWN = {"p50": (0, (2, 1.5)), "p99": "-"}  # quantiles, each with its line
 LIMIT = (0, (1, 2))
@@ -38,7 +36,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.services, lacking(results), lambda: _figure(_panels(results), results))
+    return drawing(results, results.services, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.steps import COLUMNS, QUANTILES, Launches, launch_quantiles
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import beside, neighbours, user_first
 from castmates.report.figures.panels import drawing
 from castmates.report.figures.steptimes_axes import SHARES, Curve, Panel, figure_of
@@ -18,7 +17,7 @@ from castmates.report.text.latency import of_steps
 from castmates.report.text.words import counted, interval, number, plain, units
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("How long steps take", "losses", 60)
+FIGURE = {"title": "How long steps take", "part": "losses", "place": 60}
 PANELS = 6  # leads: more are higher than a page
 LAUNCHES = 8  # of a lead that are drawn
 DRAWN = {"corun": 5, "placebo": 2}  # of a lead, without partitions: those with the largest change of the median
@@ -33,7 +32,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the quantiles with their intervals, then the lines."""
     panels = _panels(results)
     source = _source(results, panels)
-    return drawing(results, source, lacking(results), lambda: figure_of(panels, results))
+    return drawing(results, source, lacking, lambda: figure_of(panels, results))
 
 
 def lacking(results: Results) -> str:

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from castmates.analysis.effects.system import ANTT, STP
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import other_looks
 from castmates.report.figures.panels import Grid, drawing, drawn_grid, lines_across
 from castmates.report.figures.style import GREY, PAGE, SMALL, Look
@@ -18,11 +17,10 @@ from castmates.report.figures.values import with_value
 from castmates.report.results import Results, records
 from castmates.report.text.over_mixes import sentences
 from castmates.report.text.words import counted, interval, number, plain, units
-from castmates.study import capabilities
 from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Combined throughput of many mixes", "losses", 50, capabilities.SETS)
+FIGURE = {"title": "Combined throughput of many mixes", "part": "losses", "place": 50, "needs": "SETS"}
 ROOM = Grid(width=PAGE, axes=2.1, above=0.14, below=0.46, left=0.55, right=0.1)
 SHOWN = (STP, ANTT)
 TITLES = {"random": "Random mixes", "pairs": "All pairs", "groups": "Pairs in groups"}
@@ -43,7 +41,7 @@ class Panel:
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     source = sorted_mixes(results)
-    return drawing(results, source, lacking(results), lambda: _figure(list(_panels(results, source)), results))
+    return drawing(results, source, lacking, lambda: _figure(list(_panels(results, source)), results))
 
 
 def lacking(results: Results) -> str:

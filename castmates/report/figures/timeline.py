@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import looks as looks_of
 from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
 from castmates.report.figures.style import (
@@ -35,10 +34,10 @@ from castmates.report.once_per_results import once
 from castmates.report.results import Results
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain
-from castmates.study import capabilities, masks
+from castmates.study import masks
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Occupancy and bandwidth over time", "why", 210, capabilities.MONITOR)
+FIGURE = {"title": "Occupancy and bandwidth over time", "part": "why", "place": 210, "needs": "MONITOR"}
 FEW = 6  # windows that fit into one column
 MASKS, LEVELS, RATES, BETWEEN, LEFT = 0.55, 1.25, 0.9, 0.1, 0.66  # inches: heights of the panels, what is around them
 NAME, LINES = 22, 3  # letters and lines of a window's name

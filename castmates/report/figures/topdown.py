@@ -5,17 +5,15 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
 from castmates.analysis.explanations.topdown import tables as shares_and_changes
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import beside, neighbours, user_first
 from castmates.report.figures.panels import drawing
 from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words
 from castmates.report.once_per_results import once
 from castmates.report.results import Results, records
 from castmates.report.text.words import number, plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Top-Down", "why", 200, capabilities.TOPDOWN)
+FIGURE = {"title": "Top-Down", "part": "why", "place": 200, "needs": "TOPDOWN"}
 DRAWN = 12  # values that the text alternative names
 
 
@@ -28,7 +26,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     return drawing(
         results,
         pd.DataFrame(source),
-        lacking(results),
+        lacking,
         lambda: bars(_panels(ordered(drawn(table), results)), change, "program", results),
     )
 

@@ -5,17 +5,15 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.phases import is_outermost
 from castmates.report.figures import topdown
-from castmates.report.figures.index import View
 from castmates.report.figures.phases import losses
 from castmates.report.figures.style import empty_figure, styled
 from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import plain, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 
-FIGURE = View("Top-Down by phase", "why", 260, capabilities.TOPDOWN_PHASES)
+FIGURE = {"title": "Top-Down by phase", "part": "why", "place": 260, "needs": "TOPDOWN_PHASES"}
 DRAWN = 12  # values that the text alternative names
 
 

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import looks
 from castmates.report.figures.panels import (
     axes_at,
@@ -27,11 +26,10 @@ from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.variants import PROVEN, beside, with_ends
 from castmates.report.text.words import READ_ALOUD, Row, as_degradation, counted, interval, number, units
-from castmates.study import capabilities
 from castmates.study.spec import UNMANAGED
 from castmates.study.variant_keys import BASE
 
-FIGURE = View("Leads in other settings", "losses", 30, capabilities.VARIANTS)
+FIGURE = {"title": "Leads in other settings", "part": "losses", "place": 30, "needs": "VARIANTS"}
 ROW, TITLE, BETWEEN = 0.2, 0.3, 0.5  # inches: a neighbour of a variant, above a panel, between two panels
 NAMES, LOSSES, SPEEDS, APART = 1.5, 3.2, 1.45, 0.35
 HEAD, FOOT = 0.34, 0.5
@@ -73,7 +71,7 @@ class Panel:
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
-    return drawing(results, results.variant_effects, lacking(results), lambda: _figure(_panels(results), results))
+    return drawing(results, results.variant_effects, lacking, lambda: _figure(_panels(results), results))
 
 
 def lacking(results: Results) -> str:

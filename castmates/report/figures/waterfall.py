@@ -14,7 +14,6 @@ from matplotlib.patches import Rectangle
 
 from castmates.analysis.operations.effects import STEP
 from castmates.report.figures import operations
-from castmates.report.figures.index import View
 from castmates.report.figures.panels import (
     NOTE,
     drawing,
@@ -31,9 +30,8 @@ from castmates.report.results import Results, records
 from castmates.report.text.operations import operation_words
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, plain, units
-from castmates.study import capabilities
 
-FIGURE = View("Where the loss of a step comes from", "operations", 110, capabilities.PROFILE)
+FIGURE = {"title": "Where the loss of a step comes from", "part": "operations", "place": 110, "needs": "PROFILE"}
 PARTS = 9  # operations that a panel names; the others are one part
 BESIDE = 2  # neighbours of a lead: those that cost most
 LEFT, RIGHT, LINE, HEAD = 2.75, 0.45, 0.19, 0.42  # inches
@@ -45,7 +43,7 @@ Lines = list[tuple[str, float, float]]  # name, difference in ms and half of its
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data."""
     table = results.operation_effects
-    return drawing(results, table, lacking(results), lambda: sheet(table, _with_lines(table, results), LEFT, results))
+    return drawing(results, table, lacking, lambda: sheet(table, _panels(table, results), LEFT, results))
 
 
 def lacking(results: Results) -> str:
@@ -74,19 +72,15 @@ def alternative(results: Results) -> str:
     return f"Steps from alone to beside others: {'; '.join(parts)}."
 
 
-def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, list[Row]]]:
+def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
     """Of each lead the neighbours that cost most: the row of the step, and those of its parts, the largest first."""
     found = []
     for _, rows in operations.panels(table, results):
         steps = rows[rows["group"] == STEP].sort_values("difference_ms", ascending=False)
         for step in records(steps.head(BESIDE)):
             own = records(rows[(rows["mix"] == step["mix"]) & (rows["group"] != STEP)])
-            found.append((step, sorted(own, key=lambda row: -abs(row["difference_ms"]))))
+            found.append((step, _lines(sorted(own, key=lambda row: -abs(row["difference_ms"])))))
     return found
-
-
-def _with_lines(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
-    return [(step, _lines(parts)) for step, parts in _panels(table, results)]
 
 
 def sheet(table: pd.DataFrame, found: Sequence[tuple[Row, Lines]], left: float, results: Results) -> Figure:

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.report.figures.index import View
 from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
 from castmates.report.figures.panels import (
     NOTE,
@@ -40,7 +39,7 @@ from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, listed, number, plain
 
-FIGURE = View("The study over time", "health", 320)
+FIGURE = {"title": "The study over time", "part": "health", "place": 320}
 LEFT, RIGHT = 1.15, 0.12  # inches beside the axes
 PANEL, LANE, HEAD = 0.85, 0.17, 0.3  # inches of a program, of a row of others, above a panel
 LANES = 8  # of those who took most

@@ -16,6 +16,9 @@ TYPES: Mapping[type | UnionType, str] = {
 }
 
 
+Estimate = TypeVar("Estimate", bound=Callable[..., object])
+
+
 class Column(NamedTuple):
     """A column of a table."""
 
@@ -47,6 +50,11 @@ class Table(Columns):
         self.estimate, self.heading = estimate, heading
         self._types = {column.name: column.type for column in columns}
 
+    def estimated_by(self, function: Estimate) -> Estimate:
+        """Declare the function below as the estimate."""
+        self.estimate = f"{function.__module__.removeprefix('castmates.analysis.')}:{function.__name__}"
+        return function
+
     def __getitem__(self, column: str) -> str:
         """The type of a column."""
         return self._types[column]
@@ -62,19 +70,6 @@ class Table(Columns):
     def __repr__(self) -> str:
         """Name the table."""
         return f"<table {self.name}>"
-
-
-Estimate = TypeVar("Estimate", bound=Callable[..., object])
-
-
-def estimate(table: Table) -> Callable[[Estimate], Estimate]:
-    """Make the function below the estimate of a table of its module."""
-
-    def declare(function: Estimate) -> Estimate:
-        table.estimate = f"{function.__module__.removeprefix('castmates.analysis.')}:{function.__name__}"
-        return function
-
-    return declare
 
 
 def by_name(*tables: Table) -> dict[str, Table]:

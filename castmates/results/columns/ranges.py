@@ -3,6 +3,19 @@
 from castmates.results.columns.contract import Table, by_name, col, usual
 from castmates.results.columns.scenes import TRACE
 
+# Where a range lies among others, and when.
+_PLACE = (
+    col("depth", int, "how many phases lie around it"),
+    col("domain", str, "empty for the parts of a step"),
+    col("thread", int | None, "that began it, by the system's number; NA in a TensorFlow graph and from version 1"),
+    col("end_thread", int | None, "that ended it"),
+    col("begin_ns", int, "CLOCK_MONOTONIC, as heartbeats and operations"),
+    col("end_ns", int, "the same as begin_ns for an instant"),
+    col("step", int | None, "as the program counts; NA for none"),
+    col("epoch", int | None, "in which it began; NA for none"),
+    col("payload", str, "a short text, such as shapes; empty for none"),
+)
+
 RANGES = Table(
     "ranges",
     "blocks/<company>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.",
@@ -14,15 +27,7 @@ RANGES = Table(
     col("type", str, "phase, range (by start and end), instant, epoch"),
     col("name", str, "its own"),
     col("path", str, "with the phases that it lies in: forward/attention; in other threads threads/decode"),
-    col("depth", int, "how many phases lie around it"),
-    col("domain", str, "empty for the parts of a step"),
-    col("thread", int | None, "that began it, by the system's number; NA in a TensorFlow graph and from version 1"),
-    col("end_thread", int | None, "that ended it"),
-    col("begin_ns", int, "CLOCK_MONOTONIC, as heartbeats and operations"),
-    col("end_ns", int, "the same as begin_ns for an instant"),
-    col("step", int | None, "as the program counts; NA for none"),
-    col("epoch", int | None, "in which it began; NA for none"),
-    col("payload", str, "a short text, such as shapes; empty for none"),
+    *_PLACE,
     col("whole", bool, "it began after its scene was set: the member was not frozen inside it"),
     *usual("platform"),
 )
@@ -35,15 +40,7 @@ PROFILE_RANGES = Table(
     col("type", str, "phase, range (by start and end), instant, epoch"),
     col("name", str, "its own"),
     col("path", str, "with the phases that it lies in"),
-    col("depth", int, "how many phases lie around it"),
-    col("domain", str, "empty for the parts of a step"),
-    col("thread", int | None, "that began it, by the system's number; NA in a TensorFlow graph and from version 1"),
-    col("end_thread", int | None, "that ended it"),
-    col("begin_ns", int, "CLOCK_MONOTONIC, as heartbeats and operations"),
-    col("end_ns", int, "the same as begin_ns for an instant"),
-    col("step", int | None, "as the program counts; NA for none"),
-    col("epoch", int | None, "in which it began; NA for none"),
-    col("payload", str, "a short text, such as shapes; empty for none"),
+    *_PLACE,
     *usual("platform"),
 )
 

@@ -8,48 +8,14 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from castmates.errors import CastmatesError
-from castmates.results.columns import (
-    block,
-    dataflow,
-    findings,
-    mixes,
-    nodes,
-    operations,
-    partitions,
-    placing,
-    prediction,
-    primitives,
-    ranges,
-    services,
-    study,
-    trace,
-    trace_summary,
-    variants,
-)
 from castmates.results.columns.contract import Table, by_name
 
-_MODULES = (
-    study,
-    mixes,
-    nodes,
-    services,
-    prediction,
-    variants,
-    partitions,
-    placing,
-    operations,
-    primitives,
-    block,
-    ranges,
-    findings,
-    trace,
-    trace_summary,
-    dataflow,
+BESIDE_ESTIMATES, _OTHERS = (
+    [import_module(f"{folder}.{found.name}") for found in iter_modules(import_module(folder).__path__)]
+    for folder in ("castmates.analysis.tables", "castmates.results.columns")
 )
-_BESIDE = "castmates.analysis.tables"
-BESIDE_ESTIMATES = [import_module(f"{_BESIDE}.{found.name}") for found in iter_modules(import_module(_BESIDE).__path__)]
 TABLES = by_name(
-    *(thing for module in (*_MODULES, *BESIDE_ESTIMATES) for thing in vars(module).values() if isinstance(thing, Table))
+    *(thing for module in (*_OTHERS, *BESIDE_ESTIMATES) for thing in vars(module).values() if isinstance(thing, Table))
 )
 
 
