@@ -22,7 +22,7 @@ from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.plans import analysed, read_plan
-from castmates.study.curves import later
+from castmates.study.curves import measured_later
 from castmates.study.spec import UNMANAGED
 from tests.unit.modelled.adaptive_studies import TOGETHER, Setting, play
 from tests.unit.modelled.test_adaptive_oracle import Outcome, outcome_of
@@ -74,7 +74,7 @@ def _measured(given: argparse.Namespace, rng: np.random.Generator) -> None:
     report = Report("Adaptive sweeps, played on a full grid of launches", "adaptive")
     known, studies = castmates.load(given.results), given.studies
     plan = analysed(read_plan(known.folder.plan_file), known.folder)
-    plan = plan.model_copy(update={"later": later(plan.mixes)})
+    plan = plan.model_copy(update={"later": measured_later(plan.mixes)})
     found: dict[str, Outcome] = {}
     for lead in dict.fromkeys(mix.lead for mix in plan.mixes):
         setting = Setting.of_plan(plan, plan.blocks[0].design.rounds, lead)

@@ -31,8 +31,8 @@ from castmates.study import catalogue, evictors, mixes, modelled, node_classes, 
 from castmates.study.cache import Cache
 from castmates.study.changed_design import changed_words
 from castmates.study.companies import Room
-from castmates.study.made_mixes import Made as MadeMixes
-from castmates.study.made_mixes import made, with_made
+from castmates.study.made_mixes import MadeMixes as MadeMixes
+from castmates.study.made_mixes import make_mixes, with_made
 from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.more_blocks import checked_blocks, with_blocks
@@ -44,7 +44,7 @@ from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Block, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
 from castmates.study.variants import variants_of, with_variants
-from castmates.study.wanted import wanted
+from castmates.study.wanted import wanted_mixes
 from castmates.suites.expand import expanded
 from castmates.workloads import attaching, environments, inputs
 from castmates.workloads.native import build as native
@@ -204,7 +204,7 @@ class Project:
         placebo = self.study.model.model_dump_json(exclude_defaults=True) if self.modelled else native.content(PLACEBO)
         peak = None if self.modelled or self.elsewhere else Peak.of(trial_records.MEMORY_PEAK.read(cache_folder()))
         together = [
-            *(each.members for each in wanted(self.study)),
+            *(each.members for each in wanted_mixes(self.study)),
             *((lead,) for lead in self.study.leads),
             *((rule.lead, *rule.antagonists) for _, rule in self.study.control_rules),
         ]
@@ -268,7 +268,7 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     study, workloads = with_variants(study, workloads, str(path))
     catalogue.check_names(study, workloads, str(path))
     check_own(study, path)
-    mixes = made(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
+    mixes = make_mixes(study, workloads, remembered_draw(folder.plan_file), str(path), str(folder.plan_file))
     study = with_made(study, mixes)
     limit = line_of(text, str(path), ("recommend", "latency")) if study.recommend.latency else 0
     catalogue.check_latency(study, workloads, f"{path}, line {limit}")

@@ -98,11 +98,11 @@ def _fitted(chosen: "dict[str, Workload]") -> "dict[str, Workload]":
     from castmates.machine.memory import usable_memory
     from castmates.machine.topology import read_topology
     from castmates.project import layout_of
-    from castmates.study.last_level import Place, fitted, last_level
+    from castmates.study.last_level import CachePlace, last_level, sized_workload
 
     layout, memory, cpus = layout_of(read_topology()), usable_memory(), sorted(os.sched_getaffinity(0))
     return {
-        name: fitted(workload, Place(own := cpus[-workload.cores :], last_level(layout, own), memory))
+        name: sized_workload(workload, CachePlace(own := cpus[-workload.cores :], last_level(layout, own), memory))
         for name, workload in chosen.items()
     }
 

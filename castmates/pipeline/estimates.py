@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.analysis.effects.pooling import joined
+from castmates.analysis.effects.pooling import joined_tables
 from castmates.parallel import side_by_side
 from castmates.results.columns.contract import Table
 from castmates.results.columns.registry import written_by
@@ -25,7 +25,7 @@ class Estimates:
     """Facts by their names, and the tables that a rule makes of them, each of which is made once.
 
     A fact that is read each time it is asked for, as what does not fit into memory, is a `partial`. Parts of a study
-    that are never pooled have their own facts: a table is made of each, and joined. An estimate that needs what only
+    that are never pooled have their own facts: a table is made of each, and they are joined. An estimate that needs what only
     the whole study has is made once.
     """
 
@@ -71,7 +71,7 @@ class Estimates:
     def _make(self, table: Table) -> dict[str, pd.DataFrame]:
         names = {each.name: each.default is each.empty for each in parameters(table)}  # whether each is needed
         if self._parts and all(self._parts[0].knows(name) for name, needed in names.items() if needed):
-            return {table.name: joined([part[table.name] for part in self._parts])}
+            return {table.name: joined_tables([part[table.name] for part in self._parts])}
         given = {name: self[name] for name, needed in names.items() if needed or self.knows(name)}
         if any(given[name] is None for name, needed in names.items() if needed):
             return {table.name: frame([], table)}

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from castmates.analysis.grouping.advice import Advice, Place
+from castmates.analysis.grouping.advice import Advice, Origin
 from castmates.analysis.grouping.groups import Groups
 from castmates.analysis.grouping.milp import TIME_LIMIT
 from castmates.analysis.grouping.problem import Job, Problem
 from castmates.analysis.grouping.search import Solver, search
-from castmates.analysis.grouping.usual import usual
+from castmates.analysis.grouping.usual import usual_groups
 from castmates.analysis.grouping.way_masks import masks_of
 from castmates.analysis.prediction.composed_losses import best_known
 from castmates.analysis.prediction.losses import Losses
@@ -176,11 +176,11 @@ def advised(request: Request, solver: Solver = "auto", seconds: float = TIME_LIM
     platform = next(iter(request.platforms), study.platform)
     separate = [group for grouping in found.best for group in grouping.groups if group.ways]
     return Advice(
-        place=Place(study.name, platform, request.plan.machine),
+        place=Origin(study.name, platform, request.plan.machine),
         problem=problem,
         caches=caches,
         found=found,
-        usual=(usual(groups, "random", study.seed), usual(groups, "spreading", study.seed)),
+        usual=(usual_groups(groups, "random", study.seed), usual_groups(groups, "spreading", study.seed)),
         pairs={pair: loss for pair, loss in groups.pairs().items() if loss is not None},
         unknown=tuple(pair for pair, loss in groups.pairs().items() if loss is None),
         masks={group: masks_of(group, request.plan) for group in separate},

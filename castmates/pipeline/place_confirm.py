@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from castmates.analysis.grouping.advice import Advice, Fresh
+from castmates.analysis.grouping.advice import Advice, FreshLosses
 from castmates.analysis.grouping.problem import Group
 from castmates.analysis.prediction.losses import Loss, Losses
 from castmates.analysis.prediction.measured_losses import measured_losses
@@ -49,9 +49,9 @@ def write_studies(request: Request, advice: Advice, blocks: int | None) -> list[
     return list(files)
 
 
-def fresh_losses(request: Request, advice: Advice) -> tuple[dict[Group, Fresh], list[str]]:
+def fresh_losses(request: Request, advice: Advice) -> tuple[dict[Group, FreshLosses], list[str]]:
     """What fresh launches found of the groups of the best groupings, and why others of them do not count."""
-    found, refused = dict[Group, Fresh](), list[str]()
+    found, refused = dict[Group, FreshLosses](), list[str]()
     for file, groups in files_of(request, advice).items():
         folder = StudyFolder(request.project.results.path.parent / file.stem)
         if not folder.table_file("effects").is_file():
@@ -74,16 +74,16 @@ def _not_comparable(request: Request, fresh: StudyFolder) -> str:
     return ""
 
 
-def _found(request: Request, file: Path, folder: StudyFolder, groups: Sequence[Group]) -> dict[Group, Fresh]:
+def _found(request: Request, file: Path, folder: StudyFolder, groups: Sequence[Group]) -> dict[Group, FreshLosses]:
     plan = read_plan(folder.plan_file)
     project = load(file)
     one = next((each for each in project.by_class if each.machine == request.plan.machine), project)
     losses = measured_losses(plan, Tables(folder).read(EFFECTS), caches_of_cpus(one))
-    found = dict[Group, Fresh]()
+    found = dict[Group, FreshLosses]()
     for group in groups:
         own = [_loss_of(losses, group, number) for number in range(len(group.members))]
         if len(known := [loss for loss in own if loss is not None]) == len(own):
-            found[group] = Fresh(file.stem, tuple(known))
+            found[group] = FreshLosses(file.stem, tuple(known))
     return found
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from castmates.analysis.prediction.observed import RATE
 from castmates.analysis.prediction.quality import GRID
-from castmates.analysis.prediction.table import Known, estimate_predictions, name_on, never_pooled
+from castmates.analysis.prediction.table import KnownGrid, estimate_predictions, name_on, never_pooled
 from castmates.errors import CastmatesError
 from castmates.project import Project
 from castmates.results.columns.prediction import PREDICTIONS
@@ -60,7 +60,7 @@ class Predicting:
         """The rows of one combination: of each class of nodes and platform."""
         rows, grid = [], self.plan.prediction or _everything(self.effects, ())
         for platform, machine, own in never_pooled(self.effects):
-            row = Known(own, grid, self.plan).row((asked.lead, tuple(sorted(asked.beside))), GRID)
+            row = KnownGrid(own, grid, self.plan).row((asked.lead, tuple(sorted(asked.beside))), GRID)
             about = {"study": self.plan.study, "platform": platform, "machine": machine}
             if row["source"]:
                 rows.append(row | about | {"lead": name_on(self.plan, machine)(asked.lead)})

@@ -20,7 +20,7 @@ from castmates.study.node_facts import NodeFacts, difference, recorded
 from castmates.study.reading import read
 from castmates.study.replaying import (
     LONGEST_NAME,
-    Part,
+    ReplayedPart,
     catalogue_text,
     part_of,
     replaying,
@@ -101,7 +101,7 @@ def _source(published: Published, measured: Measured) -> tuple[Study, Mapping[st
     return study, workloads
 
 
-def _part(published: Published, plan: Plan, asked: Asked) -> Part:
+def _part(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
     """What of it is measured again."""
     if published.block:
         return _part_of_block(published, plan, asked)
@@ -110,10 +110,10 @@ def _part(published: Published, plan: Plan, asked: Asked) -> Part:
         raise CastmatesError(
             f"--lead is '{asked.lead}', and {published.named} has no such lead (there are: {', '.join(leads)})."
         )
-    return Part(lead=asked.lead)
+    return ReplayedPart(lead=asked.lead)
 
 
-def _part_of_block(published: Published, plan: Plan, asked: Asked) -> Part:
+def _part_of_block(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
     """The mixes of a block's company, with as many rounds as that block had."""
     if asked.lead:
         raise CastmatesError(f"--lead is for a whole study, and {published.named} has one lead; leave it out.")
@@ -127,7 +127,7 @@ def _part_of_block(published: Published, plan: Plan, asked: Asked) -> Part:
             f"{published.named}: this block measured controls alone, which are no results of the study; replay the "
             "whole study."
         )
-    return Part(company=blocks[0].company, rounds=blocks[0].design.rounds if number else None)
+    return ReplayedPart(company=blocks[0].company, rounds=blocks[0].design.rounds if number else None)
 
 
 def _has_results(plan: Plan, company: str) -> bool:
@@ -140,10 +140,10 @@ def _has_results(plan: Plan, company: str) -> bool:
 
 def without_controls(measured: Measured) -> Measured:
     """The same without launches of controls alone."""
-    return _of_part(measured, Part())
+    return _of_part(measured, ReplayedPart())
 
 
-def _of_part(measured: Measured, part: Part) -> Measured:
+def _of_part(measured: Measured, part: ReplayedPart) -> Measured:
     """What was measured of this part of the study."""
     plan = part_of(measured.plan, part)
     paths = {block.path for block in plan.blocks}

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from castmates.analysis.design.adaptive import Asked, Known, Look, decide
-from castmates.analysis.design.adaptive_known import known
+from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide
+from castmates.analysis.design.adaptive_known import mix_estimates
 from castmates.analysis.statistics.losses import loss_pct
 from castmates.errors import CastmatesError
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
@@ -36,7 +36,7 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
     paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
     windows = read_windows([folder.block(path) for path in paths])
     launched = _launched(folder, paths)
-    of_mixes = known(part_of(plan, paths), windows)
+    of_mixes = mix_estimates(part_of(plan, paths), windows)
     found = {identity: each for identity, each in of_mixes.items() if identity in launched}
     asks = questions(plan.mixes, terms.limit_pct, terms.margin)
     look = Look(asks, curves(plan.mixes), math.log1p(terms.margin), _left(plan, number))
@@ -86,7 +86,7 @@ def _left(plan: Plan, number: int) -> int:
     return max(counts.values(), default=0)
 
 
-def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[Asked] | None:
+def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[MixAtLook] | None:
     """What the look before left; None before the first one."""
     if number == 1:
         return None
@@ -96,24 +96,24 @@ def _left_by_last(plan: Plan, folder: StudyFolder, number: int) -> list[Asked] |
         raise CastmatesError(
             f"{file}: no mix of the plan is {', '.join(sorted(strange))}; remove it and run the same command again."
         )
-    keys = [name for name in Asked.__dataclass_fields__ if name != "why"]
-    return [Asked(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
+    keys = [name for name in MixAtLook.__dataclass_fields__ if name != "why"]
+    return [MixAtLook(**{key: cell[key] for key in keys}, why=cell["added"]) for cell in cells]
 
 
-def _at_first(plan: Plan, found: Mapping[str, Known]) -> list[Asked]:
+def _at_first(plan: Plan, found: Mapping[str, MixEstimate]) -> list[MixAtLook]:
     """Before the first look: every mix that was measured, and all but the later ones."""
     measured = {identity for identity, each in found.items() if each.launches}
     identities = dict.fromkeys(mix.identity for mix in plan.mixes)
-    return [Asked(identity) for identity in identities if identity in measured or identity not in plan.later]
+    return [MixAtLook(identity) for identity in identities if identity in measured or identity not in plan.later]
 
 
 def _cells(
-    plan: Plan, asked: Sequence[Asked], asks: Mapping[str, Question], found: Mapping[str, Known]
+    plan: Plan, asked: Sequence[MixAtLook], asks: Mapping[str, Question], found: Mapping[str, MixEstimate]
 ) -> list[dict[str, Any]]:
     mixes = {mix.identity: mix for mix in plan.mixes}
     cells = []
     for each in asked:
-        mix, now = mixes[each.identity], found.get(each.identity, Known(0, math.nan, math.inf))
+        mix, now = mixes[each.identity], found.get(each.identity, MixEstimate(0, math.nan, math.inf))
         partition = mix.partitions[0].name if mix.partitions else UNMANAGED
         content = {key: value for key, value in asdict(each).items() if key != "why"}
         cells.append(

@@ -18,7 +18,7 @@ from castmates.study.model import Study, Workload
 from castmates.study.replaying import catalogue_text
 from castmates.study.spec import Plan
 from castmates.study.study_text import study_text
-from castmates.study.trying import CHANGED, changed, mitigating, mixes_of, name_of, trying
+from castmates.study.trying import CHANGED, changed_lead, mitigating, mixes_of, name_of, trying
 
 BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
 HEAD = "Written by `castmates advice {study} --try {finding}`: fresh launches that try its advice."
@@ -62,7 +62,7 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
     workload = project.workloads[lead]
     if workload.requests:
         raise CastmatesError(f"{lead} is an open-loop service, which is judged by its latency; trials compare rates.")
-    new = changed(lead, workload, _change(trial, workload, lead, asked.change), _usual(workload))
+    new = changed_lead(lead, workload, _change(trial, workload, lead, asked.change), _usual(workload))
     other = lead[: LONGEST_NAME - len(CHANGED)] + CHANGED
     name = name_of(study.name, finding.id, str(new.differences))
     title = f"{lead} with {', '.join(f'{what} {after}' for what, _, after in new.differences)}"

@@ -10,7 +10,7 @@ from castmates.study.model import Catalogue, Study, Workload
 from castmates.study.native_options import misread
 from castmates.study.reading import did_you_mean
 from castmates.study.remarks import MIXES, Remark
-from castmates.study.wanted import wanted
+from castmates.study.wanted import wanted_mixes
 
 Workloads = Mapping[str, Workload]
 Files = list[tuple[str, Catalogue]]
@@ -189,7 +189,7 @@ def _check_predicted(study: Study, workloads: Workloads, study_file: str) -> Non
 
 def check_latency(study: Study, workloads: Workloads, place: str) -> None:
     """Refuse a limit on the latency of requests where no lead answers any."""
-    leads = [*study.leads, *(each.lead for each in wanted(study))]
+    leads = [*study.leads, *(each.lead for each in wanted_mixes(study))]
     if study.recommend.latency and not any(workloads[name].requests for name in leads):
         raise CastmatesError(
             f"{place}: 'recommend.latency' is a limit for open-loop services, but no lead is one; add a lead such as "

@@ -68,7 +68,7 @@ def curves(mixes: Iterable[Mix]) -> list[Curve]:
     ]
 
 
-def later(mixes: Sequence[Mix]) -> tuple[str, ...]:
+def measured_later(mixes: Sequence[Mix]) -> tuple[str, ...]:
     """Identities of the mixes that an adaptive study does not measure at first, in the order of the mixes."""
     waiting = {cell.identity for curve in curves(mixes) for cell in curve.cells}
     waiting -= {cell.identity for curve in curves(mixes) for cell in curve.first_grid}

@@ -13,14 +13,14 @@ from castmates.study.model import Study
 from castmates.study.reading import did_you_mean
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Drawn, DrawnMix, MixSet
-from castmates.study.wanted import Wanted
+from castmates.study.wanted import WantedMix
 
 SHOWN = 3  # mixes that a remark names
 _OF_NONE = Terms(0, (), (), range(0))
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeMixes:
     """The mixes of a study that are not written out, and what its plan keeps of them."""
 
     mixes: Sequence[MadeMix] = ()
@@ -29,11 +29,11 @@ class Made:
     notes: tuple[Remark, ...] = ()
 
 
-def made(study: Study, workloads: Workloads, before: Drawn | None, study_file: str, plan_file: str) -> Made:
+def make_mixes(study: Study, workloads: Workloads, before: Drawn | None, study_file: str, plan_file: str) -> MadeMixes:
     """The mixes that the keys of a study make; `before` are those that were drawn when it was planned last."""
     keys = study.mixes
     if not isinstance(keys, MixSets):
-        return Made(drawn=before)
+        return MadeMixes(drawn=before)
     pool = _Pool(study, workloads, study_file)
     parts: dict[SetName, Sequence[DrawnMix]] = {}
     of_random, notes = _OF_NONE, tuple[Remark, ...]()
@@ -52,7 +52,7 @@ def made(study: Study, workloads: Workloads, before: Drawn | None, study_file: s
     for name, mixes in parts.items():
         if not mixes:
             raise CastmatesError(f"{study_file}: 'mixes.{name}' makes no mix: it needs two workloads or more.")
-    return Made(
+    return MadeMixes(
         [rule for name, mixes in parts.items() for rule in _rules(name, mixes, keys.random)],
         before,
         tuple(_set(name, mixes, of_random if name == "random" else _OF_NONE) for name, mixes in parts.items()),
@@ -60,7 +60,7 @@ def made(study: Study, workloads: Workloads, before: Drawn | None, study_file: s
     )
 
 
-def with_made(study: Study, mixes: Made) -> Study:
+def with_made(study: Study, mixes: MadeMixes) -> Study:
     """The study with these mixes among those that are written out."""
     return study.model_copy(update={"mixes": [*study.listed_mixes, *mixes.mixes]})
 
@@ -183,4 +183,4 @@ def _set(name: str, mixes: Sequence[DrawnMix], terms: Terms) -> MixSet:
 
 
 def _name(mix: DrawnMix) -> str:
-    return Wanted(mix.lead, mix.antagonists).name
+    return WantedMix(mix.lead, mix.antagonists).name

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from castmates.errors import CastmatesError
 from castmates.study.companies import Room, companies
-from castmates.study.curves import later
+from castmates.study.curves import measured_later
 from castmates.study.decisions import UNDECIDED
 from castmates.study.mixes import Mixes
 from castmates.study.model import Study
@@ -194,7 +194,7 @@ def _later(study: Study, placed: Mixes) -> tuple[str, ...]:
         for partition in mix.partitions
         if partition.name == study.attribution.isolated or (mix.name, partition.name) in arms
     }
-    return tuple(identity for identity in later(placed.mixes) if identity not in named)
+    return tuple(identity for identity in measured_later(placed.mixes) if identity not in named)
 
 
 def _counts(company: Company, mixes: Mapping[str, Mix]) -> bool:

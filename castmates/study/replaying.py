@@ -18,14 +18,14 @@ from castmates.study.model import Attribution, Study, Workload
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.spec import Block, Company, Plan
-from castmates.study.wanted import SAME_CPUS, Wanted, unmanaged, wanted
+from castmates.study.wanted import SAME_CPUS, WantedMix, unmanaged, wanted_mixes
 
 FEWEST_BLOCKS = 3  # below it there is no interval between launches, and no effect can agree
 LONGEST_NAME = 64
 
 
 @dataclass(frozen=True)
-class Part:
+class ReplayedPart:
     """What of a published study is measured again."""
 
     lead: str = ""  # of all leads: this one
@@ -40,7 +40,7 @@ class Part:
         return f"-replay-{self.lead}" if self.lead else "-replay"
 
 
-def name_of(study: str, part: Part) -> str:
+def name_of(study: str, part: ReplayedPart) -> str:
     """What the replay of a study is called."""
     tail = part.tail[-LONGEST_NAME + 8 :]
     return study[: LONGEST_NAME - len(tail)].rstrip("._-") + tail
@@ -69,7 +69,7 @@ def workloads_of(plan: Plan, workloads: Mapping[str, Workload]) -> dict[str, Wor
     }
 
 
-def part_of(plan: Plan, part: Part) -> Plan:
+def part_of(plan: Plan, part: ReplayedPart) -> Plan:
     """The plan of what is measured again: its mixes, and their launches."""
     if part.company is not None:
         chosen = {mix.identity for mix in part.company.mixes}
@@ -86,7 +86,7 @@ def part_of(plan: Plan, part: Part) -> Plan:
     )
 
 
-def replaying(study: Study, plan: Plan, part: Part, blocks: int | None, keeps_cpus: bool) -> Study:
+def replaying(study: Study, plan: Plan, part: ReplayedPart, blocks: int | None, keeps_cpus: bool) -> Study:
     """The study that measures this part of a published one again: the same mixes and design, fresh seeds.
 
     CPU lists are those of one machine: elsewhere the rules of placement alone decide.
@@ -117,14 +117,14 @@ def catalogue_text(workloads: Mapping[str, Workload], head: str) -> str:
     return f"# {head}\n" + yaml.safe_dump({"workloads": content}, sort_keys=False, allow_unicode=True)
 
 
-def _is(workload: str, part: Part) -> bool:
+def _is(workload: str, part: ReplayedPart) -> bool:
     return part.lead in ("", workload)
 
 
-def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
+def _only(study: Study, plan: Plan, part: ReplayedPart) -> dict[str, Any]:
     """The keys of the study that ask for these mixes alone."""
     names = {mix.name for mix in plan.mixes}
-    asked = [each for each in wanted(study) if each.name in names]
+    asked = [each for each in wanted_mixes(study) if each.name in names]
     beside = {each.lead for each in asked}
     alone = [mix.name for mix in plan.mixes if not mix.antagonists and mix.name not in beside]
     rules = [rule for rule in study.mitigations if unmanaged(rule).name in names]
@@ -144,7 +144,7 @@ def _only(study: Study, plan: Plan, part: Part) -> dict[str, Any]:
     return keys
 
 
-def _rules(each: Wanted) -> Iterable[ArrangedMix]:
+def _rules(each: WantedMix) -> Iterable[ArrangedMix]:
     """A mix as a study writes it, once for each period of its quotas."""
     place: dict[str, Any] = {} if each.place in ("", SAME_CPUS) else {"distance": [each.place]}
     cpus: Literal["lead"] | None = "lead" if each.place == SAME_CPUS else None

@@ -22,7 +22,7 @@ CHANGED = "-changed"
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedLead:
     """A lead after its change."""
 
     workload: Workload
@@ -42,7 +42,7 @@ def name_of(study: str, finding: str, change: str) -> str:
     return study[: LONGEST_NAME - len(tail)] + tail
 
 
-def changed(name: str, workload: Workload, change: Change, usual: Mapping[str, Word]) -> Changed:
+def changed_lead(name: str, workload: Workload, change: Change, usual: Mapping[str, Word]) -> ChangedLead:
     """The lead with its change; `usual` are the options that its program takes where none are set."""
     differences: list[tuple[str, str, str]] = []
     options, work = dict(workload.options), 1.0
@@ -64,7 +64,7 @@ def changed(name: str, workload: Workload, change: Change, usual: Mapping[str, W
         raise CastmatesError(f"{name} is already as the advice has it, so there is nothing to try; choose with --set.")
     variables, cores = workload.variables | change.variables, change.cores or workload.cores
     new = workload.model_copy(update={"options": options, "variables": variables, "cores": cores})
-    return Changed(new, tuple(differences), work)
+    return ChangedLead(new, tuple(differences), work)
 
 
 def _now(workload: Workload, option: str, usual: Mapping[str, Word]) -> Word | None:

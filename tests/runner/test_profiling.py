@@ -215,7 +215,7 @@ def test_a_model_garden_job_tells_its_layers_when_asked(tmp_path):
             job.kill()
     for answer in answers:
         assert len(answer["step_seconds"]) == STEPS, answer
-        rows = layers.rows([tuple(one) for one in answer["operations"]], answer["step_seconds"])
+        rows = layers.layer_rows([tuple(one) for one in answer["operations"]], answer["step_seconds"])
         spent = pd.DataFrame([(row.place.kind, row.place.direction, row.ms_per_step, row.calls) for row in rows])
         spent.columns = ["kind", "direction", "ms", "calls"]
         assert spent["ms"].sum() == pytest.approx(1e3 * sum(answer["step_seconds"]) / STEPS)

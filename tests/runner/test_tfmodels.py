@@ -17,7 +17,7 @@ import pytest
 
 from castmates.analysis.dataflow.per_trace import PARTS, path_traces
 from castmates.analysis.dataflow.work import work_of
-from castmates.analysis.explanations.layers import place_of
+from castmates.analysis.explanations.layers import layer_place
 from castmates.analysis.keys import TRACE
 from castmates.runner.profiles.tables import Aligned
 from castmates.runner.tracing.paths import traced_steps
@@ -362,7 +362,7 @@ def test_the_paths_of_a_program_whose_chain_is_known(interpreter, tmp_path, thre
     trace, graph, _ = followed(interpreter, tmp_path, BRANCHES.format(threads=threads), 5, "one_step")
     nodes = pd.DataFrame(
         [{"node": at, "name": node.name, "operation": node.operation, "type": node.does.type}
-         | dataclasses.asdict(place_of(node.name, node.does.type)) for at, node in enumerate(graph.nodes)]
+         | dataclasses.asdict(layer_place(node.name, node.does.type)) for at, node in enumerate(graph.nodes)]
     ).rename(columns={"kind": "layer_kind"})  # fmt: skip
     edges = pd.DataFrame(graph.edges, columns=["from", "to", "output"])
     scene = SimpleNamespace(scene=SimpleNamespace(name="solo"), round=1)

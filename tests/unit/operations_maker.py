@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.explanations.layers import UNATTRIBUTED, place_of
+from castmates.analysis.explanations.layers import UNATTRIBUTED, layer_place
 from castmates.analysis.operations.effects import estimate_operation_effects
 from castmates.analysis.operations.known_work import known_work, operation_summary
 from castmates.analysis.operations.per_trace import Traces, per_trace
@@ -83,7 +83,7 @@ def _times(ms: float) -> dict[str, float]:
 
 def _words(name: str) -> dict[str, str]:
     operation, _, type_ = name.rpartition(":")
-    place = place_of(operation, type_)
+    place = layer_place(operation, type_)
     return {
         "operation": operation,
         "type": type_,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from castmates.analysis.design.adaptive import NOTHING, Asked, Known, Look, decide
+from castmates.analysis.design.adaptive import NOTHING, Look, MixAtLook, MixEstimate, decide
 from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.effects.system_over_mixes import system_over_mixes
 from castmates.analysis.partitions.interpolation import Measured, interpolate
@@ -16,7 +16,7 @@ from castmates.pipeline.take_adaptive_look import Terms, take_adaptive_look
 from castmates.results.adaptive_looks import KINDS, WORDS
 from castmates.study.adaptive import as_launched, skipped_at
 from castmates.study.adaptive_words import reason, sentences
-from castmates.study.curves import BANDWIDTH, curves, later
+from castmates.study.curves import BANDWIDTH, curves, measured_later
 from castmates.study.decisions import without_decisions
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
@@ -57,16 +57,16 @@ def at(plan, losses, half=0.3, launches=4, left=8, before=None, limit=10.0):
     and only if it is the same NaN.
     """
     ids = named(plan)
-    silent = Known(0, math.nan, math.inf)
+    silent = MixEstimate(0, math.nan, math.inf)
     known = {
-        ids[name]: silent if loss is None else Known(launches, -math.log1p(-loss / 100), half / 100)
+        ids[name]: silent if loss is None else MixEstimate(launches, -math.log1p(-loss / 100), half / 100)
         for name, loss in losses.items()
     }
     asks = {
         name: replace(each, edge=float(str(each.edge))) for name, each in questions(plan.mixes, limit, 0.02).items()
     }
     look = Look(asks, curves(plan.mixes), math.log1p(0.02), left)
-    asked = before or [Asked(mix.identity) for mix in plan.mixes if mix.identity not in plan.later]
+    asked = before or [MixAtLook(mix.identity) for mix in plan.mixes if mix.identity not in plan.later]
     names = {identity: name for name, identity in ids.items()}
     return {names[each.identity]: each for each in decide(look, known, asked)}
 
@@ -80,7 +80,7 @@ def test_ends_and_some_between_are_measured_first(project):
     ids = named(plan)
     assert {name for name, identity in ids.items() if identity not in plan.later} == set(FIRST)
     assert [curve.family for curve in curves(plan.mixes)] == ["split", BANDWIDTH]
-    assert plan.later == later(plan.mixes)
+    assert plan.later == measured_later(plan.mixes)
 
 
 def test_each_class_of_nodes_leaves_out_what_its_cache_has(tmp_path, monkeypatch):
@@ -88,7 +88,7 @@ def test_each_class_of_nodes_leaves_out_what_its_cache_has(tmp_path, monkeypatch
     classes = "machines: {small: {model: {ways: 8}}, large: {model: {ways: 12}}}\n"
     plan = project_of(tmp_path, STUDY.replace("model: {ways: 12}\n", classes) + BUDGET % 64).plan()
     parts = parts_of(plan)
-    assert [part.later == later(part.mixes) for part in parts] == [True, True]
+    assert [part.later == measured_later(part.mixes) for part in parts] == [True, True]
     assert [len(part.later) for part in parts] == [3, 6]
     assert sorted(plan.later) == sorted(identity for part in parts for identity in part.later)
 
@@ -256,7 +256,7 @@ def test_partitions_that_other_keys_name_are_measured_at_first(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     keys = "attribution: {isolated: split-5}\nmitigations: [{lead: ranking, antagonists: [flood], ways: [4]}]\n"
     plan = project_of(tmp_path, STUDY + keys + BUDGET % 64).plan()
-    assert set(plan.later) == set(later(plan.mixes)) - {named(plan)["split-4"], named(plan)["split-5"]}
+    assert set(plan.later) == set(measured_later(plan.mixes)) - {named(plan)["split-4"], named(plan)["split-5"]}
 
 
 @pytest.mark.parametrize("change", ["clear", "launches", "identity"])

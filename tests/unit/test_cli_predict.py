@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.simulated_grids import Grid, measured
-from castmates.analysis.prediction.several import together
+from castmates.analysis.prediction.several import combined_loss
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.preview.prediction import prediction_words
@@ -33,7 +33,7 @@ class Known(Grid):
     def truth(self, mix):
         numbers = [NAMES.index(name) for name in mix]
         return tuple(
-            together([0.1 * one * 0.1 * (6 - other) for other in numbers[:place] + numbers[place + 1 :]])
+            combined_loss([0.1 * one * 0.1 * (6 - other) for other in numbers[:place] + numbers[place + 1 :]])
             for place, one in enumerate(numbers)
         )
 

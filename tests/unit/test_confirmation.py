@@ -20,7 +20,7 @@ from castmates.study.group_study import group_study
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
 from castmates.study.reading import read
-from castmates.study.replaying import Part, replaying
+from castmates.study.replaying import ReplayedPart, replaying
 from castmates.study.spec import NodeClass, Plan
 from castmates.study.study_text import study_text
 from castmates.study.variant_keys import VariantKeys
@@ -51,7 +51,11 @@ def test_losses_alone_are_measured_again(parent):
     study = loaded.study.model_copy(update=more)
     groups = [(("vision", "database"), ())]
     confirmed = confirming(study, plan, mix_under(plan, "vision+database", "split-3"), 4)
-    for fresh in (confirmed, group_study(study, groups, 4), replaying(study, plan, Part(), 4, keeps_cpus=False)):
+    for fresh in (
+        confirmed,
+        group_study(study, groups, 4),
+        replaying(study, plan, ReplayedPart(), 4, keeps_cpus=False),
+    ):
         assert (fresh.profile, tuple(fresh.findings)) == (None, ())
     assert confirmed.variants == {}
 

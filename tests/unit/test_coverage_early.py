@@ -11,7 +11,7 @@ import pytest
 
 from castmates.analysis.effects.controls import estimate_controls
 from castmates.analysis.effects.effects import estimate_effects
-from castmates.analysis.effects.system import over_launches
+from castmates.analysis.effects.system import mean_metrics
 from castmates.analysis.partitions.attribution import estimate_attribution
 from tests.sequential import covers, holds
 from tests.unit import test_attribution_coverage as attribution
@@ -79,7 +79,7 @@ def test_metrics_of_the_system(mix, blocks):
     @cache
     def metrics(number):
         dice = np.random.default_rng([number, blocks])
-        return over_launches(system.launches(system.MIXES[mix], BATCH, blocks, dice), ["study"]).set_index("metric")
+        return mean_metrics(system.launches(system.MIXES[mix], BATCH, blocks, dice), ["study"]).set_index("metric")
 
     for metric in system.METRICS:
         rows = metrics(0).loc[metric]

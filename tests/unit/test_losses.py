@@ -10,7 +10,7 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.prediction.composed_losses import ComposedLosses, best_known
 from castmates.analysis.prediction.losses import Loss
 from castmates.analysis.prediction.measured_losses import MeasuredLosses, measured_losses
-from castmates.analysis.prediction.several import together
+from castmates.analysis.prediction.several import combined_loss
 from castmates.analysis.statistics.losses import log_of, loss_pct
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
@@ -141,5 +141,5 @@ def test_ends_of_composed_losses_hold_the_truth_where_the_rule_does(shared):
                 for place, name in enumerate("bcd"[:many])
             }
             loss = ComposedLosses(MeasuredLosses(pairs)).of("a", "bcd"[:many])
-            held += log_of(loss.low) <= together(truths[:many]) <= log_of(loss.high)
+            held += log_of(loss.low) <= combined_loss(truths[:many]) <= log_of(loss.high)
         assert_told("groupings", "loss_low", held / studies)

@@ -15,7 +15,7 @@ from castmates.study import evictors, mixes
 from castmates.study.companies import Room
 from castmates.study.evictors import Part
 from castmates.study.model import Workload
-from castmates.study.partitions.planned import curves
+from castmates.study.partitions.planned import curve_names
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
@@ -459,7 +459,7 @@ def test_partitions_that_differ_by_the_leads_ways_alone_are_of_one_curve():
         {"antagonist_cap": [4], "lead": [6]},
         {"masks": {"lead": "0x00f", "antagonists": "0xff0"}},
     ]
-    assert curves(swept({"sweeps": sweeps})) == {
+    assert curve_names(swept({"sweeps": sweeps})) == {
         "a-4-split-4": "a-4-split",
         "a-4-split-6": "a-4-split",
         "a-4-split-4-high": "a-4-split-high",

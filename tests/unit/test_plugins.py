@@ -117,7 +117,7 @@ def test_what_is_no_collector_is_refused(add):
 
 def test_a_metric_is_computed_for_every_launch():
     members = pd.DataFrame({"launch": [1, 1, 2, 2], "slowdown": [1.0, 3.0, 2.0, 2.0]})
-    values = system.of_launches(members, ["launch"], {"half": half})
+    values = system.launch_metrics(members, ["launch"], {"half": half})
     assert list(values["half"]) == [1.0, 1.0]
     assert list(values) == [*system.METRICS, "half"]
 
@@ -136,7 +136,7 @@ def test_a_metric_is_computed_for_every_launch():
 def test_a_metric_without_a_value_above_zero_is_refused(metric, said):
     members = pd.DataFrame({"launch": [1, 1], "slowdown": [1.0, 3.0]})
     with pytest.raises(CastmatesError, match=said):
-        system.of_launches(members, ["launch"], {"mine": metric})
+        system.launch_metrics(members, ["launch"], {"mine": metric})
 
 
 def test_an_allocator_is_chosen_by_its_name(add):

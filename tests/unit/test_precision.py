@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_solo, enough, look, widths_of
-from castmates.analysis.effects.rows import rows
+from castmates.analysis.effects.rows import contrast_rows
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.budget_keys import Budget
@@ -159,7 +159,7 @@ def campaign(number):
     contrasts = against_solo(part_of(made.plan, [f"{one.company.id}/1" for one in made.plan.blocks]))
     seen = []
     for count in BUDGET.looks:
-        table = rows(made.windows[made.windows["block"] <= count], contrasts)
+        table = contrast_rows(made.windows[made.windows["block"] <= count], contrasts)
         widths = widths_of(table)
         holds = (table["low"] <= TRUTH.corun) & (TRUTH.corun <= table["high"])
         names = zip(table["mix"], table["partition"], holds, strict=True)

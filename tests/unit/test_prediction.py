@@ -18,7 +18,7 @@ from castmates.analysis.prediction.pairs import LeftOut, PairModel
 from castmates.analysis.prediction.predicted import PredictedLosses
 from castmates.analysis.prediction.quality import CHECK, GRID, PROFILE, SEVERAL, quality
 from castmates.analysis.prediction.roles import both_roles
-from castmates.analysis.prediction.several import Combined, together
+from castmates.analysis.prediction.several import Combined, combined_loss
 from castmates.analysis.prediction.table import estimate_predictions
 from castmates.errors import CastmatesError
 from castmates.report.results import Results
@@ -42,7 +42,9 @@ class Known(Grid):
 
     def truth(self, mix):
         return tuple(
-            together([SENSITIVE[int(one[1:])] * PRESSING[int(other[1:])] for other in mix[:place] + mix[place + 1 :]])
+            combined_loss(
+                [SENSITIVE[int(one[1:])] * PRESSING[int(other[1:])] for other in mix[:place] + mix[place + 1 :]]
+            )
             for place, one in enumerate(mix)
         )
 
@@ -226,12 +228,12 @@ def test_what_several_do_together_follows_from_each_of_them():
 def test_losses_that_hinder_each_other_less_are_seen_where_enough_was_measured():
     """Two that take the same cache cost hardly more than the worse of them."""
     pairs = [[0.2, 0.2 + 0.01 * n] for n in range(12)]
-    shown = {(f"p{n:02d}", ("a", "b")): (logs, together(logs, 3.0)) for n, logs in enumerate(pairs)}
+    shown = {(f"p{n:02d}", ("a", "b")): (logs, combined_loss(logs, 3.0)) for n, logs in enumerate(pairs)}
     assert Combined.of(shown).power == 3.0
     assert Combined.of(dict(list(shown.items())[:3])).power == 1.0
     shown["p11", ("a", "b")] = pairs[11], 9.0  # alone it would have another power chosen
     left_out = Combined.of(shown).left_out["p11", ("a", "b")]
-    assert left_out == pytest.approx(together(pairs[11], 3.0))
+    assert left_out == pytest.approx(combined_loss(pairs[11], 3.0))
 
 
 def test_an_interval_needs_nineteen_errors_and_holds_the_next():

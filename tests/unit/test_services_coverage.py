@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.explanations.loads import loads
-from castmates.analysis.explanations.request_quantiles import of_launches
+from castmates.analysis.explanations.request_quantiles import request_quantiles
 from castmates.analysis.explanations.steps import QUANTILES
 from castmates.analysis.statistics.censored import quantile
 from castmates.analysis.statistics.intervals import estimate
@@ -76,7 +76,7 @@ def held(logs):
 def studies_of(busy):
     """All windows, and the quantiles of each launch."""
     windows = windows_of(busy, STUDIES * LAUNCHES, np.random.default_rng(20261126))
-    return windows, of_launches(windows).set_index(["scene", "company", "block"])
+    return windows, request_quantiles(windows).set_index(["scene", "company", "block"])
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 
 from castmates.analysis.statistics.intervals import estimate, holm
 from castmates.analysis.statistics.power import detectable, half_width
-from castmates.analysis.statistics.welch import alone, welch
+from castmates.analysis.statistics.welch import one_sample, welch
 
 pytestmark = pytest.mark.needs("statsmodels")
 SAMPLES = [(0.1, 0.12, 0.07), (-0.02, 0.3, 0.11, 0.08, 0.25), tuple(np.random.default_rng(7).normal(0.05, 0.02, 12))]
@@ -21,7 +21,7 @@ def test_the_interval_of_a_mean(values):
     from statsmodels.stats.weightstats import DescrStatsW
 
     theirs = DescrStatsW(values)
-    own = alone(side(values)).iloc[0]
+    own = one_sample(side(values)).iloc[0]
     assert (own["low"], own["high"]) == pytest.approx(theirs.tconfint_mean(0.05))
     # A launch of one round each: the headline is that of the launches.
     pairs = pd.DataFrame({"row": 1, "company": "c", "block": range(len(values)), "difference": values})

@@ -12,7 +12,7 @@ from castmates.study.model import Placement
 from castmates.study.partitions.amounts import Notes, rate_text, rates_from
 from castmates.study.partitions.sweeps import cuts
 from castmates.study.placement.place import place
-from castmates.study.placement.rules import ask
+from castmates.study.placement.rules import rules_of
 from castmates.study.placement.search import Need
 from tests.unit.caches import cache
 from tests.unit.machines import layout
@@ -62,7 +62,7 @@ def test_all_caps_end_one_way_below_the_cache_and_lie_where_they_are_wanted():
 
 def test_antagonists_take_fresh_cores_before_they_share_one_with_each_other():
     where = layout("synthetic-xeon-2s")
-    rules = ask(Placement(smt="share"), where, "study.yaml")
+    rules = rules_of(Placement(smt="share"), where, "study.yaml")
     (seats,) = place(rules, [Need("x+a+b+c", "x", (1, 1, 1, 1))], where, "study.yaml")
     lead, *others = ({where.by_id[cpu].core for cpu in seat.cpus} for seat in seats)
     assert others[0] == lead

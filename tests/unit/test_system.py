@@ -15,7 +15,7 @@ from castmates.analysis.effects.system import (
     METRICS,
     STP,
     UNFAIRNESS,
-    of_launches,
+    launch_metrics,
     system_metrics,
 )
 from tests.unit.windows_maker import company, mix, plan, written
@@ -26,7 +26,7 @@ TRIO = plan([company("c", mix("bert@0", "stream@1", "chase@2"))], blocks=3)
 
 
 def metrics(slowdowns):
-    return of_launches(pd.DataFrame({"launch": 1, "slowdown": slowdowns}), ["launch"]).iloc[0].to_dict()
+    return launch_metrics(pd.DataFrame({"launch": 1, "slowdown": slowdowns}), ["launch"]).iloc[0].to_dict()
 
 
 def test_analytic_two_members():

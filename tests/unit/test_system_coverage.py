@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.effects.system import METRICS, of_launches, over_launches
+from castmates.analysis.effects.system import METRICS, launch_metrics, mean_metrics
 from tests.unit.printed_intervals import assert_told
 
 pytestmark = pytest.mark.simulation  # test_coverage_early.py is quick
@@ -32,7 +32,7 @@ def launch_rates(losses, studies, blocks, rng):
     logs = np.array(losses) + rng.normal(0, COMMON, (*shape[:2], 1)) + rng.normal(0, OWN, shape)
     study, block, _ = np.indices(shape).reshape(3, -1)
     table = {"study": study, "company": "c", "block": block, "slowdown": np.exp(logs).ravel()}
-    return of_launches(pd.DataFrame(table), ["study", "company", "block"])
+    return launch_metrics(pd.DataFrame(table), ["study", "company", "block"])
 
 
 @cache
@@ -40,8 +40,8 @@ def truths(mix):
     """What launches show on average, and what the mean slowdowns give."""
     losses = MIXES[mix]
     launched = launch_rates(losses, 1, MANY, np.random.default_rng(SEED))
-    many = over_launches(launched, ["study"]).set_index("metric")["value"]
-    exact = of_launches(pd.DataFrame({"launch": 1, "slowdown": np.exp(losses)}), ["launch"]).iloc[0]
+    many = mean_metrics(launched, ["study"]).set_index("metric")["value"]
+    exact = launch_metrics(pd.DataFrame({"launch": 1, "slowdown": np.exp(losses)}), ["launch"]).iloc[0]
     return many, exact
 
 
@@ -50,7 +50,7 @@ def covered(mix, blocks):
     """By metric: how often the interval holds each of the two truths."""
     many, exact = truths(mix)
     values = launch_rates(MIXES[mix], STUDIES, blocks, np.random.default_rng(SEED + blocks))
-    found = over_launches(values, ["study"])
+    found = mean_metrics(values, ["study"])
     shares = {}
     for name, truth in (("launches", many), ("mean slowdowns", exact)):
         value = found["metric"].map(truth)

@@ -65,10 +65,10 @@ def in_parts(table, size):
 @pytest.mark.parametrize(
     ("make", "analyse"),
     [
-        (counts, counters.changes),
+        (counts, counters.counter_changes),
         (counts, counters.left_out),
-        (shares, lambda *given: topdown.tables(*given)[0]),
-        (shares, lambda *given: topdown.tables(*given)[1]),
+        (shares, lambda *given: topdown.topdown_tables(*given)[0]),
+        (shares, lambda *given: topdown.topdown_tables(*given)[1]),
         (steps, phase_losses),
     ],
 )
@@ -83,7 +83,11 @@ def test_parts_give_the_bits_of_the_whole(make, analyse, size):
 
 @pytest.mark.parametrize("make", [counts, shares, steps])
 def test_names_may_be_categories_that_differ_from_part_to_part_which_may_come_in_any_order(make):
-    analyse = {counts: counters.tables, shares: topdown.tables, steps: lambda *given: [phase_losses(*given)]}
+    analyse = {
+        counts: counters.counter_tables,
+        shares: topdown.topdown_tables,
+        steps: lambda *given: [phase_losses(*given)],
+    }
     table = make()
     mixed = table.sample(frac=1, random_state=3) if make is counts else table  # heartbeats stay in order
     names = [name for name in table if table[name].dtype.kind == "O"]

@@ -10,7 +10,7 @@ import pytest
 import castmates
 from benchmarks.common import Report
 from benchmarks.studies import describe
-from castmates.study.curves import later
+from castmates.study.curves import measured_later
 from castmates.study.plan_text import plan_of
 from tests.waiting import wait_for
 from tests.workflow.sweeps import Sweeps
@@ -48,7 +48,7 @@ def test_looks_decide_what_launches_measure_and_everything_shows_it(adaptive):
     decided = {cell["partition"]: cell for cell in first["cells"]}
     assert len(decided) < 8, "not all of the grid"
     plan = plan_of((adaptive.results / "plan.json").read_text())
-    assert plan.later == later(plan.mixes)
+    assert plan.later == measured_later(plan.mixes)
     for path in adaptive.blocks():
         record = adaptive.record(path)
         windows = pd.read_parquet(adaptive.results / "blocks" / path / "windows.parquet")

@@ -10,7 +10,7 @@ from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.launches import QUESTION, launch_means, questions, spread, units
 from castmates.analysis.effects.verdicts import comparison_verdicts
 from castmates.analysis.statistics.intervals import columns_of, holm, ratio
-from castmates.analysis.statistics.welch import alone, welch
+from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.comparison import COMPARISON
 from castmates.study.spec import UNMANAGED, Plan
 
@@ -116,7 +116,7 @@ def _estimated(table: pd.DataFrame, units_a: dict[str, str], units_b: dict[str, 
     table = table.assign(**{str(name): values.where(comparable) for name, values in difference.items()})
     columns = columns_of(table, "ratio", ratio)
     for side in "ab":
-        columns |= columns_of(alone(sides[side]["loss"]), f"slowdown_{side}", ratio)
+        columns |= columns_of(one_sample(sides[side]["loss"]), f"slowdown_{side}", ratio)
         columns[f"partition_{side}"] = table[f"own_{side}"].fillna("")
         columns[f"baseline_rate_{side}"] = ratio(sides[side]["baseline"]["mean"])
     columns["unit"] = _unit(table, units_a, units_b)

@@ -10,7 +10,7 @@ import pandas as pd
 from castmates.analysis.comparison.launches import launch_means, questions, spread
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, variant_verdicts
 from castmates.analysis.statistics.intervals import columns_of, holm, ratio
-from castmates.analysis.statistics.welch import alone, welch
+from castmates.analysis.statistics.welch import one_sample, welch
 from castmates.results.columns.study import frame
 from castmates.results.columns.variants import VARIANT_EFFECTS
 from castmates.study.class_names import named, without_class
@@ -32,7 +32,7 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
     table = both.assign(**{str(name): values for name, values in difference.items()})
     columns = columns_of(difference, "ratio", ratio)
     for prefix, side in zip(("base_", ""), sides["loss"], strict=True):
-        columns |= columns_of(alone(side), f"{prefix}slowdown", ratio)
+        columns |= columns_of(one_sample(side), f"{prefix}slowdown", ratio)
     for column, name in (("speed", "baseline"), ("speed_beside", "scene")):
         columns |= columns_of(welch(*sides[name]), column, lambda logs: table["work"] * ratio(logs))
     table = table.assign(**columns, base_blocks=table["blocks_base"], base_mix=table["mix_base"])

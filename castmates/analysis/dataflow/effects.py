@@ -12,7 +12,7 @@ import pandas as pd
 
 from castmates.analysis.dataflow.join import FETCH, NODE
 from castmates.analysis.dataflow.per_trace import PathTraces
-from castmates.analysis.dataflow.summary import alone
+from castmates.analysis.dataflow.summary import lead_alone
 from castmates.analysis.keys import EFFECT, LAUNCH, MIX, ROUND, SAME_ROUND
 from castmates.analysis.statistics.intervals import columns_of, estimate
 
@@ -83,12 +83,12 @@ def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
     if traces.empty:
         return traces, traces
     whole = traces[traces["reason"] == ""]
-    solo, beside = whole[alone(whole)], whole[whole["kind"] == "corun"]
+    solo, beside = whole[lead_alone(whole)], whole[whole["kind"] == "corun"]
     both = beside.merge(solo.drop(columns=["scene", "kind", *MIX]), on=SAME_ROUND, suffixes=("", "_alone"))
     both = both[both["threads"] == both["threads_alone"]]
     columns = [*SAME_ROUND, *NODE]
     operations = paths.operations
-    one = operations[alone(operations)]
+    one = operations[lead_alone(operations)]
     key = [*EFFECT, *ROUND]
     pairs = both[[*SAME_ROUND, *MIX]]
     before = pairs.merge(one[[*columns, "on_schedule_path", "path_ms"]], on=SAME_ROUND)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.dataflow.per_trace import PathTraces
-from castmates.analysis.dataflow.summary import alone, path_operations
+from castmates.analysis.dataflow.summary import lead_alone, path_operations
 from castmates.analysis.keys import LAUNCH, LEAD, MIX
 from castmates.study.spec import UNMANAGED
 
@@ -20,7 +20,9 @@ def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:
     operations = path_operations(paths)
     if operations.empty:
         return table.assign(**UNTRACED, beside="")
-    solo = operations[alone(operations)].set_index(KEY)[["ms", "on_schedule_path", "graph_slack_ms", "on_graph_path"]]
+    solo = operations[lead_alone(operations)].set_index(KEY)[
+        ["ms", "on_schedule_path", "graph_slack_ms", "on_graph_path"]
+    ]
     worst = _worst(paths)
     beside = operations.merge(worst, on=[*LEAD, *MIX]).set_index(KEY)["ms"]
     table = table.join(solo, on=KEY).join(beside.sub(solo["ms"], fill_value=0.0).rename("lost_ms"), on=KEY)

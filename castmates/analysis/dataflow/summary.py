@@ -47,6 +47,6 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
     )
 
 
-def alone(table: pd.DataFrame) -> "pd.Series[bool]":
+def lead_alone(table: pd.DataFrame) -> "pd.Series[bool]":
     """The rows of leads alone, unmanaged."""
     return (table["kind"] == "solo") & (table["partition"] == UNMANAGED)

@@ -15,7 +15,7 @@ import pandas as pd
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import of_launches
+from castmates.analysis.effects.rows import launch_rows
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import per_launch
 from castmates.analysis.statistics.pairs import pair, planned
@@ -70,7 +70,7 @@ def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
     own, contrasts = planned(windows, plan), against_solo(plan)
     values = per_launch(pair(own, contrasts), ROW)
-    return widths_of(over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW))
+    return widths_of(over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW))
 
 
 def against_solo(plan: Plan) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import POSITIVE, control_contrasts, own_leads
-from castmates.analysis.effects.rows import rows
+from castmates.analysis.effects.rows import contrast_rows
 from castmates.analysis.effects.verdicts import control_verdicts
 from castmates.analysis.statistics.intervals import columns_of, holm, more_than, ratio
 from castmates.analysis.statistics.pairs import planned
@@ -14,7 +14,7 @@ from castmates.study.spec import Plan
 
 def estimate_controls(plan: Plan, windows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A row per control and platform; all that must not differ on a platform are judged together."""
-    table = rows(planned(windows, plan), control_contrasts(plan))
+    table = contrast_rows(planned(windows, plan), control_contrasts(plan))
     positive = table["control"] == POSITIVE
     # To show a loss is another question than to show none: the positive control is a separate family. A loss that the
     # study would call none is no evidence that it sees losses: it has to be shown to exceed the margin.

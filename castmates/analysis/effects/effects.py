@@ -8,7 +8,7 @@ from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.growth import growth_columns
 from castmates.analysis.effects.neighbours import bandwidth_columns
 from castmates.analysis.effects.rejections import rejection_columns
-from castmates.analysis.effects.rows import of_launches
+from castmates.analysis.effects.rows import launch_rows
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_verdicts
 from castmates.analysis.keys import ROW
 from castmates.analysis.partitions.held import States, states
@@ -38,7 +38,7 @@ def estimate_effects(
     contrasts = mix_contrasts(plan)
     own = planned(windows, plan)
     values = per_launch(pair(own, contrasts), ROW)
-    table = over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
+    table = over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
     table = table.assign(**growth_columns(own, contrasts, table))
     table = table.assign(**bandwidth_columns(plan, own, contrasts, table, peak))
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not

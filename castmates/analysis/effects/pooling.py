@@ -61,6 +61,6 @@ def _without(plan: Plan, gone: Collection[tuple[str, int]]) -> Plan:
     return plan.model_copy(update={"blocks": blocks})
 
 
-def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def joined_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """One table of those of all parts; a part without rows must not change a column's type."""
     return pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)

@@ -7,12 +7,12 @@ from castmates.analysis.statistics.intervals import over_launches, per_launch
 from castmates.analysis.statistics.pairs import pair, tally
 
 
-def rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
+def contrast_rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
     """The contrasts with their counts, estimates and intervals from a plan's windows, in the contrasts' order."""
-    return of_launches(windows, contrasts, per_launch(pair(windows, contrasts), ROW))
+    return launch_rows(windows, contrasts, per_launch(pair(windows, contrasts), ROW))
 
 
-def of_launches(windows: pd.DataFrame, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+def launch_rows(windows: pd.DataFrame, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """The same from what each launch came to."""
     counted = _with_silent_ones(tally(windows, contrasts), contrasts, windows)
     table = counted.join(over_launches(values, ROW)).fillna(dict.fromkeys([*counted, "blocks", "rounds"], 0))

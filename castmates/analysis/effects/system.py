@@ -47,7 +47,7 @@ def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric
     measured = measured.merge(contrasts[[*MIX, "company"]].drop_duplicates(), on="company")
     counts = measured.groupby([*MIX, "platform"], observed=True).size().rename("measured").reset_index()
     counts = counts.merge(biased_mixes(own, contrasts), on=[*MIX, "platform"], how="left")
-    return _table(plan, about, over_launches(values, [*MIX, "platform"]), counts, windows, (*METRICS, *added))
+    return _table(plan, about, mean_metrics(values, [*MIX, "platform"]), counts, windows, (*METRICS, *added))
 
 
 def of_system(plan: Plan) -> pd.DataFrame:
@@ -66,7 +66,7 @@ def whole_launches(
     members = launch_slowdowns(own, contrasts).merge(about[[*MIX, "members"]], on=MIX)
     present = members.groupby([*MIX, *_LAUNCH], observed=True).size().rename("present").reset_index()
     launches = members.merge(present, on=[*MIX, *_LAUNCH])
-    return about, of_launches(launches[launches["present"] == launches["members"]], [*MIX, *_LAUNCH], added)
+    return about, launch_metrics(launches[launches["present"] == launches["members"]], [*MIX, *_LAUNCH], added)
 
 
 def biased_mixes(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
@@ -83,7 +83,7 @@ def launch_slowdowns(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataF
     return ratio(logs).rename("slowdown").reset_index()
 
 
-def of_launches(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
+def launch_metrics(members: pd.DataFrame, launch: list[str], added: Mapping[str, Metric] = NO_MORE) -> pd.DataFrame:
     """The metrics of every launch, from the `slowdown` of its members (rows); the columns `launch` identify one."""
     # A unit of work of each member: its time in units of its time alone, and the sum of these.
     table = members.assign(work=1.0, progress=1 / members["slowdown"], squared=members["slowdown"] ** -2.0)
@@ -117,7 +117,7 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
     return values
 
 
-def over_launches(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def mean_metrics(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Every metric over the launches, with its interval; `values` as `of_launches` gives them."""
     table = estimate(on_scale(values), by=[*by, "metric"])[["mean", "low", "high", "blocks"]].reset_index()
     ends = (table[name].to_numpy(dtype=float) for name in ("mean", "low", "high"))

@@ -70,7 +70,7 @@ NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they m
 Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 
 
-def tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def counter_tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row per lead, co-run scene and metric that was counted in both windows of some round; and what is in none."""
     leads = _Leads(coded(windows.loc[windows["role"] == "lead", with_work(windows, _ASKED)]))
     for part in [counts] if isinstance(counts, pd.DataFrame) else counts:
@@ -78,14 +78,14 @@ def tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Data
     return leads.table(), leads.left_out.table()
 
 
-def changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
+def counter_changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
     """The first of these tables."""
-    return tables(counts, windows)[0]
+    return counter_tables(counts, windows)[0]
 
 
 def left_out(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
     """The events that stand in no ratio for the leads, each with its status and its most frequent reason."""
-    return tables(counts, windows)[1]
+    return counter_tables(counts, windows)[1]
 
 
 class _Leads:

@@ -41,16 +41,16 @@ def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) 
     is_service = own["member"].isin(list(service_members(plan)))
     launches = Launches.of(own[~is_service])
     quantiles = [launch_quantiles(part, launches, list(QUANTILES.values())) for part in chain([_NO_BEATS], steps)]
-    found = [of_launches(launches, quantiles)]
+    found = [places_with_quantiles(launches, quantiles)]
     if is_service.any():
-        found.append(request_quantiles.of_launches(own[is_service]))
+        found.append(request_quantiles.request_quantiles(own[is_service]))
     values = pd.concat(found, ignore_index=True).merge(known, on=MEMBER)
     if values.empty:  # nothing is valid of what has a row
         return frame([], LATENCY)
     return _table(plan, values.merge(possibly_biased(own, known), on=ROW), own)
 
 
-def of_launches(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
+def places_with_quantiles(launches: Launches, quantiles: list[pd.DataFrame]) -> pd.DataFrame:
     """The places of all launches with their rows of `launch_quantiles`; no steps where it has none."""
     every = pd.concat([part for part in quantiles if len(part)] or quantiles, ignore_index=True)
     return launches.table.join(every.set_index("group")).fillna({"steps": 0, "odd": 0})

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.explanations.counted_metrics import USABLE, is_per_unit, with_ratios
-from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, shown
+from castmates.analysis.explanations.phases import REST, STEP, PhaseTimes, phase_label
 from castmates.analysis.keys import LAUNCH, ROW, WINDOW
 from castmates.analysis.statistics.intervals import Floats, columns_of, ratio
 from castmates.analysis.statistics.name_codes import codes_in
@@ -99,8 +99,8 @@ class _Counted:
         there = usable.to_numpy(dtype=bool) & (counts["seconds"] > 0).to_numpy(dtype=bool) & (place >= 0)
         rows = counts[there].assign(place=place[there])
         for (phase, source), own in rows.groupby(["phase", "source"], observed=True, sort=False):
-            if (in_step := self._seconds.get(shown(str(phase)))) is not None:
-                self._add(shown(str(phase)), str(source), own, in_step)
+            if (in_step := self._seconds.get(phase_label(str(phase)))) is not None:
+                self._add(phase_label(str(phase)), str(source), own, in_step)
 
     def _add(self, phase: str, source: str, counts: pd.DataFrame, in_step: Floats) -> None:
         """Take in one phase, with its seconds in a step of each place."""

@@ -64,7 +64,7 @@ def phases_of(steps: pd.DataFrame) -> list[str]:
     return [str(name).removesuffix(SUFFIX) for name in steps if str(name).endswith(SUFFIX)]
 
 
-def shown(phase: str) -> str:
+def phase_label(phase: str) -> str:
     """The name that a phase has here: its own, unless that is kept for the whole step or the rest."""
     return phase + OWN if phase.partition(OWN)[0] in (STEP, REST) else phase
 
@@ -108,7 +108,7 @@ class Leads:
         *parts, whole = (own[rows] / sums[-1][rows] for own in sums[:-1])
         outermost = [part for name, part in zip(phases, parts, strict=True) if is_outermost(name)]
         rest = whole - sum(map(np.nan_to_num, outermost), start=np.zeros(len(rows)))
-        return Values(rows, np.column_stack([*parts, rest, whole])), [*map(shown, phases), REST, STEP]
+        return Values(rows, np.column_stack([*parts, rest, whole])), [*map(phase_label, phases), REST, STEP]
 
 
 def _sums(place: Integers, values: Floats) -> Floats:

@@ -20,7 +20,7 @@ from castmates.analysis.operations.instructions import (
     WIDER,
     Extension,
     eligible,
-    has,
+    extension_state,
     use_of,
 )
 from castmates.analysis.operations.per_trace import Traces
@@ -84,7 +84,7 @@ def _of_extension(
     eligible = whole[list(STATES)].sum(axis=1)
     used = whole.assign(share=(whole[USED] / eligible).where(eligible > 0))
     table = table.join(differences(used, both, ["type"], "share")).reset_index()
-    table = table.assign(extension=extension.name, processor=has(extension, flags))
+    table = table.assign(extension=extension.name, processor=extension_state(extension, flags))
     return _shares(table)
 
 

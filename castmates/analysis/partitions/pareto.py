@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.effects.system import launch_slowdowns, of_system, over_launches
+from castmates.analysis.effects.system import launch_slowdowns, mean_metrics, of_system
 from castmates.analysis.keys import LAUNCH, MIX
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.partitions import PARETO
 from castmates.results.columns.study import frame
-from castmates.study.partitions.planned import curves
+from castmates.study.partitions.planned import curve_names
 from castmates.study.spec import Plan
 
 SEARCH, CONFIRMED = "search", "confirmed"
@@ -27,13 +27,13 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
     ]
     if rows.empty:
         return frame([], PARETO)
-    kept = together(plan, windows)
+    kept = members_together(plan, windows)
     table = rows.merge(kept, on=_ROW, how="left").rename(
         columns={"degradation_pct": "loss_pct", "degradation_low": "loss_low", "degradation_high": "loss_high"}
     )
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
     table = table.assign(
-        curve=table["partition"].map(curves(plan)),
+        curve=table["partition"].map(curve_names(plan)),
         lead_bytes=table["lead_ways"].astype("float64") * bytes_of_way,
         stage=stage,
         source=plan.study,
@@ -53,7 +53,7 @@ def pareto_with_confirmed(
     return pd.concat([pareto_table(plan, windows, effects), confirmed], ignore_index=True)
 
 
-def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
+def members_together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     """What all members of a mix get done, and what its antagonists do, launch by launch, with intervals between them.
 
     A launch in which some member has no pair of windows shows nothing of them together and is left out.
@@ -71,7 +71,7 @@ def together(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     )
     wanted = members.groupby(MIX, observed=True).size().rename("wanted")
     whole = launches.join(wanted, on=MIX).query("members == wanted")
-    values = over_launches(whole[["stp", "kept"]], _ROW)
+    values = mean_metrics(whole[["stp", "kept"]], _ROW)
     return _values(values, "stp", 1.0).merge(_values(values, "kept", 100.0, "_pct"), on=_ROW)
 
 

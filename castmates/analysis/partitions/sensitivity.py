@@ -11,7 +11,7 @@ import pandas as pd
 from castmates.results.columns.partitions import KNEES, SENSITIVITY
 from castmates.results.columns.study import frame
 from castmates.study import masks
-from castmates.study.partitions.planned import curves
+from castmates.study.partitions.planned import curve_names
 from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
@@ -34,7 +34,7 @@ def sensitivity_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     shared = _shared_ways(plan)
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
     table = rows.assign(
-        curve=rows["partition"].map(curves(plan)),
+        curve=rows["partition"].map(curve_names(plan)),
         lead_bytes=rows["lead_ways"].astype("float64") * bytes_of_way,
         shared_ways=pd.array(
             [shared.get(key) for key in zip(rows["mix"], rows["partition"], rows["member"], strict=True)], dtype="Int64"

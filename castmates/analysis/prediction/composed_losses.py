@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from castmates.analysis.prediction.losses import Loss, Losses
-from castmates.analysis.prediction.several import together
+from castmates.analysis.prediction.several import combined_loss
 from castmates.analysis.statistics.losses import log_of, loss_pct
 
 
@@ -33,7 +33,7 @@ class ComposedLosses:
         if len(known) < len(beside):
             return None
         ends = zip(*((log_of(loss.pct), log_of(loss.low), log_of(loss.high)) for loss in known), strict=True)
-        logs = [math.nan if any(map(math.isnan, end)) else together(end) for end in ends]
+        logs = [math.nan if any(map(math.isnan, end)) else combined_loss(end) for end in ends]
         pct, low, high = (math.nan if math.isnan(log) else loss_pct(log) for log in logs)
         return Loss(pct, low, high, "predicted")
 

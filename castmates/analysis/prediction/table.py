@@ -30,7 +30,7 @@ def estimate_predictions(plan: Plan, effects: pd.DataFrame) -> dict[str, pd.Data
         return {"predictions": frame([], PREDICTIONS), "profiles": frame([], PROFILES)}
     for platform, machine, own in never_pooled(effects):
         about = {"study": plan.study, "platform": platform, "machine": machine}
-        known, name = Known(own, grid, plan), name_on(plan, machine)
+        known, name = KnownGrid(own, grid, plan), name_on(plan, machine)
         cells += [row | about | {"lead": name(row["lead"])} for row in known.rows()]
         profiles += [row | about for row in known.profiles()]
     return {"predictions": frame(cells, PREDICTIONS), "profiles": frame(profiles, PROFILES)}
@@ -48,7 +48,7 @@ def name_on(plan: Plan, machine: str) -> Callable[[str], str]:
     return partial(named, machine=machine if machine in {each.name for each in plan.machines} else "")
 
 
-class Known:
+class KnownGrid:
     """What is known of a grid on one platform."""
 
     def __init__(self, effects: pd.DataFrame, grid: Prediction, plan: Plan) -> None:

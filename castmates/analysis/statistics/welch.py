@@ -62,7 +62,7 @@ def summed(parts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def alone(side: pd.DataFrame) -> pd.DataFrame:
+def one_sample(side: pd.DataFrame) -> pd.DataFrame:
     """The t interval of one group by itself, from the same columns."""
     mean, blocks = _floats(side, "mean"), _floats(side, "blocks")
     enough = blocks >= FEWEST_BLOCKS

@@ -11,7 +11,7 @@ from castmates.analysis.comparison import comparison_partitions as partitions
 from castmates.analysis.comparison.comparison import Side, against
 from castmates.analysis.comparison.dependence import shared_blocks
 from castmates.analysis.comparison.means import geometric_means
-from castmates.analysis.partitions.held import Held, as_held, equal, held_by
+from castmates.analysis.partitions.held import HeldPartitions, as_held, equal, held_by
 from castmates.errors import CastmatesError
 from castmates.report.block_record import BlockRecord
 from castmates.report.comparison.compared import Compared, Described, Several
@@ -187,7 +187,7 @@ def _time(text: str) -> datetime | None:
     return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
 
 
-def _made_equal(plan: Plan, held: Held, letter: str) -> Iterator[str]:
+def _made_equal(plan: Plan, held: HeldPartitions, letter: str) -> Iterator[str]:
     for names in equal(plan, held):
         yield f"{listed(names)} are one partition in {letter}: the processor held the same under each."
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.counted_metrics import FULLY_COUNTED, USABLE, USER_ONLY
 from castmates.analysis.explanations.counters import NAMES, NEEDED
-from castmates.analysis.explanations.counters import tables as changes_and_left_out
+from castmates.analysis.explanations.counters import counter_tables as changes_and_left_out
 from castmates.report.figures.counters_axes import HEAD, LEFT, RIGHT, SECONDS, height, keys_of, panel, reach_of
 from castmates.report.figures.neighbours import beside as beside_of
 from castmates.report.figures.neighbours import looks, neighbours, user_first

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
-from castmates.analysis.dataflow.summary import alone
+from castmates.analysis.dataflow.summary import lead_alone
 from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import (
     NOTE,
@@ -98,8 +98,8 @@ def _panels(results: Results) -> list[tuple[str, list[tuple[str, Row]]]]:
     found = []
     for member in user_first(results, table["member"]):
         own = table[table["member"] == member]
-        beside = own[~alone(own)].sort_values("step_ms", ascending=False).head(BESIDE)
-        rows = [(_scene(row), _parts(results, row)) for row in records(pd.concat([own[alone(own)], beside]))]
+        beside = own[~lead_alone(own)].sort_values("step_ms", ascending=False).head(BESIDE)
+        rows = [(_scene(row), _parts(results, row)) for row in records(pd.concat([own[lead_alone(own)], beside]))]
         found.append((member, rows))
     return found
 

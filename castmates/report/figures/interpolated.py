@@ -6,7 +6,7 @@ from castmates.analysis.partitions.curve_table import INTERPOLATED, MEASURED
 from castmates.report.results import Results
 from castmates.report.text.words import counted
 from castmates.study.curves import WAYS
-from castmates.study.partitions.planned import curves
+from castmates.study.partitions.planned import curve_names
 
 DOTS = (0, (0.6, 1.4))  # of the line that shows a bound
 IN_KEY = "hollow with dotted bars: interpolated, with the bound that the measured neighbours give"
@@ -63,7 +63,7 @@ def on_sensitivity(points: pd.DataFrame, results: Results) -> pd.DataFrame:
     if rows.empty:
         return points
     more = rows.assign(
-        curve=rows["partition"].map(curves(results.plan)),
+        curve=rows["partition"].map(curve_names(results.plan)),
         rate_pct=100 - rows["degradation_pct"],
         rate_low=100 - rows["degradation_high"],
         rate_high=100 - rows["degradation_low"],

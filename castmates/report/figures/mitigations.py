@@ -29,7 +29,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, interval, listed, number, plain, units
 from castmates.study.cache import Cache
 from castmates.study.class_caches import cache_of
-from castmates.study.partitions.planned import partitions
+from castmates.study.partitions.planned import partitions_by_name
 from castmates.study.spec import Partition
 
 FIGURE = {"title": "What helps, and what it costs", "part": "losses", "place": 10, "needs": "MITIGATIONS"}
@@ -117,7 +117,7 @@ def _panels(results: Results) -> list[Panel]:
     for row in records(results.mitigations):
         groups.setdefault((row["mix"], row["platform"]), []).append(row)
     several = len({platform for _, platform in groups}) > 1
-    panels, known = [], partitions(results.plan)
+    panels, known = [], partitions_by_name(results.plan)
     for (_, platform), rows in groups.items():
         where = f" ({platform})" if several else ""
         title = f"{plain(rows[0]['lead'])} beside {listed(plain(rows[0]['antagonists']).split('+'))}{where}"

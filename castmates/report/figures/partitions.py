@@ -47,7 +47,7 @@ from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, as_degradation, interval, number, plain, units
 from castmates.study.class_caches import cache_of
-from castmates.study.partitions.planned import curves
+from castmates.study.partitions.planned import curve_names
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Under partitions", "part": "recommendation", "place": 150, "needs": "PARTITIONS"}
@@ -129,7 +129,7 @@ def alternative(results: Results) -> str:
 def losses(results: Results) -> pd.DataFrame:
     """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
     effects = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
-    of_plan = curves(results.plan)
+    of_plan = curve_names(results.plan)
     known = effects.assign(series=[_series(row, of_plan) for row in records(effects)])
     table = pd.concat([known, _beside_placebos(results, known)], ignore_index=True)
     within = table["degradation_low"].isna()

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.topdown import NAMES, NEEDED, why_none
-from castmates.analysis.explanations.topdown import tables as shares_and_changes
+from castmates.analysis.explanations.topdown import topdown_tables as shares_and_changes
 from castmates.report.figures.neighbours import beside, neighbours, user_first
 from castmates.report.figures.panels import drawing
 from castmates.report.figures.topdown_bars import Panel, Row, bars, beside_whom, change_words

@@ -130,5 +130,5 @@ def _rows(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[s
             "steps": len(answer["step_seconds"]),
             "platform": outcome.platform,
         }
-        for row in layers.rows(operations, answer["step_seconds"])
+        for row in layers.layer_rows(operations, answer["step_seconds"])
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from castmates.analysis.dataflow.work import work_of
-from castmates.analysis.explanations.layers import optimizer_scopes, place_of
+from castmates.analysis.explanations.layers import layer_place, optimizer_scopes
 from castmates.errors import CastmatesError
 from castmates.files import replace
 from castmates.results.columns.dataflow import LAUNCH_GRAPH_TABLES
@@ -51,7 +51,7 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
 def _nodes(graph: StepGraph, common: Row) -> Iterator[Row]:
     optimizers = optimizer_scopes((node.name, node.does.type) for node in graph.nodes)
     for number, node in enumerate(graph.nodes):
-        place, work = place_of(node.name, node.does.type, optimizers=optimizers), work_of(node.does)
+        place, work = layer_place(node.name, node.does.type, optimizers=optimizers), work_of(node.does)
         yield common | {
             "node": number,
             "name": node.name,

@@ -40,7 +40,7 @@ class Partitions:
         wanted = [cut for cut in self.cuts if cut.alone is not bool(antagonists)]
         tried = [partition for cut in wanted if (partition := partition_of(cut, lead, antagonists)) is not None]
         self.played.update(partition.name for partition in tried)
-        if antagonists and len(apart(lead, antagonists, self.layout, self.cache)) == len(antagonists):
+        if antagonists and len(antagonists_apart(lead, antagonists, self.layout, self.cache)) == len(antagonists):
             tried = self._without_ways(tried, lead, antagonists)
         return tried if tried and self._can_be_made([lead, *antagonists]) else []
 
@@ -156,7 +156,7 @@ def domains(member: Member, layout: Layout) -> tuple[int, ...]:
     return tuple(sorted(-1 if cache is None else cache for cache in caches))
 
 
-def apart(lead: Member, others: Sequence[Member], layout: Layout, cache: Cache | None) -> tuple[str, ...]:
+def antagonists_apart(lead: Member, others: Sequence[Member], layout: Layout, cache: Cache | None) -> tuple[str, ...]:
     """Those that share no last-level cache with the lead, as far as that is known.
 
     A virtual machine may show each core a last-level cache that it does not have; they are believed where the kernel

@@ -3,16 +3,16 @@
 from castmates.study.spec import Partition, Plan
 
 
-def partitions(plan: Plan) -> dict[str, Partition]:
+def partitions_by_name(plan: Plan) -> dict[str, Partition]:
     """Each partition; of those of several mixes with one name the last."""
     return {each.name: each for mix in plan.mixes for each in mix.partitions}
 
 
-def curves(plan: Plan) -> dict[str, str]:
+def curve_names(plan: Plan) -> dict[str, str]:
     """What each partition has in common with those that differ from it in the lead's ways alone."""
-    return {name: each.curve or name for name, each in partitions(plan).items()}
+    return {name: each.curve or name for name, each in partitions_by_name(plan).items()}
 
 
 def masked(plan: Plan) -> set[str]:
     """Those that the cache's driver gives out."""
-    return {name for name, each in partitions(plan).items() if each.of_cache}
+    return {name for name, each in partitions_by_name(plan).items() if each.of_cache}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from castmates.study.cpus import format_cpu_list
 from castmates.study.placement.layout import Layout
-from castmates.study.placement.rules import Asked
+from castmates.study.placement.rules import SeatRules
 from castmates.study.placement.search import Need, search
 from castmates.study.placement.seats import Around, lead_places
 
@@ -28,13 +28,13 @@ class Why(NamedTuple):
         return f"the mix {name}{self.after_name}{self.what}"
 
 
-def reason(asked: Asked, need: Need, layout: Layout) -> str:
+def reason(asked: SeatRules, need: Need, layout: Layout) -> str:
     """One sentence on a mix that has no place: the fewest rules without which it would have one are to blame."""
     why = _why(asked, need, layout)
     return f"{why.of(need.name)}{why.remedy and '; '}{why.remedy}."
 
 
-def _why(asked: Asked, need: Need, layout: Layout) -> Why:
+def _why(asked: SeatRules, need: Need, layout: Layout) -> Why:
     if need.divides and _fits(asked, replace(need, divides=False), layout):
         return _fills(asked, need, layout)
     for count in range(1, len(asked.rules) + 1):
@@ -44,16 +44,16 @@ def _why(asked: Asked, need: Need, layout: Layout) -> Why:
     return _too_much(need, layout)
 
 
-def too_many(asked: Asked, need: Need, layout: Layout) -> Why | None:
+def too_many(asked: SeatRules, need: Need, layout: Layout) -> Why | None:
     """Why a mix of more antagonists than others has no seats; None where it has."""
     return None if _fits(asked, need, layout) else _why(asked, need, layout)
 
 
-def _fits(asked: Asked, need: Need, layout: Layout) -> bool:
+def _fits(asked: SeatRules, need: Need, layout: Layout) -> bool:
     return search(asked, [need], layout, 1 if asked.reserve is None else asked.reserve) is not None
 
 
-def _fills(asked: Asked, need: Need, layout: Layout) -> Why:
+def _fills(asked: SeatRules, need: Need, layout: Layout) -> Why:
     """Why the members of a mix cannot share a cache that it divides, and how large a lead could."""
     lead, *others = need.cores
     sizes = range(lead - 1, 0, -1)
@@ -66,7 +66,7 @@ def _fills(asked: Asked, need: Need, layout: Layout) -> Why:
     )
 
 
-def _blame(asked: Asked, blamed: Sequence[str], need: Need, layout: Layout) -> Why:
+def _blame(asked: SeatRules, blamed: Sequence[str], need: Need, layout: Layout) -> Why:
     first = blamed[0]
     lists = [name for name in LISTS if name in asked.rules]
     if first in LISTS:
@@ -79,7 +79,7 @@ def _blame(asked: Asked, blamed: Sequence[str], need: Need, layout: Layout) -> W
     return Why(f"{asked.quote(first)} {why}")
 
 
-def _short_list(asked: Asked, need: Need, layout: Layout) -> Why:
+def _short_list(asked: SeatRules, need: Need, layout: Layout) -> Why:
     """What is wrong with the lists themselves."""
     lead, others = need.cores[0], sum(need.cores[1:])
     ours = (asked.lead or ())[:lead]
@@ -108,7 +108,7 @@ def _too_much(need: Need, layout: Layout) -> Why:
     if total > len(layout.usable):
         there_are = f" ({format_cpu_list(layout.usable)})" if layout.usable else ""
         return Why(f"{asks} only {_count(len(layout.usable), 'CPU')}{there_are} may be used here", advice, " ")
-    if _fits(Asked(smt="share"), need, layout):
+    if _fits(SeatRules(smt="share"), need, layout):
         return Why(
             f"{asks} there are {len(layout.cores)} with {len(layout.usable)} CPUs, and the CPUs of a core are not "
             "split between members unless you ask for 'placement.smt: share'",
@@ -131,7 +131,7 @@ def _sum(cores: Sequence[int]) -> str:
     return f"{lead} + {len(others)} \N{MULTIPLICATION SIGN} {others[0]}"
 
 
-def _needs(rule: str, asked: Asked, need: Need, layout: Layout) -> str:
+def _needs(rule: str, asked: SeatRules, need: Need, layout: Layout) -> str:
     total, others = sum(need.cores), sum(need.cores[1:])
     kept = asked.reserve if asked.reserve is not None else int(layout.siblings)
     texts = {
@@ -149,7 +149,7 @@ def _needs(rule: str, asked: Asked, need: Need, layout: Layout) -> str:
     return texts[f"{rule} {getattr(asked, rule)}"]
 
 
-def _there_is(rule: str, asked: Asked, layout: Layout) -> str:
+def _there_is(rule: str, asked: SeatRules, layout: Layout) -> str:
     if rule == "llc":
         return _caches(layout)
     if rule == "numa":
@@ -184,7 +184,7 @@ def _caches(layout: Layout) -> str:
     return f"there {'is one' if len(caches) == 1 else f'are {len(caches)}'} ({'; '.join(shown)}{more})"
 
 
-def _quoted(asked: Asked, names: Sequence[str]) -> str:
+def _quoted(asked: SeatRules, names: Sequence[str]) -> str:
     return " and ".join(map(asked.quote, names))
 
 
@@ -192,7 +192,7 @@ def _count(number: int, what: str = "core") -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def no_such_place(asked: Asked, need: Need, layout: Layout) -> Why | None:
+def no_such_place(asked: SeatRules, need: Need, layout: Layout) -> Why | None:
     """Why this mix has no seats as near to the lead as it asks for; None for another reason."""
     reserve = 1 if asked.reserve is None else asked.reserve
     if search(asked, [need], layout, reserve) or not search(asked, [_alone(need)], layout, reserve):

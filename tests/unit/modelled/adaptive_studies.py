@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.design.adaptive import Asked, Known, Look, decide
+from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide
 from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.statistics.intervals import estimate
-from castmates.study.curves import curves, later
+from castmates.study.curves import curves, measured_later
 from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.questions import questions
@@ -113,11 +113,11 @@ def play(setting: Setting, values: np.ndarray) -> Came:
     """One study; `values` has what each launch would give in each cell."""
     mixes, looks = setting.plan.mixes, setting.looks
     asks = questions(mixes, setting.limit, setting.margin)
-    lines, waiting = curves(mixes), set(later(mixes))
+    lines, waiting = curves(mixes), set(measured_later(mixes))
     place = {identity: number for number, identity in enumerate(setting.cells)}
     groups = np.zeros(len(place), dtype=np.int64)
     measured = np.zeros(values.shape, dtype=bool)
-    asked = [Asked(identity) for identity in setting.cells if identity not in waiting]
+    asked = [MixAtLook(identity) for identity in setting.cells if identity not in waiting]
     begin, windows = 0, 0
     for end in looks:
         going = [each.identity for each in asked if each.goes_on]
@@ -131,7 +131,7 @@ def play(setting: Setting, values: np.ndarray) -> Came:
             spread = np.sqrt(np.nansum((shown - means) ** 2, axis=0) / (counts - 1))
         half = np.nan_to_num(halves(counts, spread, groups), nan=np.inf)
         known = {
-            identity: Known(int(counts[at]), float(means[at]), float(half[at]))
+            identity: MixEstimate(int(counts[at]), float(means[at]), float(half[at]))
             for identity, at in place.items() if counts[at]
         }  # fmt: skip
         asked = decide(Look(asks, lines, math.log1p(setting.margin), looks[-1] - end), known, asked)
