@@ -22,8 +22,8 @@ from castmates.analysis.statistics.pairs import pair, planned
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
 from castmates.study.model import Study
-from castmates.study.plan_text import text_of
-from castmates.study.reading import read
+from castmates.study.plan_text import plan_text
+from castmates.study.reading import read_keys
 from castmates.study.schedule import block_seed
 from castmates.study.spec import Block, Plan
 
@@ -46,7 +46,7 @@ class Measured:
 def study_of(file: Path, seed: int, **budget: object) -> Study:
     """The study that provides catalogue, limits and budget; the budget is changed where a value is not None."""
     try:
-        study = read(Study, file.read_text(encoding="utf-8"), str(file))
+        study = read_keys(Study, file.read_text(encoding="utf-8"), str(file))
     except OSError as problem:
         raise CastmatesError(f"{file}: the study cannot be read ({problem.strerror}).") from None
     changes = {key: value for key, value in budget.items() if value is not None}
@@ -91,7 +91,7 @@ def measure(plan: Plan, number: int, folder: Path) -> Measured:
     block = numbered(plan, number)
     place = folder / block.path
     place.mkdir(parents=True)
-    replace_text(place / "plan.json", text_of(only(plan, block)))
+    replace_text(place / "plan.json", plan_text(only(plan, block)))
     record, seconds, waited = measure_by(ROOT, block.path, place)
     windows, slices = (pd.read_parquet(place / f"{name}.parquet") for name in ("windows", "slices"))
     return Measured(block, record, windows, seconds, waited, slices)

@@ -9,7 +9,7 @@ from benchmarks.common import Report
 from benchmarks.simulated_cast import LEAD, SHORT, Counts, two_mixes
 from benchmarks.simulated_slices import GAP, SWITCH, Machine, Studies, simulate
 from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, against_solo, enough, widths_of
+from castmates.analysis.design.precision import Width, against_solo, is_precise_enough, widths_of
 from castmates.analysis.effects.rows import contrast_rows
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import estimate
@@ -103,7 +103,7 @@ def stopped(seen: Looks, wanted: float) -> tuple[float, float, float]:
     for mixes in seen.values():
         histories = [[width for width, _ in looks] for looks in mixes.values()]
         ends = range(1, len(histories[0]) + 1)
-        end = next((at for at in ends if all(enough(each[:at], wanted) for each in histories)), ends[-1])
+        end = next((at for at in ends if all(is_precise_enough(each[:at], wanted) for each in histories)), ends[-1])
         held += [looks[end - 1][1] for looks in mixes.values()]
         blocks.append(histories[0][end - 1].blocks)
         narrow.append(all(each[end - 1].half <= wanted for each in histories))

@@ -23,7 +23,7 @@ from benchmarks.verdicts import Aim
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.linux import cgroups
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 
 AIM_EDGE, AIM_CPU = Aim(most=3.0), Aim(most=1.0)  # ms, per cent of a CPU
@@ -79,7 +79,7 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
     block = blocks.numbered(plan, number)
     place = folder / block.path
     place.mkdir(parents=True)
-    replace_text(place / "plan.json", text_of(blocks.only(plan, block)))
+    replace_text(place / "plan.json", plan_text(blocks.only(plan, block)))
     words = [str(ROOT / "benchmarks" / "edge_parts.py"), kind, str(place / "plan.json"), block.path, str(place)]
     done = subprocess.run(
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,

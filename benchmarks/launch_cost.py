@@ -25,7 +25,7 @@ from benchmarks.verdicts import Finding
 from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import cache_folder, replace_text
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 
 PARTS = {
@@ -120,7 +120,7 @@ def launched(tree: Path, plan: Plan, number: int, folder: Path) -> Launch:
     block = numbered(plan, number)
     place = folder / tree.name / block.path
     place.mkdir(parents=True)
-    replace_text(place / "plan.json", text_of(only(plan, block)))
+    replace_text(place / "plan.json", plan_text(only(plan, block)))
     words = [str(ROOT / "benchmarks" / "launch_parts.py"), repr(time.monotonic()), str(place / "plan.json"), block.path]
     environment = os.environ | {"PYTHONPATH": str(tree), "CASTMATES_CACHE": str(cache_folder().resolve())}
     done = subprocess.run(

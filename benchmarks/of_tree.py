@@ -18,7 +18,7 @@ from benchmarks import blocks
 from benchmarks.precision import Floats
 from castmates.files import replace_text
 from castmates.results.plans import read_plan
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 
 
@@ -39,7 +39,7 @@ def plan(folder: Path, asked: dict[str, Any]) -> None:
         block = blocks.numbered(whole, number)
         place = folder / str(number)
         place.mkdir()
-        replace_text(place / "plan.json", text_of(blocks.only(whole, block)))
+        replace_text(place / "plan.json", plan_text(blocks.only(whole, block)))
     about = {
         "castmates": str(Path(castmates.__file__).resolve().parents[1]),
         "path": whole.blocks[0].company.id,

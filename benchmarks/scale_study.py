@@ -25,7 +25,7 @@ from castmates.results.columns.block import BLOCK_TABLES, COUNTERS, LAYERS, TOPD
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study.event_sets import SETS
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.reasons import ReasonKind
 from castmates.study.spec import Block, Plan
 from castmates.study.topdown_tree import TREE
@@ -84,7 +84,7 @@ def make_plan(scale: Scale, home: Path) -> Plan:
 def make_study(plan: Plan, results: Path) -> None:
     """Write plan.json, machine.json and all blocks of the plan below `results`."""
     make_folder(results)
-    replace_text(results / "plan.json", text_of(plan))
+    replace_text(results / "plan.json", plan_text(plan))
     machine = {"hostname": "generated", "cpu_model": "generated", "kernel": "generated", "topology": {}}
     replace_text(results / "machine.json", json.dumps(machine))
     companies: dict[str, list[Block]] = {}
@@ -202,7 +202,7 @@ def part_of_study(plan: Plan, results: Path, blocks: int, folder: Path) -> Plan:
     kept = sorted(plan.blocks, key=lambda block: (block.number, block.company.id))[:blocks]
     part = plan.model_copy(update={"blocks": tuple(sorted(kept, key=lambda one: (one.company.id, one.number)))})
     make_folder(folder)
-    replace_text(folder / "plan.json", text_of(part))
+    replace_text(folder / "plan.json", plan_text(part))
     replace_text(folder / "machine.json", (results / "machine.json").read_text())
     for block in part.blocks:
         place = folder / "blocks" / block.path

@@ -39,7 +39,7 @@ from castmates.study.more_blocks import checked_blocks, with_blocks
 from castmates.study.node_facts import difference
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
-from castmates.study.reading import line_of, read
+from castmates.study.reading import line_of, read_keys
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Block, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
@@ -257,14 +257,14 @@ def load(study_file: Path | str | None = None, blocks: object = None) -> Project
     """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
     path = Path(study_file or default_study())
     text = written_text(path, "the study")
-    study = read(Study, text, str(path))
+    study = read_keys(Study, text, str(path))
     folder = StudyFolder.of(study.name)
     asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
     study = with_blocks(study, asked)
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     files, replaced = catalogue.stacked(map(_catalogue_files, _catalogues(study, path)))
-    workloads = catalogue.gather(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
+    workloads = catalogue.gather_catalogue(files, study, str(path), environments.known(ENVIRONMENTS), inputs.known())
     study, workloads = with_variants(study, workloads, str(path))
     catalogue.check_names(study, workloads, str(path))
     check_own(study, path)
@@ -335,7 +335,7 @@ def read_catalogue(folder: Path) -> dict[str, Workload]:
     """All workloads of a catalogue, without a study."""
     if not folder.is_dir():
         raise CastmatesError(f"{folder}: there is no such folder of catalogue files here ({Path.cwd()}).")
-    return catalogue.gather(
+    return catalogue.gather_catalogue(
         _catalogue_files(folder), Study(name="catalogue"), str(folder), environments.known(ENVIRONMENTS), inputs.known()
     )
 
@@ -355,7 +355,7 @@ def _catalogues(study: Study, study_file: Path) -> list[Path]:
 
 def _catalogue_files(folder: Path) -> list[tuple[str, Catalogue]]:
     return [
-        (str(file), expanded(read(Catalogue, written_text(file, "the catalogue"), str(file)), str(file)))
+        (str(file), expanded(read_keys(Catalogue, written_text(file, "the catalogue"), str(file)), str(file)))
         for file in sorted(folder.glob("*.yaml"))
     ]
 

@@ -80,14 +80,14 @@ def build_inputs(
 def schemas(check: Annotated[bool, typer.Option("--check", help="Only check whether they are stale.")] = False) -> None:
     """Write the JSON Schemas of the YAML files, for editors."""
     from castmates.files import replace_text
-    from castmates.study.schema import SCHEMAS, text_of
+    from castmates.study.schema import SCHEMAS, schema_text
 
     for name in SCHEMAS:
         file = Path("config/schemas") / name
-        if check and (not file.is_file() or file.read_text() != text_of(name)):
+        if check and (not file.is_file() or file.read_text() != schema_text(name)):
             raise CastmatesError(f"{file} is stale; run `make schemas` and commit it.")
         if not check:
-            replace_text(file, text_of(name))
+            replace_text(file, schema_text(name))
             typer.echo(file)
 
 

@@ -21,7 +21,7 @@ from castmates.results.confirming import folder_of, study_files
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.records import read_record
-from castmates.study.confirmation import FEWEST_BLOCKS, confirming, mix_under, name_of
+from castmates.study.confirmation import FEWEST_BLOCKS, confirmation_name, confirming, mix_under
 from castmates.study.model import Study
 from castmates.study.spec import Block, Mix, Plan
 from castmates.study.study_text import study_text
@@ -35,7 +35,7 @@ def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: 
     chosen = mix_under(plan, mix, partition)
     study = with_rounds_of_pilot(project.study, project.study_file)
     count = max(FEWEST_BLOCKS, study.budget.blocks) if blocks is None else blocks
-    file = project.results.confirming_file(name_of(study.name, chosen))
+    file = project.results.confirming_file(confirmation_name(study.name, chosen))
     head = HEAD.format(study=project.study_file)
     replace_text(file, study_text(confirming(study, plan, chosen, count), head))
     return file
@@ -43,7 +43,7 @@ def write_study(project: Project, plan: Plan, mix: str, partition: str, blocks: 
 
 def confirmed_rows(plan: Plan, folder: StudyFolder) -> pd.DataFrame:
     """What the fresh blocks found: a row of the Pareto table for each confirming study of a partition of this plan."""
-    mixes = {name_of(plan.study, mix): mix for mix in plan.mixes if mix.partitions and mix.antagonists}
+    mixes = {confirmation_name(plan.study, mix): mix for mix in plan.mixes if mix.partitions and mix.antagonists}
     rows = [
         _confirmed(plan, mix, folder_of(file, folder), _searched(plan, mix, folder))
         for file in study_files(folder)

@@ -25,8 +25,8 @@ class Estimates:
     """Facts by their names, and the tables that a rule makes of them, each of which is made once.
 
     A fact that is read each time it is asked for, as what does not fit into memory, is a `partial`. Parts of a study
-    that are never pooled have their own facts: a table is made of each, and they are joined. An estimate that needs what only
-    the whole study has is made once.
+    that are never pooled have their own facts: a table is made of each, and all are joined. An estimate that needs what
+    the whole study alone has is made once.
     """
 
     def __init__(self, rule: str, facts: Mapping[str, Any], parts: Sequence[Mapping[str, Any]] = ()) -> None:

@@ -123,9 +123,9 @@ def _traces(study: Study, traced: Followed) -> bool:
 
 def _refuse_other_keys(file: Path, traced: Followed) -> None:
     """Refuse to trace otherwise than a study does that is there already: what it says is the user's."""
-    from castmates.study.reading import read
+    from castmates.study.reading import read_keys
 
-    keys = read(Study, written_text(file, "the study"), str(file)).profile
+    keys = read_keys(Study, written_text(file, "the study"), str(file)).profile
     for key, number in traced.keys.items():
         if (there := getattr(keys, key)) != number:
             raise CastmatesError(

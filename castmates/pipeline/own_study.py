@@ -25,7 +25,7 @@ from castmates.results.find import is_taken
 from castmates.results.named import OWN_STUDY
 from castmates.runner.cleanup.warden import guarded
 from castmates.study.model import Study, Workload
-from castmates.study.reading import did_you_mean, read
+from castmates.study.reading import did_you_mean, read_keys
 
 STARTER = Path(__file__).with_name("starter.yaml")
 STUDIES = Path("studies")  # that were written for a command
@@ -72,11 +72,11 @@ def one_of(base: str, is_it: Callable[[Study], bool], text_of: Callable[[str], s
     for number in range(1, 1000):
         file = STUDIES / f"{base}{'' if number == 1 else f'-{number}'}.yaml"
         if file.exists():
-            if is_it(read(Study, written_text(file, "the study"), str(file))):
+            if is_it(read_keys(Study, written_text(file, "the study"), str(file))):
                 return file
         elif not is_taken(file.stem):
             text = text_of(file.stem)
-            read(Study, text, str(file))  # a study that nobody can read is not left behind
+            read_keys(Study, text, str(file))  # a study that nobody can read is not left behind
             replace_text(file, text)
             return file
     raise CastmatesError(f"{STUDIES} has a thousand studies of {base}; give another one with --name.")

@@ -31,7 +31,7 @@ from castmates.study.node_classes import parts_of
 from castmates.study.place_domains import domains_of
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.placement.layout import Layout
-from castmates.study.reading import did_you_mean, read
+from castmates.study.reading import did_you_mean, read_keys
 from castmates.study.spec import Plan
 
 
@@ -97,7 +97,7 @@ def _captured(project: Project, capture: Path) -> Layout:
 
 
 def _keys_of(file: Path) -> PlaceKeys:
-    return read(PlaceKeys, written_text(file, "the file of jobs"), str(file))
+    return read_keys(PlaceKeys, written_text(file, "the file of jobs"), str(file))
 
 
 def _of_class(project: Project, plan: Plan, keys: PlaceKeys, origin: str) -> tuple[Project, Plan]:

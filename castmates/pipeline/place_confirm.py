@@ -16,7 +16,7 @@ from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
 from castmates.study.confirmation import FEWEST_BLOCKS
-from castmates.study.group_study import Together, group_study, name_of, studies_of
+from castmates.study.group_study import Together, group_study, group_study_name, studies_of
 from castmates.study.study_text import study_text
 
 HEAD = "Written by `castmates advice {study} --place --confirm`: fresh launches of the best groups of jobs."
@@ -27,7 +27,7 @@ def files_of(request: Request, advice: Advice) -> Mapping[Path, Sequence[Group]]
     groups = {_together(group, advice): group for grouping in advice.found.best for group in grouping.groups}
     folder, study, machine = request.project.results.place, request.project.study.name, request.plan.machine
     return {
-        folder / f"{name_of(study, each, machine)}.yaml": [groups[one] for one in each]
+        folder / f"{group_study_name(study, each, machine)}.yaml": [groups[one] for one in each]
         for each in studies_of(list(groups))
     }
 

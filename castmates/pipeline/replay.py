@@ -17,7 +17,7 @@ from castmates.results.published_study import read_published, read_source
 from castmates.results.records import read_json
 from castmates.study.model import Study, Workload
 from castmates.study.node_facts import NodeFacts, difference, recorded
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.replaying import (
     LONGEST_NAME,
     ReplayedPart,
@@ -175,7 +175,7 @@ def _write(published: Published, study: Study, workloads: Mapping[str, Workload]
         what = "of something else" if known is None else "of another published study"
         raise CastmatesError(f"{folder} has results {what}; give the replay another name with --name.")
     file, text = folder.replay_study_file, study_text(study, HEAD)
-    read(Study, text, str(file))
+    read_keys(Study, text, str(file))
     texts = {
         folder.replay_origin_file: json.dumps({"published": origin, "named": published.named}, indent=1) + "\n",
         file: text,

@@ -18,7 +18,7 @@ from castmates.study.model import Study, Workload
 from castmates.study.replaying import catalogue_text
 from castmates.study.spec import Plan
 from castmates.study.study_text import study_text
-from castmates.study.trying import CHANGED, changed_lead, mitigating, mixes_of, name_of, trying
+from castmates.study.trying import CHANGED, changed_lead, mitigating, mixes_of, trial_name, trying
 
 BATCH = "batch"  # what the work of a step is in proportion to, whatever else a rule changes
 HEAD = "Written by `castmates advice {study} --try {finding}`: fresh launches that try its advice."
@@ -55,7 +55,7 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
     lead = without_class(finding.subject.lead)
     mixes = mixes_of(plan, finding.subject.lead, finding.subject.mix)
     if trial.mitigate:
-        name = name_of(study.name, finding.id, " ".join(trial.mitigate))
+        name = trial_name(study.name, finding.id, " ".join(trial.mitigate))
         written = mitigating(study, name, mixes[0], trial.mitigate, blocks, f"{finding.rule.title}: mitigations")
         record = TrialRecord(name, finding.id, lead, "", mixes[0].name, (), 1.0, trial.shows)
         return _write(project, written, record, {})
@@ -64,7 +64,7 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
         raise CastmatesError(f"{lead} is an open-loop service, which is judged by its latency; trials compare rates.")
     new = changed_lead(lead, workload, _change(trial, workload, lead, asked.change), _usual(workload))
     other = lead[: LONGEST_NAME - len(CHANGED)] + CHANGED
-    name = name_of(study.name, finding.id, str(new.differences))
+    name = trial_name(study.name, finding.id, str(new.differences))
     title = f"{lead} with {', '.join(f'{what} {after}' for what, _, after in new.differences)}"
     written = trying(study, name, mixes, [lead, other], blocks, title)
     record = TrialRecord(name, finding.id, lead, other, "", new.differences, new.work, trial.shows)

@@ -44,7 +44,7 @@ from castmates.study.decisions import Decision
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
 from castmates.study.partitions.planned import masked
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
@@ -293,7 +293,7 @@ def _opened(here: StudyFolder, study_file: Path | None) -> Results:
         recorded=_recorded(here, plan),
         looks=tuple(read_looks(plan, here)),
         adaptive_looks=tuple(read_adaptive_looks(plan, here)),
-        study=read(Study, text, str(study_file)) if study_file else None,
+        study=read_keys(Study, text, str(study_file)) if study_file else None,
         study_text=text,
         folder=here,
         study_file=str(study_file or ""),

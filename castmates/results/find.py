@@ -14,7 +14,7 @@ from castmates.results.plans import read_plan
 from castmates.results.records import Record, read_json
 from castmates.results.traces import traces_there
 from castmates.study.model import Study
-from castmates.study.reading import read, value_of
+from castmates.study.reading import read_keys, value_of
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
@@ -150,4 +150,4 @@ def _is_short(file: Path) -> bool:
 
 
 def _study(file: Path) -> Study:
-    return read(Study, written_text(file, "the study"), str(file))
+    return read_keys(Study, written_text(file, "the study"), str(file))

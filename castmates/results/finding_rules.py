@@ -12,7 +12,7 @@ from castmates.results.columns.registry import TABLES
 from castmates.results.rule_check import problem, unknown_table
 from castmates.study.finding_rules import FindingRules, Rule
 from castmates.study.model import Study
-from castmates.study.reading import line_of, read
+from castmates.study.reading import line_of, read_keys
 
 OWN = "findings"  # the folder beside a study
 
@@ -82,7 +82,7 @@ def _read(file: Path, tables: Collection[str] | None) -> Mapping[str, Rule | Non
 
 def _text_and_rules(file: Path) -> tuple[str, Mapping[str, Rule | None]]:
     text = written_text(file, "this file of rules")
-    return text, read(FindingRules, text, str(file)).findings
+    return text, read_keys(FindingRules, text, str(file)).findings
 
 
 def _mistake(file: Path, text: str, name: str, rule: Rule | None, tables: Collection[str] | None) -> str:

@@ -13,7 +13,7 @@ from castmates.results.plans import read_plan
 from castmates.results.published import Published
 from castmates.results.records import read_json, read_record
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def read_source(published: Published) -> tuple[Study, Mapping[str, Workload]]:
             "`castmates paper` and the study's file."
         )
     study, catalogue = (written_text(published.checked(file), f"the published {file}") for file in (STUDY, WORKLOADS))
-    workloads = read(Catalogue, catalogue, f"{published.named}/{WORKLOADS}").workloads
-    return read(Study, study, f"{published.named}/{STUDY}"), workloads
+    workloads = read_keys(Catalogue, catalogue, f"{published.named}/{WORKLOADS}").workloads
+    return read_keys(Study, study, f"{published.named}/{STUDY}"), workloads
 
 
 def _windows(published: Published, plan: Plan) -> "pd.DataFrame":

@@ -41,7 +41,7 @@ def seconds(block: Block) -> float:
     return cost_windows(design) * window + profiled_scenes(block) * (design.settle + PROFILE)
 
 
-def line(blocks: Sequence[Block]) -> str:
+def after_rounds_line(blocks: Sequence[Block]) -> str:
     """What is added to each block, in a sentence; "" where nothing is added."""
     windows = max((cost_windows(block.design) for block in blocks), default=0)
     scenes = max((profiled_scenes(block) for block in blocks), default=0)

@@ -33,7 +33,7 @@ NO_PROGRAM: dict[str, object] = {
 }
 
 
-def gather(
+def gather_catalogue(
     files: Iterable[tuple[str, Catalogue]],
     study: Study,
     study_file: str,

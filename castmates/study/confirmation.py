@@ -27,7 +27,7 @@ LONGEST_NAME = 64
 MOST_NAMED = 12  # partitions in a refusal
 
 
-def name_of(study: str, mix: Mix) -> str:
+def confirmation_name(study: str, mix: Mix) -> str:
     """What the confirming study of this mix under its partition is called; another identity is another study."""
     tail = f"-confirm-{mix.identity[:8]}"
     return study[: LONGEST_NAME - len(tail)] + tail
@@ -66,7 +66,7 @@ def confirming(study: Study, plan: Plan, mix: Mix, blocks: int) -> Study:
         raise CastmatesError(f"{blocks} blocks cannot confirm anything; ask for at least {FEWEST_BLOCKS}.")
     lead, *others = members_of(plan, mix)
     partition = mix.partitions[0].name
-    name = name_of(study.name, mix)
+    name = confirmation_name(study.name, mix)
     return study.model_copy(
         update={
             "name": name,

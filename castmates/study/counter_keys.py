@@ -32,7 +32,7 @@ def _event(text: str) -> str:
 EventText = Annotated[str, AfterValidator(_event), Field(description=_WHAT)]
 
 
-def name_of(event: str) -> str:
+def event_name(event: str) -> str:
     """What the event is called in tables: the name that it gives itself, or its own words."""
     named = _NAME.search(event)
     return named[1] if named else event
@@ -97,16 +97,16 @@ class CounterKeys(Written):
             if holds:
                 raise ValueError(expected)
         for name, words in self.sets.items():
-            called = [name_of(event) for event in words]
+            called = [event_name(event) for event in words]
             if len(set(called)) < len(called):
                 raise ValueError(f"events of different names in the set {name}")
         first: dict[str, tuple[str, str]] = {}
         for name, events in self.chosen:
             for event in events:
-                earlier, other = first.setdefault(name_of(event), (event, name))
+                earlier, other = first.setdefault(event_name(event), (event, name))
                 if earlier != event:
                     raise ValueError(
-                        f"one event for each name, and not two for {name_of(event)}, in {other} and {name}"
+                        f"one event for each name, and not two for {event_name(event)}, in {other} and {name}"
                     )
         return self
 
@@ -121,7 +121,7 @@ def described(keys: CounterKeys) -> str:
     parts = [
         f"{name} (as perf lists them for the processor)"
         if name in PROCESSOR_SETS
-        else f"{name} ({', '.join(name_of(event) for event in events)})"
+        else f"{name} ({', '.join(event_name(event) for event in events)})"
         for name, events in keys.chosen
     ]
     if keys.topdown:

@@ -20,7 +20,7 @@ SWEEP = "place"  # what the partition of such a study is called
 Together = tuple[tuple[str, ...], tuple[int, ...]]  # the members of a group, and the mask of each; () for none
 
 
-def name_of(study: str, groups: Sequence[Together], machine: str = "") -> str:
+def group_study_name(study: str, groups: Sequence[Together], machine: str = "") -> str:
     """What the study of these groups is called; other groups are another study."""
     text = json.dumps([machine, sorted([list(members), list(masks)] for members, masks in groups)])
     tail = f"-place-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -38,7 +38,7 @@ def group_study(study: Study, groups: Sequence[Together], blocks: int, machine: 
     """The study that measures these groups."""
     if blocks < FEWEST_BLOCKS:
         raise CastmatesError(f"{blocks} blocks cannot confirm anything; ask for at least {FEWEST_BLOCKS}.")
-    name, fields = name_of(study.name, groups, machine), type(study).model_fields
+    name, fields = group_study_name(study.name, groups, machine), type(study).model_fields
     masks = [_sweep(*group) for group in groups if group[1]]
     return study.model_copy(
         update={

@@ -15,7 +15,7 @@ LISTS = ("blocks", "profiles", "traces")  # of blocks, in a plan
 SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
 
 
-def text_of(plan: Plan) -> str:
+def plan_text(plan: Plan) -> str:
     """The plan as JSON; blocks name their company and design by keys of `companies` and `designs`."""
     shared: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
     every = (*plan.blocks, *plan.profiles, *plan.traces)

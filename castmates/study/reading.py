@@ -66,7 +66,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def read(model: type[Model], text: str, file: str) -> Model:
+def read_keys(model: type[Model], text: str, file: str) -> Model:
     """Parse `text` (of the file named so in errors) into `model`."""
     data, lines = _parse(text, file)
     if not isinstance(data, dict):

@@ -40,7 +40,7 @@ class ReplayedPart:
         return f"-replay-{self.lead}" if self.lead else "-replay"
 
 
-def name_of(study: str, part: ReplayedPart) -> str:
+def replay_name(study: str, part: ReplayedPart) -> str:
     """What the replay of a study is called."""
     tail = part.tail[-LONGEST_NAME + 8 :]
     return study[: LONGEST_NAME - len(tail)].rstrip("._-") + tail
@@ -92,7 +92,7 @@ def replaying(study: Study, plan: Plan, part: ReplayedPart, blocks: int | None, 
     CPU lists are those of one machine: elsewhere the rules of placement alone decide.
     """
     ours = part_of(plan, part)
-    name = name_of(study.name, part)
+    name = replay_name(study.name, part)
     count = max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks
     rounds = {} if part.rounds is None else {"rounds": part.rounds}
     lists = {} if keeps_cpus else {"lead": None, "antagonists": None}

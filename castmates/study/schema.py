@@ -33,7 +33,7 @@ class _Schema(GenerateJsonSchema):
         return SchemaSerializer(schema["schema"]).to_python(default, mode="json", context=BY_HAND)
 
 
-def text_of(name: str) -> str:
+def schema_text(name: str) -> str:
     """The schema file of this name, as text."""
     known = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:castmates:{name}"}
     schema = known | SCHEMAS[name].model_json_schema(schema_generator=_Schema)

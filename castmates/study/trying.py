@@ -36,7 +36,7 @@ def option_of(words: Sequence[str], name: str) -> str | None:
     return words[places[-1]] if places else None
 
 
-def name_of(study: str, finding: str, change: str) -> str:
+def trial_name(study: str, finding: str, change: str) -> str:
     """What the study of a trial is called; another change is another study."""
     tail = f"-try-{hashlib.sha256(f'{finding} {change}'.encode()).hexdigest()[:8]}"
     return study[: LONGEST_NAME - len(tail)] + tail

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from castmates import project
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from tests.builds import fill
 from tests.chaos.traces import KNOB, Traces, assert_whole, parent_of
 from tests.waiting import PATIENCE, wait_for
@@ -81,7 +81,7 @@ class House:
         with contextlib.chdir(folder):
             fill(cache)
             self.plan = project.load().plan()
-        (folder / "plan.json").write_text(text_of(self.plan))
+        (folder / "plan.json").write_text(plan_text(self.plan))
         self._victims = itertools.cycle(self.random.sample(VICTIMS, len(VICTIMS)))
         self._sweep_victims = itertools.cycle(self.random.sample(SWEEP_VICTIMS, len(SWEEP_VICTIMS)))
 

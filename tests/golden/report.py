@@ -21,7 +21,7 @@ from castmates.report.results import Results, read_results
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
@@ -41,7 +41,7 @@ def make(folder: Path) -> tuple[dict[str, str], dict]:
     """The tables and the figures' sources as CSV by name, and the page's content."""
     unpack(folder)
     machine, plan = json.loads((folder / "machine.json").read_bytes()), read_plan(folder / "plan.json")
-    study = read(Study, STUDY.read_text(), STUDY.name)
+    study = read_keys(Study, STUDY.read_text(), STUDY.name)
     terms = Terms(MARGIN, study.attribution.isolated, machine)
     write_tables(plan, StudyFolder(folder), terms, folder / "tables")
     recommend_partitions.write_tables(plan, StudyFolder(folder), study.recommend.lead_loss, folder / "tables")

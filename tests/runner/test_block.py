@@ -23,7 +23,7 @@ from castmates.runner.processes.freezer import SignalFreezer
 from castmates.runner.processes.launch import Start, WorkloadFailed, launch
 from castmates.runner.rounds.hardware import Hardware
 from castmates.study.model import Workload
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 from castmates.workloads.heartbeat import CAPACITY
 from tests.needs import lacks
@@ -304,7 +304,7 @@ while True:
 def start_runner(
     plan: Plan, cache: Path, folder: Path, *more: str, kind: str = "", nohup: bool = False
 ) -> subprocess.Popen:
-    (folder / "plan.json").write_text(text_of(plan))
+    (folder / "plan.json").write_text(plan_text(plan))
     script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_block.py"]
     words = [plan.blocks[0].path, "--plan", str(folder / "plan.json"), "--output", str(folder / "out/block.json")]
     return subprocess.Popen(
@@ -423,7 +423,7 @@ def test_a_scratch_folder_that_cannot_be_made_is_a_sentence(cache, tmp_path, mon
 
 def test_a_block_that_the_plan_does_not_hold_is_one_sentence(cache, tmp_path):
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
-    (tmp_path / "plan.json").write_text(text_of(plan))
+    (tmp_path / "plan.json").write_text(plan_text(plan))
     done = subprocess.run(
         [sys.executable, "scripts/measure_block.py", "x/1", "--plan", str(tmp_path / "plan.json"), "--output", "x"],
         capture_output=True,

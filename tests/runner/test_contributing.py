@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from castmates.study.model import Catalogue
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.workloads.native import build as native
 from tests.runner import promises
 from tests.runner.assembly import functions
@@ -43,5 +43,5 @@ def test_the_kernel_of_the_page_keeps_the_promise_of_the_page(compiler, source, 
 
 
 def test_the_entry_of_the_page_is_one_of_the_catalogue():
-    entry = read(Catalogue, f"workloads:\n{block('yaml')}", "the page").workloads["forward"]
+    entry = read_keys(Catalogue, f"workloads:\n{block('yaml')}", "the page").workloads["forward"]
     assert entry.command == "forward"

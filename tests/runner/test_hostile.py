@@ -27,7 +27,7 @@ from castmates.runner.processes import member_log, task_bound
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.runner.processes.guarded_reader import GuardedReader
 from castmates.study.model import Workload
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 from castmates.workloads import environments, heartbeat
 from castmates.workloads.heartbeat import HeartbeatError
@@ -401,7 +401,7 @@ def test_as_a_plain_user_nobody_outlives_a_killed_runner_either(compiler):
             for name, words in (("lead", f"exec {kernel}"), ("bad", f"{child_of_nobody}; exec {kernel}"))
         }
         plan = plan_of(workloads, ["bad"], cache, rounds=1000)
-        (folder / "plan.json").write_text(text_of(plan))
+        (folder / "plan.json").write_text(plan_text(plan))
         for path in (folder, *folder.rglob("*")):
             os.chown(path, plain, plain)
         read = [f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient")]  # to get at our interpreter

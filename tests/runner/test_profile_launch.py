@@ -14,7 +14,7 @@ from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.profiles import read_graph
 from castmates.runner.profiles.rounds import NOTHING_READ
 from castmates.study.model import Workload
-from castmates.study.plan_text import task_of, text_of
+from castmates.study.plan_text import plan_text, task_of
 from castmates.study.spec import Design, Profiling
 from tests.runner.stage import PYTHON, counter, plan_of
 
@@ -114,7 +114,7 @@ def launched(
         block.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
     )
     whole = plan.model_copy(update={"profiles": (block.model_copy(update={"design": design}),)})
-    task = task_of(text_of(whole), block.path, "profiles")
+    task = task_of(plan_text(whole), block.path, "profiles")
     assert task is not None
     profile_launch(task, folder, cache)
     return json.loads((folder / "profile.json").read_text())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.spec import Plan
 
 HOST = {"host": "here", "boot_id": "b", "status": "measured", "freezer": "signals"}
@@ -17,7 +17,7 @@ def write(
 ) -> Path:
     """`facts` go into every block's record."""
     folder.mkdir(parents=True)
-    (folder / "plan.json").write_text(text_of(plan.model_copy(update={"study": folder.name})))
+    (folder / "plan.json").write_text(plan_text(plan.model_copy(update={"study": folder.name})))
     (folder / "machine.json").write_text(json.dumps({"hostname": "here", "cpu_model": "Some CPU", "kernel": "6.1.0"}))
     for block in plan.blocks:
         place = folder / "blocks" / block.path

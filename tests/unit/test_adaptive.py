@@ -20,9 +20,9 @@ from castmates.study.curves import BANDWIDTH, curves, measured_later
 from castmates.study.decisions import without_decisions
 from castmates.study.model import Study
 from castmates.study.node_classes import parts_of
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.questions import questions
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import MixSet
 from tests.unit.modelled.makers import project_of
 from tests.unit.windows_maker import written
@@ -188,8 +188,8 @@ def test_the_full_grid_is_completed_later_and_nothing_is_measured_again(tmp_path
         for block in before.blocks
         if block.path in before.looks[2] and any(mix.identity == going["split-10"] for mix in block.company.mixes)
     ]  # a company that paused for a look leaves a gap
-    again = text_of(without_decisions(planned(adaptive, done)))
-    assert again == text_of(without_decisions(before)), "one plan, one text: measured or not"
+    again = plan_text(without_decisions(planned(adaptive, done)))
+    assert again == plan_text(without_decisions(before)), "one plan, one text: measured or not"
 
     after = planned(whole, done)
     kept = {(block.path, block.fingerprint()) for block in done}
@@ -216,7 +216,7 @@ def test_bad_input_is_one_sentence(tmp_path):
         "{adaptive: true, blocks: 5, most_blocks: 6}": "at least 7, because 'adaptive' is given",
     }.items():
         with pytest.raises(Exception, match=expected):
-            read(Study, f"name: x\nleads: [a]\nbudget: {budget}\n", "study.yaml")
+            read_keys(Study, f"name: x\nleads: [a]\nbudget: {budget}\n", "study.yaml")
 
 
 def test_interpolated_values_are_monotone_and_inside_their_bounds():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from castmates.study.after_rounds import can_be_profiled, cost_windows, line, profiled_scenes, seconds
+from castmates.study.after_rounds import after_rounds_line, can_be_profiled, cost_windows, profiled_scenes, seconds
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
 
@@ -34,12 +34,12 @@ def test_windows_are_short_and_a_job_that_can_be_profiled_is():
     block = block_of(cost_pairs=3, events=[], topdown=0, profile=8)
     assert profiled_scenes(block) == 2
     assert seconds(block) < 6 * 1.3 + 10
-    assert line([block]).startswith(
+    assert after_rounds_line([block]).startswith(
         "After the rounds of a block: up to 6 short windows of the lead alone, which show what measuring costs; "
         "8 profiled steps of the lead in each of up to 2 scenes, which enter no rate (about "
     )
-    assert line([block]).endswith(" s and the time of these steps).")
-    assert line([block_of(cost_pairs=3, profile=0)]).endswith(" s).")
+    assert after_rounds_line([block]).endswith(" s and the time of these steps).")
+    assert after_rounds_line([block_of(cost_pairs=3, profile=0)]).endswith(" s).")
 
 
 def test_a_job_of_tensorflow_lite_traces_nothing():
@@ -51,5 +51,5 @@ def test_a_job_of_tensorflow_lite_traces_nothing():
 
 def test_nothing_is_said_where_nothing_is_added():
     other = plan(study(["a"], ["b"], counters={"profile": 8, "cost_pairs": 0})).blocks
-    assert line(other) == "", "whatever else runs cannot be profiled"
-    assert line([]) == ""
+    assert after_rounds_line(other) == "", "whatever else runs cannot be profiled"
+    assert after_rounds_line([]) == ""

@@ -7,7 +7,7 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.study import catalogue
 from castmates.study.model import Catalogue, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 
 MIX = "name: x\nmixes:\n  - {{lead: a, antagonists: [b], {}}}\n"
 AGAINST = "name: x\nmitigations:\n  - {{lead: a, antagonists: [b], {}}}\n"
@@ -47,7 +47,7 @@ MASK = 'a way mask in hexadecimal digits and in quotes, such as "0x00f"'
 )
 def test_one_sentence_names_the_key_and_what_it_takes(form, written, key, expected):
     with pytest.raises(CastmatesError) as refused:
-        read(Study, form.format(written), "study.yaml")
+        read_keys(Study, form.format(written), "study.yaml")
     (sentence,) = str(refused.value).splitlines()
     assert re.fullmatch(
         rf"study\.yaml, line 3: '{re.escape(key)}' is .*, but expected {re.escape(expected)}\.", sentence
@@ -55,14 +55,16 @@ def test_one_sentence_names_the_key_and_what_it_takes(form, written, key, expect
 
 
 def test_one_place_and_one_number_need_no_list():
-    (mix,) = read(Study, MIX.format("distance: llc, count: 2"), "study.yaml").mixes
+    (mix,) = read_keys(Study, MIX.format("distance: llc, count: 2"), "study.yaml").mixes
     assert (mix.distance, mix.count) == (["llc"], [2])
 
 
 def options(written, environment="native", command="x"):
     text = f"workloads:\n  big:\n    command: {command}\n    environment: {environment}\n    options: {{{written}}}\n"
-    files = [("w.yaml", read(Catalogue, text, "w.yaml"))]
-    return catalogue.gather(files, read(Study, "name: x\n", "study.yaml"), "study.yaml", ("native", "castmates"))["big"]
+    files = [("w.yaml", read_keys(Catalogue, text, "w.yaml"))]
+    return catalogue.gather_catalogue(
+        files, read_keys(Study, "name: x\n", "study.yaml"), "study.yaml", ("native", "castmates")
+    )["big"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit import partition_maker as maker
 from tests.unit import study_folder
 from tests.unit.windows_maker import company, mix, plan, written
@@ -126,7 +126,7 @@ def test_fresh_launches_are_a_study_of_the_groups_alone(project):
     done = ask("--confirm", "--only-write", "--launches", "4")
     assert done.exit_code == 0, done.exception
     (file,) = (RESULTS / "place").glob("*.yaml")
-    study = read(Study, file.read_text(), str(file))
+    study = read_keys(Study, file.read_text(), str(file))
     groups = {tuple(sorted((each.lead, *each.antagonists))) for each in study.mixes}
     advised = pd.read_csv(RESULTS / "place/groupings.csv", keep_default_na=False)
     wanted = {tuple(sorted((row.job, *row.beside.split("+")))) for row in advised.itertuples() if row.beside}
@@ -147,7 +147,7 @@ def test_masks_of_a_group_are_those_that_were_measured(project):
     assert [(row["job"], row["ways"], row["mask"]) for row in rows] == [("dlrm-train", 8, "0ff"), ("stream", 4, "f00")]
     ask("--jobs", "jobs.yaml", "--confirm", "--only-write")
     (file,) = (RESULTS / "place").glob("*.yaml")
-    (sweep,) = read(Study, file.read_text(), str(file)).cache.sweeps
+    (sweep,) = read_keys(Study, file.read_text(), str(file)).cache.sweeps
     assert {who: own.data for who, own in sweep.masks.items()} == {"lead": "0xff", "antagonists": "0xf00"}
     (project / "jobs.yaml").write_text("jobs: {dlrm-train: 1, stream: 1}\ndomains: 1\ncores: 2\nmasks: false\n")
     rows = json.loads(ask("--jobs", "jobs.yaml", "--format", "json").stdout)["groupings"]

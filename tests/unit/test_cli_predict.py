@@ -18,9 +18,9 @@ from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
 from castmates.study import catalogue
 from castmates.study.model import Catalogue, Study
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.study.prediction_design import design
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan, Prediction
 
 NAMES = ["stream", "chase", "gather", "tree", "spmv", "stencil"]
@@ -50,13 +50,13 @@ def study(tmp_path, monkeypatch):
 
 
 def analysed(file, pairs=None, check=()):
-    keys = read(Study, file.read_text(), str(file)).predict
+    keys = read_keys(Study, file.read_text(), str(file)).predict
     drawn = design(keys, 1)
     grid = Prediction(leads=tuple(keys.leads), antagonists=tuple(keys.columns), pairs=len(drawn.pairs), check=check)
     plan = Plan(study="some", titles={}, mixes=(), controls=(), blocks=(), prediction=grid)
     folder = StudyFolder.of("some")
     folder.tables.mkdir(parents=True, exist_ok=True)
-    folder.plan_file.write_text(text_of(plan))
+    folder.plan_file.write_text(plan_text(plan))
     table = measured(Known({}, NAMES), pairs or drawn.fitted, np.random.default_rng(1)).assign(platform="modelled")
     usual = {"str": "", "bool": False, "int64": 0}
     for name, kind in EFFECTS.items():
@@ -93,7 +93,7 @@ def test_one_combination_is_answered(study):
 
 def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
     fresh = NAMES[0], NAMES[0]
-    fitted = design(read(Study, study.read_text(), str(study)).predict, 1).fitted
+    fitted = design(read_keys(Study, study.read_text(), str(study)).predict, 1).fitted
     assert fresh not in fitted
     analysed(study, [*fitted, fresh], check=(fresh,))
     (row,) = json.loads(ask(study, "--lead", fresh[0], "--beside", fresh[1], "--format", "json").output)["losses"]
@@ -139,14 +139,14 @@ def test_too_few_pairs_are_refused_with_their_number(study):
 )
 def test_a_grid_that_cannot_be_predicted_is_one_sentence(written, expected):
     with pytest.raises(CastmatesError) as refused:
-        read(Study, f"name: x\npredict: {{{written}}}\n", "study.yaml")
+        read_keys(Study, f"name: x\npredict: {{{written}}}\n", "study.yaml")
     assert expected in str(refused.value).splitlines()[0]
 
 
 def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
-    study = read(Study, "name: x\npredict: {leads: [stream, chaze], measure: 100%}\n", "study.yaml")
+    study = read_keys(Study, "name: x\npredict: {leads: [stream, chaze], measure: 100%}\n", "study.yaml")
     text = "workloads: {stream: {command: s}, chase: {command: c}}"
-    workloads = catalogue.gather([("w.yaml", read(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
+    workloads = catalogue.gather_catalogue([("w.yaml", read_keys(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
     with pytest.raises(
         CastmatesError, match=r"'chaze' in 'predict.leads' is not in the catalogue, did you mean 'chase'"
     ):
@@ -155,11 +155,11 @@ def test_a_name_in_the_grid_that_no_catalogue_has_is_refused():
 
 @pytest.mark.parametrize("keys", ["leads: [serve, chase]", "leads: [chase, tree], reporters: [serve]"])
 def test_what_a_service_loses_is_not_predicted(keys):
-    study = read(Study, f"name: x\ncontrols: null\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
+    study = read_keys(Study, f"name: x\ncontrols: null\npredict: {{{keys}, measure: 100%}}\n", "study.yaml")
     text = (
         "workloads: {serve: {command: s, requests: true, progress: heartbeat}, chase: {command: c}, tree: {command: t}}"
     )
-    workloads = catalogue.gather([("w.yaml", read(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
+    workloads = catalogue.gather_catalogue([("w.yaml", read_keys(Catalogue, text, "w.yaml"))], study, "study.yaml", ())
     with pytest.raises(CastmatesError, match=r"'serve' in 'predict\.\w+' is an open-loop service"):
         catalogue.check_names(study, workloads, "study.yaml")
 

@@ -15,11 +15,11 @@ from castmates.errors import CastmatesError
 from castmates.pipeline import confirm
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import write_table
-from castmates.study.confirmation import confirming, mix_under, name_of
+from castmates.study.confirmation import confirmation_name, confirming, mix_under
 from castmates.study.group_study import group_study
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.replaying import ReplayedPart, replaying
 from castmates.study.spec import NodeClass, Plan
 from castmates.study.study_text import study_text
@@ -64,7 +64,7 @@ def test_losses_alone_are_measured_again(parent):
 def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
     loaded, plan = parent
     mix = mix_under(plan, "vision+database", partition)
-    study = read(Study, study_text(confirming(loaded.study, plan, mix, 4), ""), "confirm.yaml")
+    study = read_keys(Study, study_text(confirming(loaded.study, plan, mix, 4), ""), "confirm.yaml")
     fresh = plan_of(study, loaded)
     assert [(one.name, [each.name for each in one.partitions]) for one in fresh.mixes] == [
         ("vision+database", []), ("vision+database", [partition])
@@ -72,7 +72,7 @@ def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
     assert mix.identity in {one.identity for one in fresh.mixes}
     assert len(fresh.blocks) == 4
     assert not {block.seed for block in fresh.blocks} & {block.seed for block in plan.blocks}
-    assert fresh.study == study.name == name_of(loaded.study.name, mix)
+    assert fresh.study == study.name == confirmation_name(loaded.study.name, mix)
     assert not fresh.notes
 
 
@@ -108,7 +108,7 @@ def test_quotas_overcommitted_cpus_and_mitigations_are_confirmed_too(rule, tmp_p
     for mix in partitioned:
         (partition,) = mix.partitions
         chosen = mix_under(plan, mix.name, partition.name)
-        study = read(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
+        study = read_keys(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
         fresh = plan_of(study, loaded)
         bare, again = fresh.mixes
         assert (again.identity, again.partitions, bare.partitions) == (mix.identity, (partition,), ())
@@ -133,7 +133,7 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
     loaded = project.load(tmp_path / "classes.yaml")
     plan = loaded.plan()
     chosen = mix_under(plan, mix, partition)
-    study = read(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
+    study = read_keys(Study, study_text(confirming(loaded.study, plan, chosen, 4), ""), "confirm.yaml")
     fresh = plan_of(study, loaded)
     assert list(study.machines) == [chosen.machine]
     assert chosen.identity in {one.identity for one in fresh.mixes}
@@ -145,7 +145,7 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_survives_being_written(file):
     study = project.load(file).study
-    again = read(Study, study_text(study, ""), "x.yaml")
+    again = read_keys(Study, study_text(study, ""), "x.yaml")
     assert again.model_dump() == study.model_dump()  # random mixes are written out, and are then mixes like others
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_confirmed_is_told(parent):
     other = loaded.study.model_copy(update={"cache": loaded.study.cache.model_copy(update={"sweeps": []})})
     with pytest.raises(CastmatesError, match="no sweep of the study makes"):
         confirming(other, plan, mix_under(plan, "vision+database", "split-3"), 3)
-    assert len(name_of("x" * 64, plan.mixes[1])) == 64
+    assert len(confirmation_name("x" * 64, plan.mixes[1])) == 64
 
 
 def record(mix, **facts):
@@ -222,7 +222,7 @@ def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(t
     search = seeded(made([found, mix]), "search", 0)
     results = tmp_path / "search"
     left(results, search, windows(search))
-    name = name_of("search", mix)
+    name = confirmation_name("search", mix)
     (results / "confirm").mkdir()
     (results / "confirm" / f"{name}.yaml").write_text("")
     empty = confirm.confirmed_rows(search, StudyFolder(results))
@@ -247,7 +247,7 @@ def test_fresh_blocks_of_which_none_counts_stay_with_their_class(tmp_path):
     plan = made([found, mix])
     search = seeded(plan.model_copy(update={"machines": (NodeClass(name="small", capture="", facts=None),)}), "s", 0)
     left(tmp_path / "s", search, windows(search))
-    name = name_of("s", mix)
+    name = confirmation_name("s", mix)
     (tmp_path / "s/confirm").mkdir()
     (tmp_path / f"s/confirm/{name}.yaml").write_text("")
     searched = pareto_table(search, windows(search), estimate_effects(search, windows(search), 0.0))

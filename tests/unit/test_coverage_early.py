@@ -79,7 +79,7 @@ def test_metrics_of_the_system(mix, blocks):
     @cache
     def metrics(number):
         dice = np.random.default_rng([number, blocks])
-        return mean_metrics(system.launches(system.MIXES[mix], BATCH, blocks, dice), ["study"]).set_index("metric")
+        return mean_metrics(system.launch_rates(system.MIXES[mix], BATCH, blocks, dice), ["study"]).set_index("metric")
 
     for metric in system.METRICS:
         rows = metrics(0).loc[metric]

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, enough
+from castmates.analysis.design.precision import Width, is_precise_enough
 from castmates.analysis.statistics.intervals import over_launches
 from castmates.analysis.statistics.rounds_alike import successive
 from castmates.study import rounds as rule
@@ -191,7 +191,7 @@ def stopped(name):
         for count, look in zip(BUDGET.looks, looks, strict=True):
             row = look.iloc[study]
             history.append(Width((row["high"] - row["low"]) / 2, count))
-            if enough(history, BUDGET.precision):
+            if is_precise_enough(history, BUDGET.precision):
                 break
         held += row["low"] <= 0 <= row["high"]
     return 100 * held / STUDIES

@@ -19,7 +19,7 @@ from castmates.report.figures.pareto_axes import labels_of, most_of
 from castmates.report.figures.texts import texts_for
 from castmates.report.text import recommendation
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Plan
 from tests.unit.legible import problems
 from tests.unit.partition_maker import atoms
@@ -152,9 +152,9 @@ def test_labels_do_not_overlap_and_stay_inside(labels):
 @pytest.mark.parametrize("text", ["0%", "100%", "-3%", "x", ".nan", "3 %%"])
 def test_a_limit_that_is_none_is_refused_by_key_and_line(text):
     with pytest.raises(CastmatesError, match=r"s\.yaml, line 2: 'recommend\.lead_loss'.*a share above 0% and"):
-        read(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml")
+        read_keys(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml")
 
 
 @pytest.mark.parametrize("text", ["3%", "'3 %'", "2.5%"])
 def test_a_limit_in_per_cent(text):
-    assert read(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml").recommend.lead_loss in (3.0, 2.5)
+    assert read_keys(Study, f"name: s\nrecommend: {{lead_loss: {text}}}\n", "s.yaml").recommend.lead_loss in (3.0, 2.5)

@@ -27,7 +27,7 @@ from castmates.results.rule_check import problem, unknown_table
 from castmates.results.tables import write_table
 from castmates.study.finding_rules import Compared, FindingRules
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit.results_maker import fill, make
 
 NAN = math.nan
@@ -386,7 +386,7 @@ def test_a_bad_rule_is_a_sentence(good, tmp_path):
 
 def test_a_rule_is_data_and_runs_nothing():
     text = OWN.replace("rows: {kind: solo}", "rows: {kind: \"__import__('os').system('false')\"}")
-    rules = read(FindingRules, text, "own.yaml").findings
+    rules = read_keys(FindingRules, text, "own.yaml").findings
     (found,) = findings(rules, made({"iterations": [ALONE | {"median_ms": 9.0}]}))
     assert found.state == NOT_KNOWN
 

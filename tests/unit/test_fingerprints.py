@@ -4,14 +4,14 @@ import json
 
 from castmates.study.decisions import with_skipped, without_decisions
 from castmates.study.fingerprints import Fingerprints
-from castmates.study.plan_text import plan_of, text_of
+from castmates.study.plan_text import plan_of, plan_text
 from castmates.study.spec import Block, Design
 from tests.unit.makers import plan, study
 
 
 def test_fingerprints_are_those_of_the_whole_text():
     whole = plan(study(["x", "y"], ["a", "b"], budget={"blocks": 3}))
-    copied = plan_of(text_of(whole))
+    copied = plan_of(plan_text(whole))
     for each in (whole, copied, whole.model_copy(update={"blocks": ()}), whole.model_copy(update={"study": 'a"b'})):
         ours = Fingerprints()
         assert ours.of_plan(each) == each.fingerprint(16)

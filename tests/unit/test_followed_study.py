@@ -15,7 +15,7 @@ from castmates.report.figures import operations
 from castmates.shipped import catalogue, environments
 from castmates.study.after_rounds import can_be_profiled
 from castmates.study.model import Study, Workload
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit.makers import plan, study, workloads
 from tests.unit.operations_maker import results
 
@@ -38,7 +38,7 @@ def written(command=TRAIN, beside=("stream", "chase"), name="", **more):
 
 def test_the_study_of_a_program_traces_and_measures_it_by_its_steps(here):
     file = written(step_function="train_step", cpus=2, xla=False, keys={"launches": 5})
-    found = read(Study, file.read_text(), str(file))
+    found = read_keys(Study, file.read_text(), str(file))
     own = found.workloads["train"]
     assert (str(file), found.name, found.leads, found.antagonists) == (
         "studies/train.yaml",

@@ -11,7 +11,7 @@ from castmates.report.figures.index import figures_of
 from castmates.results.for_jobs import written_sweep
 from castmates.results.plans import read_plan, read_task
 from castmates.study.decisions import without_decisions
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from castmates.workloads import environments
 from castmates.workloads.native import build as native
 from tests.unit.modelled.makers import STUDY, project_of
@@ -58,7 +58,7 @@ def test_a_cache_that_a_node_does_not_see_is_one_sentence(sweep, tmp_path):
 def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
     file = tmp_path / "results" / sweep.terms.study / "plan.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text_of(without_decisions(sweep.plan)))
+    file.write_text(plan_text(without_decisions(sweep.plan)))
     plan = read_plan(file)
     for block in plan.blocks:
         assert read_task(file, block.path) == (block, plan.memory, list(plan.machines))

@@ -6,7 +6,7 @@ from castmates.errors import CastmatesError
 from castmates.preview import isolation
 from castmates.study.model import Study
 from castmates.study.partitions.isolation import isolates, refusal
-from castmates.study.reading import line_of, read
+from castmates.study.reading import line_of, read_keys
 from castmates.study.spec import Mix, Partition, Share
 from tests.unit import partition_maker as maker
 from tests.unit.modelled.makers import STUDY, project_of
@@ -70,7 +70,7 @@ def test_a_name_that_isolates_is_taken(tmp_path, monkeypatch):
 
 def test_a_name_without_sweeps_is_refused_when_the_study_is_read():
     with pytest.raises(CastmatesError, match=r"study.yaml, line 2: 'attribution' is .*'cache.sweeps', which would"):
-        read(Study, "name: one\nattribution: {isolated: split-4}\n", "study.yaml")
+        read_keys(Study, "name: one\nattribution: {isolated: split-4}\n", "study.yaml")
 
 
 def test_the_line_of_a_key_is_found():

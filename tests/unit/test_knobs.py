@@ -16,7 +16,7 @@ from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.report.block_record import BlockRecord
 from castmates.study.model import Prepare, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit import makers, sysfs
 
 EVERYTHING = Prepare(
@@ -229,7 +229,7 @@ machine: {prepare: {governor: performance, turbo: off, thp: never, numa_balancin
 
 
 def test_a_study_says_it_in_plain_words():
-    wish = read(Study, STUDY, "study.yaml").machine.prepare
+    wish = read_keys(Study, STUDY, "study.yaml").machine.prepare
     assert wish.words == {
         "governor": "performance",
         "turbo": "off",
@@ -238,7 +238,7 @@ def test_a_study_says_it_in_plain_words():
         "irq_affinity": "away",
     }
     with pytest.raises(CastmatesError, match=r"'machine.prepare.turbo' is 1, but expected 'on' or 'off'"):
-        read(Study, STUDY.replace("turbo: off", "turbo: 1"), "study.yaml")
+        read_keys(Study, STUDY.replace("turbo: off", "turbo: 1"), "study.yaml")
 
 
 def test_what_is_set_belongs_to_what_is_measured():

@@ -13,7 +13,7 @@ from castmates.errors import CastmatesError
 from castmates.machine.capture.capture import record
 from castmates.study.class_names import named, without_class
 from castmates.study.node_classes import parts_of
-from castmates.study.plan_text import plan_of, task_in, task_of, text_of
+from castmates.study.plan_text import plan_of, plan_text, task_in, task_of
 from castmates.study.wanted import place_of, with_place
 from tests.unit import machines, sysfs
 
@@ -113,7 +113,7 @@ def test_blocks_carry_their_class_and_never_share_a_company(two):
     parts = parts_of(plan)
     assert [part.machine for part in parts] == ["xeon", "epyc"]
     assert sorted(block.path for part in parts for block in part.blocks) == [block.path for block in plan.blocks]
-    assert plan_of(text_of(plan)) == plan
+    assert plan_of(plan_text(plan)) == plan
 
 
 def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
@@ -124,7 +124,7 @@ def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
         )
     assert takes["xeon"]["stream"] != takes["epyc"]["stream"], "each class has the sizes of its own cache"
     for block in plan.blocks:
-        for task in (task_in(plan, block.path), task_of(text_of(plan), block.path)):
+        for task in (task_in(plan, block.path), task_of(plan_text(plan), block.path)):
             assert task.needs == takes[block.company.machine]
     assert {part.machine: part.memory for part in parts_of(plan)} == takes
 
@@ -150,7 +150,7 @@ def test_what_a_class_cannot_seat_is_left_out_there_with_its_reason(folder):
 
 def test_a_plan_without_classes_has_no_word_of_them(folder):
     plan = load(folder, MODELLED | {"mixes": []}).plan()
-    text = text_of(plan)
+    text = plan_text(plan)
     assert "~" not in text
     assert not {"machine", "machines", "ignored_hosts"} & json.loads(plan.canonical()).keys()
     assert json.loads(text)["study"] == "over-classes"

@@ -20,7 +20,7 @@ from castmates.report.results import read_results
 from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.reasons import NOT_VISIBLE, Reason, ReasonKind, reason_columns
 from tests.golden.report import MARGIN, STUDY, content, unpack
 
@@ -67,7 +67,7 @@ def analysed(golden, tmp_path):
         shutil.copytree(golden, folder)
         for record in folder.glob("blocks/*/*/block.json"):
             reject(record.parent, chosen)
-        study, plan = read(Study, STUDY.read_text(), STUDY.name), read_plan(folder / "plan.json")
+        study, plan = read_keys(Study, STUDY.read_text(), STUDY.name), read_plan(folder / "plan.json")
         terms = Terms(MARGIN, study.attribution.isolated, json.loads((folder / "machine.json").read_bytes()))
         write_tables(plan, StudyFolder(folder), terms, folder / "tables")
         recommend_partitions.write_tables(plan, StudyFolder(folder), study.recommend.lead_loss, folder / "tables")

@@ -202,7 +202,7 @@ def test_partitions_stay_in_the_plan_when_resctrl_is_not_mounted_any_more(folder
     assert not found(loaded).remembered
     assert "cannot be partitioned now" not in said(loaded)
     loaded.results.path.mkdir(parents=True)
-    loaded.results.plan_file.write_text(plan_text.text_of(before))
+    loaded.results.plan_file.write_text(plan_text.plan_text(before))
     measure(loaded, [before.blocks[0].path])
     for now in (None, here.model_copy(update={"groups": 0})):
         monkeypatch.setattr(project, "read_cache", lambda now=now: now)

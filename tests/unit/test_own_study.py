@@ -16,7 +16,7 @@ from castmates.pipeline.own_study import FirstRun, name_of, study_of, text_of
 from castmates.project import load, read_catalogue
 from castmates.shipped import catalogue, environments
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit.results_maker import make
 
 KNOWN = read_catalogue(catalogue().resolve())
@@ -57,7 +57,7 @@ def test_a_study_in_config_is_the_default_one_and_init_names_its_own(here):
 @pytest.mark.parametrize("seconds", [0.0001, 0.004, 0.3, 7.0, 90.0, 181.5, 299.0])
 def test_a_study_of_a_command_is_valid_and_its_windows_hold_some_runs(seconds):
     text = text_of("mine", COMMAND, ["stream", "chase"], FirstRun(seconds, 50_000_000), KNOWN)
-    study = read(Study, text, "mine.yaml")
+    study = read_keys(Study, text, "mine.yaml")
     assert study.workloads["mine"].words == COMMAND
     assert study.workloads["mine"].memory_bytes == 75_000_000
     assert (study.leads, study.antagonists) == (["mine"], ["stream", "chase"])
@@ -73,7 +73,7 @@ def test_what_takes_so_long_that_no_window_holds_it_is_refused():
 
 
 def test_a_program_of_the_catalogue_s_name_is_told_apart():
-    study = read(Study, text_of("xz", ["xz", "-9"], ["stream"], FirstRun(0.1, 1), KNOWN), "xz.yaml")
+    study = read_keys(Study, text_of("xz", ["xz", "-9"], ["stream"], FirstRun(0.1, 1), KNOWN), "xz.yaml")
     assert study.leads == ["xz-own"]
     assert "xz-own" not in KNOWN
 
@@ -82,7 +82,7 @@ def test_a_program_of_the_catalogue_s_name_is_told_apart():
 def test_a_program_whose_name_yaml_reads_as_something_else_is_measured_like_any_other(name, here, monkeypatch):
     monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     file = study_of([name, "--flag=no", "12", "a\nb", "é: #"], ["stream"], "", KNOWN)
-    study = read(Study, file.read_text(encoding="utf-8"), str(file))
+    study = read_keys(Study, file.read_text(encoding="utf-8"), str(file))
     assert (study.name, study.leads, study.title) == (name, [name], f"What {name} loses beside stream")
     assert study.workloads[name].words == [name, "--flag=no", "12", "a\nb", "é: #"]
 
@@ -111,7 +111,7 @@ def test_a_program_never_measures_into_the_results_of_another_study(here, monkey
 )
 def test_a_study_is_named_by_its_program(word, name):
     assert name_of([word]) == name
-    assert read(Study, f"name: {name}\n", "x.yaml").name == name
+    assert read_keys(Study, f"name: {name}\n", "x.yaml").name == name
 
 
 def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of_its_own(here, monkeypatch):

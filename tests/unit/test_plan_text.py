@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from castmates.study.plan_text import Common, plan_of, text_of, unfolded
+from castmates.study.plan_text import Common, plan_of, plan_text, unfolded
 from castmates.study.spec import Plan
 from tests.unit.windows_maker import company, mix, plan
 
@@ -12,7 +12,7 @@ PLAN = plan([company("a-1", mix("bert@0", "stream@1")), company("b-2", mix("dlrm
 
 
 def test_the_plan_comes_back_and_is_short():
-    text = text_of(PLAN)
+    text = plan_text(PLAN)
     assert plan_of(text) == PLAN
     content = json.loads(text)
     assert list(content["companies"]) == ["a-1", "b-2"]
@@ -22,7 +22,7 @@ def test_the_plan_comes_back_and_is_short():
 
 
 def test_blocks_of_one_company_share_it():
-    found = plan_of(text_of(PLAN))
+    found = plan_of(plan_text(PLAN))
     assert len({id(block.company) for block in found.blocks}) == 2
     assert len({id(block.design) for block in found.blocks}) == 1
     common = Common()
@@ -35,14 +35,14 @@ def test_companies_of_the_same_id_that_differ_are_told_apart():
     first, *rest = PLAN.blocks
     rebuilt = first.model_copy(update={"company": first.company.model_copy(update={"native_key": "rebuilt"})})
     changed = PLAN.model_copy(update={"blocks": (rebuilt, *rest)})
-    assert plan_of(text_of(changed)) == changed
-    assert len(json.loads(text_of(changed))["companies"]) == 3
+    assert plan_of(plan_text(changed)) == changed
+    assert len(json.loads(plan_text(changed))["companies"]) == 3
 
 
 @pytest.mark.parametrize("change", [{"companies": {}}, {"designs": {"design": {}}}, {"blocks": [{"company": "x"}]}])
 def test_a_plan_that_lacks_something_is_none(change):
     with pytest.raises(ValueError):
-        plan_of(json.dumps(json.loads(text_of(PLAN)) | change))
+        plan_of(json.dumps(json.loads(plan_text(PLAN)) | change))
     with pytest.raises(ValueError):
         plan_of("[]")
 

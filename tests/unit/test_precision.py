@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_solo, enough, look, widths_of
+from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_solo, is_precise_enough, look, widths_of
 from castmates.analysis.effects.rows import contrast_rows
 from castmates.results.columns.block import WINDOWS
 from castmates.results.columns.study import frame
@@ -144,12 +144,12 @@ histories = st.lists(st.builds(Width, half=st.floats(0, 0.1), blocks=st.integers
 @given(histories.map(lambda them: sorted(them, key=lambda one: one.blocks)), st.floats(0.001, 0.1))
 def test_what_is_enough_is_narrow_now_and_was_before(history, wanted):
     last = history[-1]
-    if enough(history, wanted):
+    if is_precise_enough(history, wanted):
         assert last.half <= wanted
         assert last.blocks >= CONFIRMED_AFTER
-        assert enough(history, 2 * wanted)
+        assert is_precise_enough(history, 2 * wanted)
     if len(history) == 1:
-        assert not enough(history, wanted)
+        assert not is_precise_enough(history, wanted)
 
 
 @cache
@@ -194,7 +194,7 @@ def all_blocks(history, wanted):
 
 def figures(numbers, precision):
     """Per cent covered, blocks on average and per cent within the precision, by our rule and by the simple one."""
-    ours, simple, fixed = (stopped(numbers, precision, rule) for rule in (enough, first_narrow, all_blocks))
+    ours, simple, fixed = (stopped(numbers, precision, rule) for rule in (is_precise_enough, first_narrow, all_blocks))
     return {
         "covers": 100 * ours[:, 1].mean(),
         "blocks": ours[:, 0].mean(),

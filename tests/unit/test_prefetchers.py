@@ -19,7 +19,7 @@ from castmates.study.mixes import Host, Programs, resolve
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, layout_of
 from castmates.study.partitions.planned import masked
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.schedule import stretches
 from castmates.study.spec import UNMANAGED
 from castmates.study.wanted import PREFETCHERS_OFF
@@ -173,14 +173,14 @@ def test_the_plan_says_that_no_launch_would_begin():
 @pytest.mark.parametrize("word", ["maybe", "[on, 1]", "[]", "{a: off}"])
 def test_other_words_are_refused_with_what_is_expected(word):
     with pytest.raises(CastmatesError, match=r"'cache.prefetchers'.*on, off, or a list of both"):
-        read(Study, f"{TEXT}cache: {{prefetchers: {word}}}\n", "study.yaml")
+        read_keys(Study, f"{TEXT}cache: {{prefetchers: {word}}}\n", "study.yaml")
 
 
 def test_bare_words_of_yaml_are_switches_and_a_knob_beside_the_factor_is_refused():
     both = f"{TEXT}cache: {{prefetchers: [on, off]}}\n"
-    assert read(Study, both, "study.yaml").cache.prefetchers == ("on", "off")
+    assert read_keys(Study, both, "study.yaml").cache.prefetchers == ("on", "off")
     with pytest.raises(CastmatesError, match=r"'machine'.*no 'prepare.prefetchers' beside 'cache.prefetchers'"):
-        read(Study, f"{both}machine: {{prepare: {{prefetchers: off}}}}\n", "study.yaml")
+        read_keys(Study, f"{both}machine: {{prepare: {{prefetchers: off}}}}\n", "study.yaml")
 
 
 def test_a_modelled_workload_loses_what_prefetchers_began_ahead(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Study, Workload
-from castmates.study.plan_text import plan_of, task_of, text_of
+from castmates.study.plan_text import plan_of, plan_text, task_of
 from castmates.study.profile_launches import (
     cannot_be_profiled,
     cannot_begin_anew,
@@ -14,7 +14,7 @@ from castmates.study.profile_launches import (
     traced_by,
     traces_of,
 )
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.spec import Block
 from tests.unit.makers import plan, study, workloads
 
@@ -30,7 +30,7 @@ def test_a_study_that_comes_to_trace_keeps_all_its_blocks():
     before, after = planned(), planned(profile={"launches": 2})
     assert before.profiles == ()
     assert after.blocks == before.blocks
-    assert text_of(before) == text_of(after.model_copy(update={"profiles": ()}))
+    assert plan_text(before) == plan_text(after.model_copy(update={"profiles": ()}))
 
 
 def test_each_lead_that_can_be_traced_has_so_many_launches_with_all_its_scenes():
@@ -93,12 +93,12 @@ def test_what_is_left_of_a_study_is_still_traced():
 
 def test_a_plan_with_profile_launches_is_written_and_read():
     whole = planned(profile={"launches": 2})
-    assert plan_of(text_of(whole)) == whole
-    task = task_of(text_of(whole), whole.profiles[1].path, "profiles")
+    assert plan_of(plan_text(whole)) == whole
+    task = task_of(plan_text(whole), whole.profiles[1].path, "profiles")
     assert task is not None
     assert task.block == whole.profiles[1]
     assert isinstance(task.block, Block)
-    assert task_of(text_of(planned()), whole.profiles[1].path, "profiles") is None
+    assert task_of(plan_text(planned()), whole.profiles[1].path, "profiles") is None
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_plan_with_profile_launches_is_written_and_read():
 )
 def test_what_cannot_be_traced_is_refused_in_a_sentence(keys, sentence):
     with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
-        read(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
+        read_keys(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
     assert sentence in str(caught.value)
 
 

@@ -16,7 +16,7 @@ from castmates.machine import latency_hold, prefetch_control, quieting
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prepare import Preparing, prepared
 from castmates.study.model import Prepare, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit import sysfs
 
 XEON = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: {model}\n"
@@ -254,7 +254,7 @@ def test_what_a_killed_run_left_is_put_back_by_the_journal(root, tmp_path):
 def test_a_study_writes_them_in_plain_words():
     knobs = "{uncore: 1600, prefetchers: off, epp: performance}"
     text = f"name: x\nleads: [a]\nantagonists: [b]\nmachine: {{prepare: {knobs}}}\n"
-    wish = read(Study, text, "study.yaml").machine.prepare
+    wish = read_keys(Study, text, "study.yaml").machine.prepare
     assert wish.words == {"uncore": "1600", "epp": "performance", "prefetchers": "off"}
     with pytest.raises(CastmatesError, match=r"'machine.prepare.uncore'"):
-        read(Study, text.replace("1600", "fast"), "study.yaml")
+        read_keys(Study, text.replace("1600", "fast"), "study.yaml")

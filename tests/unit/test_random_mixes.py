@@ -10,7 +10,7 @@ from castmates import project
 from castmates.errors import CastmatesError
 from castmates.files import replace_text
 from castmates.study.drawing import Tally, Terms, drawn_on
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 
 WORKLOADS = [f"w{number}" for number in range(9)]
 NINE = {
@@ -97,7 +97,7 @@ def study(tmp_path, monkeypatch):
         loaded = project.load("s.yaml")
         plan = loaded.plan()
         if keep:
-            replace_text(loaded.results.plan_file, text_of(plan))
+            replace_text(loaded.results.plan_file, plan_text(plan))
         return plan
 
     return planned

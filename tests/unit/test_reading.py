@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 
 
 def error(text: str, model=Study) -> str:
     with pytest.raises(CastmatesError) as caught:
-        read(model, text, "study.yaml")
+        read_keys(model, text, "study.yaml")
     return str(caught.value)
 
 
 def test_a_good_study_is_read_with_defaults():
-    study = read(Study, "name: one\nleads: [a]\nantagonists: [b]\nbudget: {blocks: 7}\n", "study.yaml")
+    study = read_keys(Study, "name: one\nleads: [a]\nantagonists: [b]\nbudget: {blocks: 7}\n", "study.yaml")
     assert study.budget.blocks == 7
     assert study.budget.rounds == "auto"
 
@@ -98,7 +98,7 @@ def test_several_mistakes_are_all_told_one_a_line():
 
 
 def test_a_yaml_date_stays_a_string():
-    assert read(Study, "name: one\ntitle: 2026-01-01\n", "study.yaml").title == "2026-01-01"
+    assert read_keys(Study, "name: one\ntitle: 2026-01-01\n", "study.yaml").title == "2026-01-01"
 
 
 HEAD = "name: odd\nleads: [chase]\nantagonists: [stream]\n"
@@ -153,7 +153,7 @@ def test_shipped_studies_with_anything_in_them_are_studies_or_sentences(file, ed
         at = place % len(text)
         text = text[:at] + piece + text[at + removed :]
     try:
-        read(Study, text, "study.yaml")
+        read_keys(Study, text, "study.yaml")
     except CastmatesError as problem:
         for sentence in str(problem).splitlines():
             assert sentence.startswith("study.yaml")

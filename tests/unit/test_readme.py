@@ -10,7 +10,7 @@ import yaml
 from castmates import __version__
 from castmates.cli.main import app
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from docs_site.links import LINK
 from tests.house import ROOT
 
@@ -47,7 +47,7 @@ def test_its_targets_exist():
 def test_its_keys_are_those_of_a_study():
     keys = [code for code in CODE if re.match(r"[a-z]+: [{\[]", code)]
     assert len(keys) == 3
-    study = read(Study, "\n".join(["name: mine", "antagonists: [stream]", *keys]), "README.md")
+    study = read_keys(Study, "\n".join(["name: mine", "antagonists: [stream]", *keys]), "README.md")
     assert study.recommend
     assert study.leads[0] in yaml.safe_load((ROOT / "config/workloads/services.yaml").read_text())["workloads"]
 

@@ -12,7 +12,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.plans import read_plan
 from castmates.results.rounds import decided_rounds, read_decisions
 from castmates.study.decisions import UNDECIDED, undecided, with_decisions, without_decisions
-from castmates.study.plan_text import text_of as plan_text
+from castmates.study.plan_text import plan_text as plan_text
 from castmates.study.rounds import USUAL_RATIO, Cost, Spread, best_rounds, first_rounds, guessed_cost
 from tests.unit.makers import plan, study, workloads
 from tests.unit.windows_maker import written

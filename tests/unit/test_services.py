@@ -22,7 +22,7 @@ from castmates.results.columns.services import SERVICES
 from castmates.results.columns.study import frame
 from castmates.runner.processes.request_log import RequestLog
 from castmates.runner.rounds.requests import Recorded
-from castmates.study.catalogue import check_latency, gather
+from castmates.study.catalogue import check_latency, gather_catalogue
 from castmates.study.model import Study, Workload
 from castmates.study.recommend_keys import RecommendKeys
 from castmates.study.services import load_of, same_service
@@ -404,7 +404,7 @@ def test_a_service_lacks_its_server_and_not_its_load_generator(tmp_path, monkeyp
 def test_keys_that_contradict_each_other_are_refused(keys, why):
     study = Study.model_validate({"name": "s", "workloads": {"x": {"command": "x"} | keys}})
     with pytest.raises(CastmatesError, match=f"s.yaml: the workload 'x' {why}"):
-        gather([], study, "s.yaml", ())
+        gather_catalogue([], study, "s.yaml", ())
 
 
 def test_only_a_service_has_requests_and_a_load():

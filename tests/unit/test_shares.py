@@ -7,11 +7,11 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.study.model import Study
-from castmates.study.reading import read
-from castmates.study.schema import text_of
+from castmates.study.reading import read_keys
+from castmates.study.schema import schema_text
 from castmates.study.study_text import study_text
 
-SCHEMA = json.loads(text_of("study.schema.json"))
+SCHEMA = json.loads(schema_text("study.schema.json"))
 MIX = {"lead": "a", "antagonists": ["b"]}
 KEYS = {
     "margin": lambda share: {"margin": share},
@@ -45,12 +45,12 @@ def test_shares_have_their_sign_in_studies_and_schemas_and_are_written_with_it(k
         0.99: False, 99: False, 1: False, "99": False, "101%": False, "-1%": False, "99%%": False,
     }.items():  # fmt: skip
         try:
-            study = read(Study, json.dumps(written(key, share)), "s.yaml")
+            study = read_keys(Study, json.dumps(written(key, share)), "s.yaml")
         except CastmatesError:
             study = None
         assert (study is not None) == fits, share
         assert jsonschema.Draft202012Validator(SCHEMA).is_valid(written(key, share)) == fits, share
-        assert study is None or read(Study, study_text(study, "again"), "s.yaml") == study
+        assert study is None or read_keys(Study, study_text(study, "again"), "s.yaml") == study
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_shares_have_their_sign_in_studies_and_schemas_and_are_written_with_it(k
 )
 def test_a_bare_number_is_refused_with_what_it_may_mean(key, share, expected):
     with pytest.raises(CastmatesError, match=rf"^s\.yaml, line 1: '{key}' is {share}, but expected {expected}\.$"):
-        read(Study, json.dumps(written(key, share)), "s.yaml")
+        read_keys(Study, json.dumps(written(key, share)), "s.yaml")

@@ -28,7 +28,7 @@ from castmates.results.measured import found_blocks
 from castmates.results.records import forget_useless
 from castmates.runner.processes.member_log import last_lines
 from castmates.study.model import Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.terminal.console import SafeConsole
 from castmates.workloads import packages, programs
 from tests.unit import drawings, results_maker, study_folder
@@ -47,7 +47,7 @@ OUTSIDE = ["..", "../../outside", "/tmp/outside", "a/../../outside", "", ".", "a
 @pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "a/b", "..", ".hidden", "a b", "a\nb", "A"])
 def test_a_study_cannot_name_a_folder_outside_of_results(name):
     with pytest.raises(CastmatesError, match="name"):
-        read(Study, f"name: {json.dumps(name)}\n", "study.yaml")
+        read_keys(Study, f"name: {json.dumps(name)}\n", "study.yaml")
 
 
 def test_a_title_does_not_steer_the_terminal(tmp_path, monkeypatch):

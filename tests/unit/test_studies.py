@@ -12,7 +12,7 @@ from castmates.errors import CastmatesError
 from castmates.pipeline import snakemake
 from castmates.results.find import find, study_file
 from castmates.results.folder import StudyFolder
-from castmates.study.plan_text import text_of
+from castmates.study.plan_text import plan_text
 from tests.unit.windows_maker import company, mix, plan
 
 PLAN = plan([company("c", mix("ranking@0", "stream@1"))], blocks=1)
@@ -34,7 +34,7 @@ def project(tmp_path, monkeypatch):
     for folder in ("config/workloads", "envs"):
         (tmp_path / folder).symlink_to(HOME / folder)
     (tmp_path / "config/studies/mine.yaml").write_text(STUDY)
-    (tmp_path / "results/golden/plan.json").write_text(text_of(PLAN))
+    (tmp_path / "results/golden/plan.json").write_text(plan_text(PLAN))
     (tmp_path / "results/golden/blocks/c/1/block.json").write_text(json.dumps({"status": "failed"}))
     (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "binary.yaml").write_bytes(bytes(range(128, 256)))

@@ -15,7 +15,7 @@ from castmates.study.cache_keys import CacheKeys
 from castmates.study.model import Study
 from castmates.study.partitions.amounts import Notes
 from castmates.study.partitions.sweeps import Cut, cuts
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from tests.unit.caches import cache
 
 
@@ -319,7 +319,7 @@ def test_two_partitions_of_one_name_must_be_the_same():
 def test_a_mistake_is_one_sentence(sweep, expected):
     text = yaml.safe_dump({"name": "s", "cache": {"sweeps": [sweep]}})
     with pytest.raises(CastmatesError) as caught:
-        read(Study, text, "study.yaml")
+        read_keys(Study, text, "study.yaml")
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
 

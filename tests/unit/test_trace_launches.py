@@ -8,8 +8,7 @@ from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces
 from castmates.study.model import Study, Workload
-from castmates.study.plan_text import plan_of, text_of, trace_task_of
-from castmates.study.reading import read
+from castmates.study.plan_text import plan_of, plan_text, trace_task_of
 from castmates.study.trace_launches import (
     chosen_mix,
     identity_of,
@@ -35,7 +34,7 @@ def test_a_study_that_comes_to_record_keeps_all_its_blocks_and_its_plan():
     before, after = planned(), planned(trace=MIX)
     assert before.traces == ()
     assert after.blocks == before.blocks
-    assert text_of(before) == text_of(after.model_copy(update={"traces": ()}))
+    assert plan_text(before) == plan_text(after.model_copy(update={"traces": ()}))
 
 
 def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
@@ -76,11 +75,11 @@ def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_mor
 
 def test_a_plan_with_traces_is_written_and_read():
     whole = planned(trace={"mixes": ["job+stream", "plain+stream"]})
-    assert plan_of(text_of(whole)) == whole
-    task = trace_task_of(text_of(whole), "plain+stream")
+    assert plan_of(plan_text(whole)) == whole
+    task = trace_task_of(plan_text(whole), "plain+stream")
     assert task is not None
     assert task.block == whole.traces[1]
-    assert trace_task_of(text_of(whole), "plain+stress") is None
+    assert trace_task_of(plan_text(whole), "plain+stress") is None
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ def test_what_the_study_has_not_is_refused_in_a_sentence(keys, sentence):
 )
 def test_keys_that_cannot_be_are_refused_in_a_sentence(keys, sentence):
     with pytest.raises(CastmatesError, match=r"^study\.yaml") as caught:
-        read(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
+        read_keys(Study, f"name: s\nleads: [job]\nantagonists: [stream]\n{keys}\n", "study.yaml")
     assert sentence in str(caught.value)
 
 

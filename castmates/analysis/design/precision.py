@@ -106,7 +106,7 @@ def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_la
     # Where no block gave anything, more of the same will not either: the reasons are in the report.
     mixes = [history for history in mixes if history[-1].blocks]
     half = max((history[-1].half for history in mixes), default=math.inf)
-    all_enough = bool(mixes) and all(enough(history, wanted) for history in mixes)
+    all_enough = bool(mixes) and all(is_precise_enough(history, wanted) for history in mixes)
     return Reached(
         company=company,
         blocks=min((history[-1].blocks for history in mixes), default=0),
@@ -116,7 +116,7 @@ def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_la
     )
 
 
-def enough(history: Sequence[Width], wanted: float) -> bool:
+def is_precise_enough(history: Sequence[Width], wanted: float) -> bool:
     """Whether the interval is narrow enough now, and was so at a look with so many blocks less."""
     now = history[-1]
     narrow = [width for width in history if width.half <= wanted]

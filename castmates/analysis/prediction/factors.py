@@ -30,7 +30,7 @@ _HELD = ((1, 1.0, 1.0), (1, 0.3, 1.0), (2, 1.0, 1.0), (2, 0.3, 3.0), (2, 0.1, 1.
 SHAPES = tuple(Shape(*held, scatter) for held in _HELD for scatter in (0.02, 0.04))
 
 
-def fitted(logs: Floats, weights: Floats, shape: Shape) -> Floats:
+def fitted_factors(logs: Floats, weights: Floats, shape: Shape) -> Floats:
     """All pairs' logarithms (row: job, column: neighbour) for each set of weights; what has no weight is not known."""
     known = np.where(weights.any(axis=0), logs, 0.0)
     total = np.maximum(weights.sum(axis=(1, 2)), 1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from castmates.analysis.prediction.conformal import FEWEST, Errors
-from castmates.analysis.prediction.factors import SHAPES, Shape, fitted
+from castmates.analysis.prediction.factors import SHAPES, Shape, fitted_factors
 from castmates.analysis.prediction.observed import Cell, Seen, mixes_of
 from castmates.analysis.statistics.intervals import Floats
 from castmates.study.predict_keys import FEWEST_PAIRS
@@ -140,5 +140,5 @@ class _Table:
 def _tried(table: _Table, without: Floats, shape: Shape) -> tuple[Floats, Floats]:
     """The fit to everything, and each known cell by the fit without its mixes."""
     weights = table.weights(shape)
-    every = fitted(table.logs, np.concatenate([weights[None], weights * without]), shape)
+    every = fitted_factors(table.logs, np.concatenate([weights[None], weights * without]), shape)
     return every[0], ((1 - without) * every[1:]).sum(axis=0)

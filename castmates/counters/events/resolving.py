@@ -11,7 +11,7 @@ from castmates.counters.events.choosing import Listed, choose, list_names
 from castmates.linux import event_names
 from castmates.linux.perf_event import EXCLUDE_HV, EXCLUDE_IDLE, EXCLUDE_KERNEL, EXCLUDE_USER, SOFTWARE, Attr
 from castmates.protocols import Refusal
-from castmates.study.counter_keys import name_of
+from castmates.study.counter_keys import event_name
 
 PATIENCE_S = 20.0
 OWN = frozenset(("duration_time", "user_time", "system_time", "dummy", "bpf-output"))  # perf's
@@ -54,7 +54,7 @@ def resolve(
     wanted: dict[str, tuple[str, str]] = {}
     for group, events in chosen:
         for words in events:
-            wanted.setdefault(name_of(words), (words, group))
+            wanted.setdefault(event_name(words), (words, group))
     own = {words for words, _ in wanted.values() if words.partition(":")[0] in OWN}
     at_once = _at_once([words for words, _ in wanted.values() if words not in own], ask)
     resolved = [

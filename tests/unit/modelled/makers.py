@@ -3,7 +3,7 @@
 from castmates.project import Project
 from castmates.study import catalogue
 from castmates.study.model import Catalogue, Study
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 
 WORKLOADS = """
 workloads:
@@ -29,7 +29,9 @@ QUIET = "model: {noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}}\n"
 
 def project_of(tmp_path, text=STUDY):
     """A project on a study of this text, with the workloads above and no folder of workloads."""
-    study = read(Study, text, "study.yaml")
-    workloads = catalogue.gather([("w.yaml", read(Catalogue, WORKLOADS, "w.yaml"))], study, "study.yaml", ())
+    study = read_keys(Study, text, "study.yaml")
+    workloads = catalogue.gather_catalogue(
+        [("w.yaml", read_keys(Catalogue, WORKLOADS, "w.yaml"))], study, "study.yaml", ()
+    )
     catalogue.check_names(study, workloads, "study.yaml")
     return Project(tmp_path / "study.yaml", study, catalogue.as_played(study, workloads, "study.yaml"), "")

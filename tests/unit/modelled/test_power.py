@@ -20,8 +20,8 @@ from castmates.results.find import read_measured
 from castmates.results.folder import StudyFolder
 from castmates.study.model import Study
 from castmates.study.modelled import MachineModel, PowerModel, WorkloadModel
-from castmates.study.plan_text import text_of
-from castmates.study.reading import read
+from castmates.study.plan_text import plan_text
+from castmates.study.reading import read_keys
 
 STUDIES = {"short": "modelled-power", "long": "modelled-power-long"}
 HOME = Path(__file__).parents[3]
@@ -45,7 +45,7 @@ def both(tmp_path_factory):
             Path(f"{name}.yaml").write_text(text.replace("blocks: 5", "blocks: 3").replace("rounds: 3", "rounds: 2"))
             plan, folder = load(f"{name}.yaml").plan(), StudyFolder.of(name)
             folder.path.mkdir(parents=True)
-            folder.plan_file.write_text(text_of(plan))
+            folder.plan_file.write_text(plan_text(plan))
             for block in plan.blocks:
                 measure_block(plan, block.path, folder.record_file(block).parent, here)
         yield {name: read_measured(Path("results") / study) for name, study in STUDIES.items()}
@@ -128,4 +128,4 @@ def test_slices_in_words():
 def test_a_budget_below_what_is_drawn_in_any_case_is_refused():
     text = "name: x\nplatform: modelled\nleads: [a]\nantagonists: [b]\nmodel: {power: {idle: 50, budget: 40}}\n"
     with pytest.raises(CastmatesError, match="more watts than 'idle'"):
-        read(Study, text, "study.yaml")
+        read_keys(Study, text, "study.yaml")

@@ -16,7 +16,7 @@ from castmates.results.columns.study import frame
 from castmates.study import capabilities
 from castmates.study.model import Study
 from castmates.study.planning import design_of
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.study.topdown_tree import BY_NAME
 from tests.unit.phases.test_phase_figures import FORWARD, PARTS, texts
 from tests.unit.phases.test_phase_figures import results as with_phases
@@ -124,7 +124,7 @@ def plan_of(study):
 
 @pytest.mark.parametrize(("keys", "there"), [("{}", True), ("{topdown: 0}", False)])
 def test_a_study_has_the_figure_of_slots_where_it_counts_them(keys, there):
-    study = read(Study, f"name: one\nleads: [chase]\nantagonists: [stream]\ncounters: {keys}\n", "study.yaml")
+    study = read_keys(Study, f"name: one\nleads: [chase]\nantagonists: [stream]\ncounters: {keys}\n", "study.yaml")
     plan = plan_of(study)
     assert capabilities.PHASES.asked(plan)
     assert capabilities.TOPDOWN_PHASES.asked(plan) == there
