@@ -75,7 +75,7 @@ def counted(blocks):
     studies = Studies(blocks, seed=1)
     made = {event: studies.values(effect) for event, effect in EFFECTS.items()}
     tables = [studies.rows(dict(COUNTERS), event=event, value=np.exp(10 + logs)) for event, (logs, _) in made.items()]
-    found = counters.counter_changes(pd.concat(tables, ignore_index=True), studies.windows)
+    found = counters.counter_tables(pd.concat(tables, ignore_index=True), studies.windows)[0]
     here = {event: moved for event, (_, moved) in made.items()}
     ratio = "cache-misses per 1000 instructions"
     here[ratio] = here["cache-misses"] - here["instructions"]
@@ -122,7 +122,7 @@ def test_the_change_that_is_named_because_it_is_largest_is_covered_less_often(bl
     """Four categories of which none changes: the figure `topdown` names the largest change, which is luck."""
     studies = Studies(blocks, seed=8)
     tables = [studies.rows(dict(TOPDOWN), metric=name, value=SHARE + studies.values(0.0)[0]) for name in of_level(1)]
-    found = topdown.topdown_changes(pd.concat(tables, ignore_index=True), studies.windows)
+    found = topdown.topdown_tables(pd.concat(tables, ignore_index=True), studies.windows)[1]
     largest = found.loc[found["points"].abs().groupby(found["member"]).idxmax()]
     assert len(largest) == STUDIES
     assert 0.93 <= covers(found["points_low"], found["points_high"], 0.0) <= 0.97

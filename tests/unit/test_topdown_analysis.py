@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from castmates.analysis.explanations.topdown import CHANGES, SHARES, topdown_changes, topdown_shares, why_none
+from castmates.analysis.explanations.topdown import CHANGES, SHARES, topdown_tables, why_none
 from castmates.report.figures import topdown
 from castmates.report.results import read_results
 from castmates.results.columns.block import TOPDOWN, WINDOWS
@@ -28,7 +28,7 @@ def by(table, **keys):
 
 def test_the_change_that_was_put_in_is_found_with_an_interval_over_blocks(tmp_path):
     results = synthetic(tmp_path, leads=["dlrm-train"], antagonists=["stream", "compute"])
-    found = topdown_changes(results.block_table("topdown"), results.windows)
+    found = topdown_tables(results.block_table("topdown"), results.windows)[1]
     assert list(found.columns) == list(CHANGES)
     backend = by(found, metric="Backend_Bound").set_index("mix")
     assert backend.loc["dlrm-train+compute", "points"] == pytest.approx(24, abs=1)
@@ -44,7 +44,7 @@ def test_the_change_that_was_put_in_is_found_with_an_interval_over_blocks(tmp_pa
 
 def test_shares_add_up_and_stand_in_the_order_of_the_tree(tmp_path):
     results = synthetic(tmp_path, leads=["dlrm-train"], antagonists=["stream"], smt=0.05)
-    found = topdown_shares(results.block_table("topdown"), results.windows)
+    found = topdown_tables(results.block_table("topdown"), results.windows)[0]
     assert list(found.columns) == list(SHARES)
     assert np.allclose(by(found, level=1).groupby(["kind", "mix"])["share"].sum(), 100)
     solo = by(found, kind="solo", level=1)
@@ -81,7 +81,7 @@ def test_pairs_are_of_the_same_round_and_of_valid_windows():
     edges = [edge for one, _ in made for edge in one]
     values = [value for _, one in made for value in one]
     values.append({"block": 2, "round": 4, "window": 9, "value": 0.7})  # its window is not known
-    (row,) = topdown_changes(counted(values), windows(edges)).to_dict("records")
+    (row,) = topdown_tables(counted(values), windows(edges))[1].to_dict("records")
     assert row["points"] == pytest.approx((-20 + 0) / 2)  # the mean of the blocks' means
     assert (row["blocks"], row["rounds"]) == (2, 3)
     assert np.isnan(row["points_low"])
@@ -91,26 +91,26 @@ def test_pairs_are_of_the_same_round_and_of_valid_windows():
 def test_a_share_that_was_counted_for_part_of_the_time_is_shown_and_in_no_difference(running):
     edges, values = pair(1, 1, 0.5, 0.4)
     values[0] |= {"status": "scaled", "running": running}
-    assert topdown_changes(counted(values), windows(edges)).empty == (running < 0.95)
-    assert list(topdown_shares(counted(values), windows(edges))["running"]) == [running, 1.0]
+    assert topdown_tables(counted(values), windows(edges))[1].empty == (running < 0.95)
+    assert list(topdown_tables(counted(values), windows(edges))[0]["running"]) == [running, 1.0]
 
 
 def test_what_has_no_value_is_no_zero():
     edges, values = pair(1, 1, 0.5, float("nan"))
     values[1] |= {"status": "not counted", "note": "perf stat: it ended"}
     values[0]["value"] = 0.0
-    assert topdown_changes(counted(values), windows(edges)).empty
-    (row,) = topdown_shares(counted(values), windows(edges)).to_dict("records")
+    assert topdown_tables(counted(values), windows(edges))[1].empty
+    (row,) = topdown_tables(counted(values), windows(edges))[0].to_dict("records")
     assert (row["share"], row["kind"]) == (0.0, "solo")
     assert why_none(counted(values), windows(edges)) == ("not counted", "perf stat: it ended")
     assert why_none(counted([]), windows([])) == ("", "")
-    assert topdown_shares(counted([]), windows([])).empty
+    assert topdown_tables(counted([]), windows([]))[0].empty
 
 
 def test_phases_are_kept_apart():
     edges, values = pair(1, 1, 0.5, 0.4)
     phases = [value | {"phase": name, "value": value["value"] / 2} for value in values for name in ("forward",)]
-    found = topdown_changes(counted(values + phases), windows(edges))
+    found = topdown_tables(counted(values + phases), windows(edges))[1]
     assert [(row["phase"], round(row["points"], 6)) for row in found.to_dict("records")] == [("", -10), ("forward", -5)]
 
 

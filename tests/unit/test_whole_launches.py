@@ -65,8 +65,8 @@ def in_parts(table, size):
 @pytest.mark.parametrize(
     ("make", "analyse"),
     [
-        (counts, counters.counter_changes),
-        (counts, counters.left_out),
+        (counts, lambda *given: counters.counter_tables(*given)[0]),
+        (counts, lambda *given: counters.counter_tables(*given)[1]),
         (shares, lambda *given: topdown.topdown_tables(*given)[0]),
         (shares, lambda *given: topdown.topdown_tables(*given)[1]),
         (steps, phase_losses),

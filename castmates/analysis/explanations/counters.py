@@ -78,16 +78,6 @@ def counter_tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame,
     return leads.table(), leads.left_out.table()
 
 
-def counter_changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
-    """The first of these tables."""
-    return counter_tables(counts, windows)[0]
-
-
-def left_out(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
-    """The events that stand in no ratio for the leads, each with its status and its most frequent reason."""
-    return counter_tables(counts, windows)[1]
-
-
 class _Leads:
     """The counts of the leads, from some whole launches at a time."""
 

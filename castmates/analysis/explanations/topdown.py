@@ -78,16 +78,6 @@ CHANGES: Columns = {
 }
 
 
-def topdown_shares(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, scene, phase and category that was counted in any valid window of it."""
-    return topdown_tables(topdown, windows)[0]
-
-
-def topdown_changes(topdown: Topdown, windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per lead, co-run, phase and category that was fully counted in both windows of some round."""
-    return topdown_tables(topdown, windows)[1]
-
-
 def topdown_tables(topdown: Topdown, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both the shares and the changes, of the leads' valid windows alone and beside antagonists."""
     ours = (windows["role"] == "lead") & windows["valid"] & windows["kind"].isin(KINDS)
