@@ -2,7 +2,7 @@
 
 Modelled: many adaptive studies of config/studies/modelled-adaptive.yaml, whose truth is known, with several limits, by
 the code that takes looks in a sweep. With `--results`, a full grid that was really measured (an adaptive study without
-`adaptive`, with `blocks` as many as `most_blocks`): adaptive studies are played on its launches, in random orders.
+`adaptive`, with `launches` as many as `most_blocks`): adaptive studies are played on its launches, in random orders.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def _modelled(studies: int, rng: np.random.Generator) -> None:
     plan = loaded.plan()
     found: dict[str, Outcome] = {}
     for lead in dict.fromkeys(mix.lead for mix in plan.mixes):
-        setting = Setting.of_lead(loaded.study, plan, plan.blocks[0].design.rounds, lead)
+        setting = Setting.of_lead(loaded.study, plan, plan.launches[0].design.rounds, lead)
         for limit in LIMITS:
             name = f"{lead.partition('@')[0]}, {'no limit' if limit is None else f'limit {limit:g} %'}"
             say(name)
@@ -77,7 +77,7 @@ def _measured(given: argparse.Namespace, rng: np.random.Generator) -> None:
     plan = plan.model_copy(update={"later": measured_later(plan.mixes)})
     found: dict[str, Outcome] = {}
     for lead in dict.fromkeys(mix.lead for mix in plan.mixes):
-        setting = Setting.of_plan(plan, plan.blocks[0].design.rounds, lead)
+        setting = Setting.of_plan(plan, plan.launches[0].design.rounds, lead)
         values = _values(setting, known.windows)
         setting.looks, setting.limit = [*range(given.first, len(values), given.batch), len(values)], given.limit
         setting.true = np.nanmean(values, axis=0)
@@ -99,11 +99,11 @@ def _values(setting: Setting, windows: object) -> Floats:
     identities = {(m.name, m.partitions[0].name if m.partitions else UNMANAGED): m.identity for m in plan.mixes}
     rows = contrasts.drop_duplicates("row").set_index("row")
     places = {identity: at for at, identity in enumerate(setting.cells)}
-    blocks = sorted(table["block"].unique())
-    values = np.full((len(blocks), len(places)), np.nan)
-    for row, block, value in zip(table["row"], table["block"], table["value"], strict=True):
+    launches = sorted(table["launch"].unique())
+    values = np.full((len(launches), len(places)), np.nan)
+    for row, launch, value in zip(table["row"], table["launch"], table["value"], strict=True):
         at = places[identities[rows.loc[row, "mix"], rows.loc[row, "partition"]]]
-        values[blocks.index(block), at] = value
+        values[launches.index(launch), at] = value
     return values
 
 

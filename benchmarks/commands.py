@@ -51,7 +51,7 @@ COMMANDS = (
     Command("page_scale", "page_scale --sides 2 10", 1.5),
     Command("pressure", "pressure --minutes 7 --figure docs/images/pressure", 7),
     Command("trace_scale", "trace_scale", 2),
-    Command("scale", "scale --blocks 2500 5000 10000", 12),
+    Command("scale", "scale --launches 2500 5000 10000", 12),
     Command("dag_scale", "dag_scale", 10),
     Command("placement", "placement", 5),
     Command("study-placement", "studies config/studies/placement.yaml", 22),

@@ -70,7 +70,7 @@ def ways(folder: Path) -> dict[str, Callable[[], float]]:
 
 
 def file(folder: Path, name: str, counters: list[str], *, ranges: bool = False) -> Path:
-    """A phases file as a block makes it."""
+    """A phases file as a launch makes it."""
     create(folder / name, counters, ranges=ranges)
     return folder / name
 

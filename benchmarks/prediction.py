@@ -252,7 +252,7 @@ def _known(effects: pd.DataFrame, lead: str, names: Sequence[str]) -> float:
     """Half of the interval of a lead's measured losses, in points; the median."""
     own = of_leads(effects)
     own = own[(own["lead"] == lead) & own["antagonists"].isin(names)]
-    return float((own["degradation_high"] - own["degradation_low"]).median()) / 2
+    return float((own["loss_high"] - own["loss_low"]).median()) / 2
 
 
 def _hidden(

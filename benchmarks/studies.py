@@ -88,9 +88,9 @@ def describe(report: Report, results: Results, full: Results | None) -> None:
 
 def measured_words(results: Results) -> str:
     """How much was measured, and what was thrown away."""
-    windows = results.windows.drop_duplicates(["company", "block", "window"])
+    windows = results.windows.drop_duplicates(["company", "launch", "window"])
     platforms = " and ".join(sorted(set(results.windows["platform"])))
-    launches = f"{len(results.blocks)} launches, {len(windows)} windows"
+    launches = f"{len(results.launches)} launches, {len(windows)} windows"
     return f"{launches} ({int((~windows['valid']).sum())} of them rejected), {platforms}."
 
 

@@ -100,7 +100,7 @@ def refuse_broken() -> None:
 
 
 def versions() -> dict[str, str]:
-    """The packages that add anything, with their versions: blocks and the page record them."""
+    """The packages that add anything, with their versions: launches and the page record them."""
     return {plugin.package: plugin.version for plugin in installed()}
 
 

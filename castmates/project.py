@@ -19,10 +19,10 @@ from castmates.rdt.added import OURS, driver
 from castmates.rdt.captured import Elsewhere, captured_machine
 from castmates.rdt.pqos.capabilities import expected
 from castmates.rdt.resctrl.capabilities import read_cache, ways_of_others
-from castmates.results.asked import asked_blocks
+from castmates.results.asked import asked_launches
 from castmates.results.finding_rules import check_own
 from castmates.results.folder import StudyFolder
-from castmates.results.measured import Found, found_blocks
+from castmates.results.measured import Found, found_launches
 from castmates.results.named import default_study
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import remembered_cache, remembered_draw
@@ -35,13 +35,13 @@ from castmates.study.made_mixes import MadeMixes as MadeMixes
 from castmates.study.made_mixes import make_mixes, with_made
 from castmates.study.memory_peak import Peak, at_peak
 from castmates.study.model import Catalogue, Study, Workload
-from castmates.study.more_blocks import checked_blocks, with_blocks
+from castmates.study.more_launches import checked_launches, with_launches
 from castmates.study.node_facts import difference
 from castmates.study.partitions import isolation
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.reading import line_of, read_keys
 from castmates.study.remarks import MIXES, Remark
-from castmates.study.spec import Block, NodeClass, Plan, Prepared
+from castmates.study.spec import Launch, NodeClass, Plan, Prepared
 from castmates.study.trace_launches import refuse_unknown_mixes
 from castmates.study.variants import variants_of, with_variants
 from castmates.study.wanted import wanted_mixes
@@ -87,20 +87,20 @@ class Project:
         return StudyFolder(folder.path / "elsewhere") if self.elsewhere and not self.machine else folder
 
     def found(self) -> Found:
-        """What lies in the folders of its blocks now."""
-        return found_blocks(self.results, self.study.name)
+        """What lies in the folders of its launches now."""
+        return found_launches(self.results, self.study.name)
 
     def plan(self, found: Found | None = None) -> Plan:
-        """What the study consists of, measured blocks included: those `found`, or what lies there now."""
+        """What the study consists of, measured launches included: those `found`, or what lies there now."""
         plan, made = self._whole_plan((found or self.found()).measured), self.made
         left_out = [each.mix for each in plan.left_out]
         refuse_unknown_mixes(self.study, plan.mixes, str(self.study_file), left_out)
-        changed = [Remark(about=MIXES, text=text) for text in changed_words(self.study, plan.blocks)]
+        changed = [Remark(about=MIXES, text=text) for text in changed_words(self.study, plan.launches)]
         notes = (*self.replaced, *made.notes, *changed, *plan.notes)
         changes = {"drawn": made.drawn, "sets": made.sets, "notes": notes, "variants": variants_of(self.study)}
         return plan.model_copy(update=changes)
 
-    def _whole_plan(self, measured: Sequence[Block]) -> Plan:
+    def _whole_plan(self, measured: Sequence[Launch]) -> Plan:
         if not self.study.machines:
             return self._plan(measured)
         _refuse_twins(self)
@@ -127,7 +127,7 @@ class Project:
             facts=captured.facts if captured else None,
         )
 
-    def _plan(self, measured: Sequence[Block]) -> Plan:
+    def _plan(self, measured: Sequence[Launch]) -> Plan:
         cache = self._planned_cache()
         cast = self.cast(self.layout(), cache)
         titles = {name: workload.title for name, workload in self.workloads.items()}
@@ -253,14 +253,14 @@ class Project:
         return Prepared(environment_key=key, content=content, inputs_key=inputs_key)
 
 
-def load(study_file: Path | str | None = None, blocks: object = None) -> Project:
+def load(study_file: Path | str | None = None, launches: object = None) -> Project:
     """Read and check a study and its catalogue; with as many launches as are asked for now, or were the last time."""
     path = Path(study_file or default_study())
     text = written_text(path, "the study")
     study = read_keys(Study, text, str(path))
     folder = StudyFolder.of(study.name)
-    asked = asked_blocks(folder) if blocks is None else checked_blocks(blocks, study, str(path))
-    study = with_blocks(study, asked)
+    asked = asked_launches(folder) if launches is None else checked_launches(launches, study, str(path))
+    study = with_launches(study, asked)
     if study.cache.driver not in OURS:
         driver(study.cache.driver)
     files, replaced = catalogue.stacked(map(_catalogue_files, _catalogues(study, path)))
@@ -316,7 +316,7 @@ def _place(project: Project, name: str) -> str:
 
 
 def _refuse_twins(project: Project) -> None:
-    """Refuse two classes that one node can be of: their blocks would be kept apart for nothing."""
+    """Refuse two classes that one node can be of: their launches would be kept apart for nothing."""
     known: list[tuple[str, Elsewhere]] = []
     for each in project.by_class:
         if each.elsewhere is None:

@@ -156,7 +156,7 @@ class Allocator(Protocol):
     name: str
 
     def prepare(self, members: Mapping[str, Held]) -> None:
-        """Make one group for each member, with everything for everybody, and move its processes there; once a block."""
+        """Make a group for each member, with everything for everybody, and move its processes there; once a launch."""
 
     def apply(self, shares: Sequence["Share"]) -> bool:
         """Give out these shares, and everything to those not named, and prove that they were taken.

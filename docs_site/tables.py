@@ -5,10 +5,10 @@ from pathlib import Path
 from types import ModuleType
 
 from castmates.results.columns import (
-    block,
     comparison,
     dataflow,
     findings,
+    launch,
     mixes,
     nodes,
     operations,
@@ -35,7 +35,7 @@ HEADS = {
     services: "Tables of services",
     variants: "Tables of variants",
     comparison: "Tables of a comparison",
-    block: "Tables of a launch",
+    launch: "Tables of a launch",
     ranges: "Tables of annotations",
     operations: "Tables of operations",
     primitives: "Tables of primitives",
@@ -46,7 +46,7 @@ HEADS = {
     placing: "Tables of placement",
 }
 INTRODUCTION = """Every table is written as CSV and as Parquet. `results/<study>/tables/` has those of a study,
-`results/<study>/blocks/<company>/<number>/` those of a launch.
+`results/<study>/launches/<company>/<number>/` those of a launch.
 Types are those of pandas; `Int64` may be missing. Any program that reads Parquet can use them:
 
 ```python
@@ -56,7 +56,7 @@ effects = pandas.read_parquet("results/first-look/tables/effects.parquet")
 ```
 
 ```sh
-duckdb -c "select lead, antagonists, degradation_pct from 'results/*/tables/effects.parquet' where baseline = 'solo'"
+duckdb -c "select lead, antagonists, loss_pct from 'results/*/tables/effects.parquet' where baseline = 'solo'"
 ```
 
 This page is generated from `castmates/results/columns`."""

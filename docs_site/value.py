@@ -3,7 +3,7 @@
 loss … [PARTITION]       45.6 % [45.1, 46.0]
 rounded … [PARTITION]    46 %
 verdict … [PARTITION]    slower
-fresh … PARTITION        the loss in fresh blocks of `castmates sweep --confirm`
+fresh … PARTITION        the loss in fresh launches of `castmates sweep --confirm`
 part … PART              points of a part of the loss, with the interval
 knee …                   the fewest ways that are enough, with the interval
 controls                 each control with its verdict
@@ -40,8 +40,8 @@ def main(what: str, study: str, *where: str) -> str:
     if what == "verdict":
         return str(row["verdict"])
     if what == "rounded":
-        return f"{number(row['degradation_pct'], 0)} %"
-    return f"{number(row['degradation_pct'])} % {interval(row['degradation_low'], row['degradation_high'])}"
+        return f"{number(row['loss_pct'], 0)} %"
+    return f"{number(row['loss_pct'])} % {interval(row['loss_low'], row['loss_high'])}"
 
 
 def _fresh(study: str, lead: str, neighbours: str, partition: str) -> str:

@@ -1,4 +1,4 @@
-"""Rule write_plan: study, catalogue and the blocks measured so far -> plan.json."""
+"""Rule write_plan: study, catalogue and the launches measured so far -> plan.json."""
 
 import argparse
 from pathlib import Path

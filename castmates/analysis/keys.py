@@ -3,7 +3,7 @@
 A window measures a cell: a member in a scene, in a round of a launch of a company, on a platform.
 """
 
-LAUNCH = ["company", "block"]
+LAUNCH = ["company", "launch"]
 ROUND = [*LAUNCH, "round"]
 WINDOW = [*LAUNCH, "window", "member"]
 PLATFORM_WINDOW = ["platform", *WINDOW]

@@ -96,7 +96,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only wh
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Snakemake's own messages, with each command.")]
 OnlyWrite = Annotated[bool, typer.Option("--only-write", help="Write the study file and measure nothing.")]
 Beside = Annotated[
-    str, typer.Option(metavar="NAMES", help="Its neighbours, separated by commas.", autocompletion=complete_workloads)
+    str, typer.Option(metavar="NAMES", help="Its antagonists, separated by commas.", autocompletion=complete_workloads)
 ]
 Margin = Annotated[
     str,

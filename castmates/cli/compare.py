@@ -121,7 +121,7 @@ def _overview(several: "Several") -> "Table":
 
     mean, every = mean_line(several), lines(several)
     shown = [*([mean] if mean else []), *every[:SHOWN]]
-    table = Table("program and neighbour", box=None)
+    table = Table("program and antagonist", box=None)
     for study in several.studies:
         what = "baseline" if study is several.studies[0] else "× the baseline's slowdown"
         table.add_column(f"{study.letter} loses (%)\n{what}", overflow="fold")
@@ -153,7 +153,7 @@ def _table(compared: "Compared") -> "Table":
         table.add_column(head, overflow="fold")  # in a narrow terminal names go on below, and nothing is cut
     for row in shown:
         partition = [row["partition"]] if under else []
-        many = f"{row['blocks_a']}, {row['blocks_b']}"
+        many = f"{row['launches_a']}, {row['launches_b']}"
         cells = [row["mix"], row["member"], *partition, row["baseline"]]
         table.add_row(*cells, row["said_a"], row["said_b"], row["said_ratio"], row["verdict"], many)
     if len(every) > len(shown):

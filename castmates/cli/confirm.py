@@ -24,9 +24,9 @@ def confirm_partitions(
     from castmates.project import load
     from castmates.results.find import find
     from castmates.results.plans import read_plan
-    from castmates.study.confirmation import FEWEST_BLOCKS
+    from castmates.study.confirmation import FEWEST_LAUNCHES
 
-    enough(launches, FEWEST_BLOCKS, "--confirm")
+    enough(launches, FEWEST_LAUNCHES, "--confirm")
     find(study)
     project = load(study)
     folder = project.results
@@ -40,7 +40,7 @@ def confirm_partitions(
         return
     for file in files:
         sweep(file, cores, typer.echo, options=options)
-    if missing := len(plan.blocks) - len(folder.measured(plan).blocks):
+    if missing := len(plan.launches) - len(folder.measured(plan).launches):
         typer.echo(f"{missing} launches of {study} are still missing; its page is renewed by its next sweep.")
         return
     sweep(study, cores, typer.echo, options=options)

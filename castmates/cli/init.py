@@ -23,5 +23,5 @@ def init(
     where = "" if folder == Path() else f"cd {folder} && "
     study = f" {file.name}" if (folder / DEFAULT_STUDY).is_file() else ""
     typer.echo(f"written: {file}")
-    typer.echo("         it measures gzip beside two neighbours; name your own program under 'workloads'")
+    typer.echo("         it measures gzip beside two antagonists; name your own program under 'workloads'")
     typer.echo(f"Next     {where}castmates plan{study}")

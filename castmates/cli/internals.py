@@ -20,7 +20,7 @@ Scene = Annotated[str, typer.Option("--scene", metavar="SCENE", help="The scene 
 
 @command("internals run", "castmates internals run chase-3f0c2a91/1 study.yaml", kind=Runner)
 def run(
-    block: Annotated[
+    launch: Annotated[
         str, typer.Argument(metavar="LAUNCH", help="COMPANY/NUMBER, as `castmates plan --scenes` prints it.")
     ],
     study: StudyFile,
@@ -31,15 +31,15 @@ def run(
 ) -> None:
     """Measure one launch without the workflow; its environments must be built."""
     from castmates.files import cache_folder
-    from castmates.pipeline.measure_block import measure_block
+    from castmates.pipeline.measure_launch import measure_launch
     from castmates.project import load
-    from castmates.results.columns.block import RECORD
+    from castmates.results.columns.launch import RECORD
 
     project = load(study)
-    folder = output or project.results.block(block)
+    folder = output or project.results.launch(launch)
     if (folder / RECORD).exists():
         raise CastmatesError(f"{folder} holds a measured launch; remove it first, or give another --output.")
-    measure_block(project.plan(), block, folder, cache_folder())
+    measure_launch(project.plan(), launch, folder, cache_folder())
 
 
 @command("internals build-environment", "castmates internals build-environment native", kind=Runner)
@@ -140,7 +140,7 @@ def _read(file: Path) -> str:
 def _write(source: str, text: str, output: Path, study: str, member: str, scene: str, platform: str) -> None:
     from castmates.counters.topdown.toplev import read_toplev, rows
     from castmates.files import replace, writing
-    from castmates.results.columns.block import TOPDOWN
+    from castmates.results.columns.launch import TOPDOWN
     from castmates.results.columns.study import frame
 
     if output.suffix not in (".parquet", ".csv"):

@@ -37,8 +37,8 @@ def measure(
     from castmates.pipeline.own_study import study_of
     from castmates.project import load, read_catalogue
 
-    neighbours = [each.strip() for each in beside.split(",") if each.strip()]
-    file = study_of(program, neighbours, name, read_catalogue(CATALOGUE))
+    antagonists = [each.strip() for each in beside.split(",") if each.strip()]
+    file = study_of(program, antagonists, name, read_catalogue(CATALOGUE))
     typer.echo(f"study: {file}", err=True)
     if only_write:
         return

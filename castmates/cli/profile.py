@@ -67,10 +67,10 @@ def profile(
     from castmates.project import load, read_catalogue
     from castmates.results.folder import StudyFolder
 
-    neighbours = [each.strip() for each in beside.split(",") if each.strip()]
+    antagonists = [each.strip() for each in beside.split(",") if each.strip()]
     given = {"steps": steps, "times": times, "launches": traced}
     keys = {key: number for key, number in given.items() if number is not None}
-    followed = Followed(program, neighbours, step_function, cpus, environment, not without_xla, keys)
+    followed = Followed(program, antagonists, step_function, cpus, environment, not without_xla, keys)
     file = followed_study(followed, name, read_catalogue(CATALOGUE), _say)
     _say(f"study: {file}")
     if only_write:

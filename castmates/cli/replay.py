@@ -117,7 +117,7 @@ def _print(found: "Replayed") -> None:
     for row in every[:SHOWN]:
         place = [row["mix"], row["member"], *([row["where"]] if partitioned else []), row["baseline"]]
         numbers = [row["said_published"], row["said_here"], row["said_ratio"], row["said_joint"], row["verdict"]]
-        table.add_row(*place, *numbers, f"{row['published_blocks']}, {row['here_blocks']}")
+        table.add_row(*place, *numbers, f"{row['published_launches']}, {row['here_launches']}")
     if len(every) > SHOWN:
         table.caption = f"{len(every) - SHOWN} more rows are in replay.csv."
     where.print()

@@ -12,11 +12,11 @@ def discard(study: Path, changed: bool) -> None:
     from castmates.results.profiles import forget_failed
     from castmates.results.records import forget_useless
     from castmates.results.traces import forget_failed as forget_failed_traces
-    from castmates.study.changed_design import changed_blocks
+    from castmates.study.changed_design import changed_launches
 
     project = load(study)
     folder = project.results
-    others = changed_blocks(project.study, project.plan().blocks) if changed else {}
+    others = changed_launches(project.study, project.plan().launches) if changed else {}
     useless = forget_useless(folder, {path: f"measured with {words[0]}" for path, words in others.items()})
     for what, discarded in (
         ("launch", useless),

@@ -117,10 +117,10 @@ def _export(study: Path, form: str) -> None:
 def _results(study: Path) -> "Results":
     from castmates.report.results import read_results
     from castmates.results.find import find
-    from castmates.results.measured import found_blocks
+    from castmates.results.measured import found_launches
     from castmates.results.torn import torn_words
 
     folder, file = find(study)
-    for sentence in torn_words(found_blocks(folder).torn):
+    for sentence in torn_words(found_launches(folder).torn):
         typer.echo(sentence, err=True)
     return read_results(folder.path, file)

@@ -9,7 +9,7 @@ from castmates.cli.arguments import LIMIT, Cores, Launches, Quiet, StudyFile, Te
 from castmates.cli.command import BEGIN, INSTEAD, Runner, command, only_with, option
 from castmates.errors import CastmatesError
 
-ANALYSES = ("gather_blocks", "estimate_effects", "estimate_operations", "estimate_traces")  # rules that make tables
+ANALYSES = ("gather_launches", "estimate_effects", "estimate_operations", "estimate_traces")  # rules that make tables
 CONFIRM, REPLAY = only_with("--confirm"), only_with("--replay")
 
 
@@ -76,7 +76,7 @@ def sweep(
             "--replay",
             is_eager=True,
             help="Measure a published study again here, and compare: STUDY is a folder that `castmates paper` wrote, "
-            "results/<study>, or blocks/<company>/<number> in one of them. Status 3: an effect differs; 4: undecided.",
+            "results/<study>, or launches/<company>/<number> in one of them. Status 3: an effect differs; 4: unclear.",
             under=INSTEAD,
         ),
     ] = False,

@@ -149,7 +149,7 @@ def _names(text: str) -> list[str] | None:
     return [name for each in text.split(",") if (name := each.strip())] or None
 
 
-def _is_wanted(launch: Any, partition: str) -> bool:  # noqa: ANN401 (a block, of a module that is slow to load)
+def _is_wanted(launch: Any, partition: str) -> bool:  # noqa: ANN401 (a launch, of a module that is slow to load)
     from castmates.study.spec import UNMANAGED
     from castmates.study.trace_launches import partition_of
 

@@ -53,7 +53,7 @@ def try_advice(study: Path, finding: str, change: Change, launches: int | None, 
         return
     sweep(file, cores, lambda line: typer.echo(line, err=True), shows_result=False)
     _show(trial, study)
-    if len(plan.blocks) == len(folder.measured(plan).blocks):  # its page shows the gain too
+    if len(plan.launches) == len(folder.measured(plan).launches):  # its page shows the gain too
         sweep(study, cores, lambda line: typer.echo(line, err=True), shows_result=False)
 
 

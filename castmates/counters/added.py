@@ -51,7 +51,7 @@ class Added:
 
 
 def added_collectors(cpus: Sequence[int]) -> list[Collector]:
-    """One of each that is installed, for a block on these CPUs."""
+    """One of each that is installed, for a launch on these CPUs."""
     makers = plugins.added("collectors", _wrong)
     return [Added(plugins.of("collectors", name), make, cpus) for name, make in makers.items()]
 

@@ -208,7 +208,7 @@ class Journal:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """Hold the journal: a warden and the next block may want to put the same things back at the same time."""
+        """Hold the journal: a warden and the next launch may want to put the same things back at the same time."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:

@@ -5,7 +5,7 @@ from typing import Any
 
 from castmates.pipeline.lock import hold_sweep_lock
 from castmates.pipeline.planned_sweep import PlannedSweep
-from castmates.results.asked import remember_blocks
+from castmates.results.asked import remember_launches
 
 
 def begin(sweep: PlannedSweep, config: Mapping[str, Any], has_jobs_elsewhere: bool) -> None:
@@ -13,6 +13,6 @@ def begin(sweep: PlannedSweep, config: Mapping[str, Any], has_jobs_elsewhere: bo
     project = sweep.project
     hold_sweep_lock(project.results)
     if "launches" in config:
-        remember_blocks(project.results, project.study.budget.blocks)
+        remember_launches(project.results, project.study.budget.launches)
     if has_jobs_elsewhere:
         sweep.leave_for_jobs()

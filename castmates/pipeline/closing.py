@@ -39,7 +39,7 @@ def closing_words(project: Project, plan: Plan) -> str:
     folder = project.results
     precision = precision_words(plan, folder, project.study.budget.precision)
     lines = [f"{sentence}\n" for sentence in (precision, *_of_looks(plan, folder)) if sentence]
-    files = [folder.record_file(block) for block in folder.measured(plan).blocks]
+    files = [folder.record_file(launch) for launch in folder.measured(plan).launches]
     read = RecordReader(folder).read
     reasons = Counter(reason for file in files if (reason := useless(read(file))))
     if reasons:
@@ -62,5 +62,5 @@ def _of_looks(plan: Plan, folder: StudyFolder) -> Iterator[str]:
     """What the looks of an adaptive study decided, and saved."""
     if looks := read_adaptive_looks(plan, folder):
         yield summary(looks)
-        records = (RecordReader(folder).read(folder.record_file(block)) for block in folder.measured(plan).blocks)
+        records = (RecordReader(folder).read(folder.record_file(launch)) for launch in folder.measured(plan).launches)
         yield saved(looks[-1], sum(int(record.get("windows", 0)) for record in records))

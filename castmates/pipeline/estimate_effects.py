@@ -1,4 +1,4 @@
-"""The measured blocks of a plan: the facts of which the study's tables are made."""
+"""The measured launches of a plan: the facts of which the study's tables are made."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,10 +22,10 @@ from castmates.analysis.partitions.held import States, as_held, held_by, states
 from castmates.analysis.statistics.pairs import planned
 from castmates.errors import CastmatesError
 from castmates.pipeline.estimates import Estimates, write
-from castmates.results import block_tables
+from castmates.results import launch_tables
 from castmates.results.bundled_records import RecordReader
-from castmates.results.bundles import StudyBlocks
-from castmates.results.columns.block import SLICES
+from castmates.results.bundles import StudyLaunches
+from castmates.results.columns.launch import SLICES
 from castmates.results.columns.registry import written_by
 from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
@@ -49,12 +49,12 @@ class Terms:
 
 
 def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jobs: int = 1) -> None:
-    """Read every measured block of the plan, estimate, and write all tables into `output`; so many at a time.
+    """Read every measured launch of the plan, estimate, and write all tables into `output`; so many at a time.
 
-    With a wanted precision a plan holds more blocks than it may turn out to need: those measured count.
+    With a wanted precision a plan holds more launches than it may turn out to need: those measured count.
     """
     plan, reader = analysed(plan, folder), RecordReader(folder)
-    measured = StudyBlocks(folder, folder.places(plan))
+    measured = StudyLaunches(folder, folder.places(plan))
     every = measured.windows()
     kept = without_hosts(plan, every, plan.ignored_hosts)
     windows = planned(every, kept)
@@ -76,7 +76,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
         "windows": windows,
         "machine": as_one([part["machine"] for part in parts]),
         "ignored_hosts": plan.ignored_hosts,
-        "left_out": len(plan.blocks) - len(kept.blocks),
+        "left_out": len(plan.launches) - len(kept.launches),
         "records": partial(_records, plan, folder, reader),
     }
     write(Estimates(RULE, whole, parts), written_by(RULE, tables_of(plan, folder)), output, jobs)
@@ -84,7 +84,7 @@ def write_tables(plan: Plan, folder: StudyFolder, terms: Terms, output: Path, jo
 
 
 def _facts_of(
-    part: Plan, windows: pd.DataFrame, measured: StudyBlocks, reader: RecordReader, machine: Mapping[str, Any]
+    part: Plan, windows: pd.DataFrame, measured: StudyLaunches, reader: RecordReader, machine: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The facts of what is estimated together; of a class, `machine` has those of the nodes that measured it."""
     plan, held = what_was_held(part, measured.folder, reader)
@@ -96,18 +96,18 @@ def _facts_of(
 
 def _records(plan: Plan, folder: StudyFolder, reader: RecordReader) -> list[dict[str, Any]]:
     """What launches say of themselves."""
-    read = [reader.read(folder.record_file(block)) for block in plan.blocks]
+    read = [reader.read(folder.record_file(launch)) for launch in plan.launches]
     if broken := [record["reason"] for record in read if record.get("status") == BROKEN]:
         raise CastmatesError(broken[0])
     return read
 
 
-def _readings(plan: Plan, measured: StudyBlocks, reader: RecordReader) -> Iterator[dict[str, pd.DataFrame]]:
-    """What was read and counted, some blocks at a time; samples and slices only where something of use was read."""
+def _readings(plan: Plan, measured: StudyLaunches, reader: RecordReader) -> Iterator[dict[str, pd.DataFrame]]:
+    """What was read and counted, some launches at a time; samples and slices only where something of use was read."""
     monitored = (plan.cache is not None and bool(plan.cache.events)) or _read_packages(plan, measured.folder, reader)
     for places in measured.together():
         yield {
-            name: block_tables.read(
+            name: launch_tables.read(
                 places if monitored or name not in ("samples", "slices") else [], name, columns, NAMES[name]
             )
             for name, columns in NEEDED.items()
@@ -116,8 +116,8 @@ def _readings(plan: Plan, measured: StudyBlocks, reader: RecordReader) -> Iterat
 
 def _read_packages(plan: Plan, folder: StudyFolder, reader: RecordReader) -> bool:
     """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
-    first = {block.company.id: block for block in reversed(plan.blocks)}
-    read = (reader.read(folder.record_file(block)).get("reading", ()) for block in first.values())
+    first = {launch.company.id: launch for launch in reversed(plan.launches)}
+    read = (reader.read(folder.record_file(launch)).get("reading", ()) for launch in first.values())
     return any(name in PACKAGE_SOURCES for names in read for name in names)
 
 
@@ -130,7 +130,7 @@ def what_was_held(plan: Plan, folder: StudyFolder, records: RecordReader | None 
     """The plan with what the processor held in the place of what was asked, and whether that differs, by partition."""
     if not any(mix.partitions for mix in plan.mixes):
         return plan, {}
-    files = (folder.record_file(block) for block in plan.blocks)
+    files = (folder.record_file(launch) for launch in plan.launches)
     read = (records or RecordReader(folder)).read
     found = held_by(read(file) for file in files if file.is_file())
     return as_held(plan, found), states(plan, found)

@@ -101,7 +101,7 @@ def facts_of_graphs(folder: StudyFolder, paths: Sequence[str]) -> Facts:
 def _epochs(folder: StudyFolder, paths: Sequence[str]) -> Facts:
     """The facts of launches whose traces begin with the first record, and what is known of each trace."""
     about = [
-        {"company": record["company"], "block": record["block"]}
+        {"company": record["company"], "launch": record["launch"]}
         | {name: trace[name] for name in ("scene", "round", "epoch", "pair", "storage_bytes")}
         for record in (read_record(folder, path) for path in paths)
         for trace in record["traces"]

@@ -35,7 +35,7 @@ WINDOW, MOST_RUNS, FEWEST_RUNS = 0.5, 10, 4  # seconds of a scene in a round, an
 LONGEST_WINDOW = 600.0  # that a study may have
 LEAST_UNITS = 2  # that its schema allows in a window
 ROOM = 1.5  # times the memory that was seen
-BLOCKS, ROUNDS = 6, 3
+LAUNCHES, ROUNDS = 6, 3
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def text_of(
         f"    memory: {memory_of(trial)}",
         f"leads: {in_a_line([workload])}",
         f"antagonists: {in_a_line(beside)}",
-        *budget_of(trial.seconds, BLOCKS),
+        *budget_of(trial.seconds, LAUNCHES),
     ]
     return "\n".join(lines) + "\n"
 
@@ -120,7 +120,7 @@ def memory_of(trial: FirstRun) -> str:
     return f"{max(10, math.ceil(ROOM * trial.bytes / 1e6))} MB"
 
 
-def budget_of(seconds: float, blocks: int) -> list[str]:
+def budget_of(seconds: float, launches: int) -> list[str]:
     """The budget as lines of YAML: windows that hold as many units of so many seconds as are good to have."""
     fitting = math.floor(LONGEST_WINDOW / seconds)
     if fitting < LEAST_UNITS:
@@ -132,7 +132,7 @@ def budget_of(seconds: float, blocks: int) -> list[str]:
     window = min(LONGEST_WINDOW, max(WINDOW, round(units * seconds, 2)))
     return [
         "budget:",
-        f"  blocks: {blocks}",
+        f"  launches: {launches}",
         f"  rounds: {ROUNDS}",
         f"  window: {window:g}",
         f"  steps: {units}",
@@ -151,7 +151,7 @@ def scalar(text: str) -> str:
 
 
 def refuse_unknown(beside: Sequence[str], known: Mapping[str, Workload]) -> None:
-    """Refuse neighbours that the catalogue does not have."""
+    """Refuse antagonists that the catalogue does not have."""
     if not beside:
         raise CastmatesError("--beside names nothing; give one or more workloads, as in --beside stream,chase.")
     for name in beside:

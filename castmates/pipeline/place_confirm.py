@@ -10,12 +10,12 @@ from castmates.analysis.prediction.measured_losses import measured_losses
 from castmates.files import replace_text
 from castmates.pipeline.place import Request, caches_of_cpus
 from castmates.project import load
-from castmates.results.columns.study import BLOCKS, EFFECTS
+from castmates.results.columns.study import EFFECTS, LAUNCHES
 from castmates.results.folder import StudyFolder
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.plans import read_plan
 from castmates.results.tables import Tables
-from castmates.study.confirmation import FEWEST_BLOCKS
+from castmates.study.confirmation import FEWEST_LAUNCHES
 from castmates.study.group_study import Together, group_study, group_study_name, studies_of
 from castmates.study.study_text import study_text
 
@@ -36,12 +36,12 @@ def _together(group: Group, advice: Advice) -> Together:
     return group.members, advice.masks.get(group, ())
 
 
-def write_studies(request: Request, advice: Advice, blocks: int | None) -> list[Path]:
+def write_studies(request: Request, advice: Advice, launches: int | None) -> list[Path]:
     """Write the studies that measure the groups of the best groupings; their files."""
     study = with_rounds_of_pilot(request.project.study, request.project.study_file)
     if machine := request.plan.machine:
         study = study.model_copy(update={"machines": load(request.project.study_file).study.machines})
-    count = max(FEWEST_BLOCKS, study.budget.blocks) if blocks is None else blocks
+    count = max(FEWEST_LAUNCHES, study.budget.launches) if launches is None else launches
     files = files_of(request, advice)
     for file, groups in files.items():
         fresh = group_study(study, [_together(group, advice) for group in groups], count, machine)
@@ -65,7 +65,7 @@ def fresh_losses(request: Request, advice: Advice) -> tuple[dict[Group, FreshLos
 
 def _not_comparable(request: Request, fresh: StudyFolder) -> str:
     """Why fresh launches do not show what the study was about; "" where they do."""
-    ours, theirs = (Tables(folder).read(BLOCKS) for folder in (request.project.results, fresh))
+    ours, theirs = (Tables(folder).read(LAUNCHES) for folder in (request.project.results, fresh))
     for what in ("platform", "host"):
         known, new = ({*table[what]} - {""} for table in (ours[ours["machine"] == request.plan.machine], theirs))
         if others := sorted(new - known):

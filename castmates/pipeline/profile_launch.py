@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from castmates.pipeline.measure_block import measure
+from castmates.pipeline.measure_launch import measure
 from castmates.runner.profiles import record
 from castmates.study.plan_text import Task
 

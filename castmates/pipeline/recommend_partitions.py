@@ -1,4 +1,4 @@
-"""The tables of a study, and the fresh blocks of those that confirm it: the facts of which advice is made."""
+"""The tables of a study, and the fresh launches of those that confirm it: the facts of which advice is made."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,11 +14,11 @@ from castmates.pipeline.confirm import confirmed_rows
 from castmates.pipeline.estimate_effects import what_was_held
 from castmates.pipeline.estimates import Estimates, write
 from castmates.project import Project
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.partitions import KNEES, PARETO
 from castmates.results.columns.registry import written_by
 from castmates.results.columns.services import SERVICES
-from castmates.results.columns.study import BLOCKS, EFFECTS
+from castmates.results.columns.study import EFFECTS, LAUNCHES
 from castmates.results.folder import StudyFolder
 from castmates.results.tables import Tables, tables_of
 from castmates.study.capabilities import PARTITIONS
@@ -38,7 +38,7 @@ def write_tables(
     """Write sensitivity, knees, Pareto and, where there is a limit, recommendations; `latency` are limits in ms."""
     tables = Tables(folder)
     effects, windows = tables.read(EFFECTS), tables.read(WINDOWS)
-    kept = without_left_out(plan, tables.read(BLOCKS))
+    kept = without_left_out(plan, tables.read(LAUNCHES))
     parts = [
         {
             "plan": held,

@@ -39,7 +39,7 @@ class Asked:
     """What a user wants of a replay beside the study."""
 
     lead: str = ""
-    blocks: int | None = None
+    launches: int | None = None
     name: str = ""
 
 
@@ -60,7 +60,7 @@ def prepare(published: Published, asked: Asked, facts_here: Callable[[], NodeFac
     part = _part(published, measured.plan, asked)
     ours = replace(_of_part(measured, part), study=source)
     keeps, notes = _keeps_cpus(source, measured, facts_here)
-    study = replaying(source, measured.plan, part, asked.blocks, keeps)
+    study = replaying(source, measured.plan, part, asked.launches, keeps)
     if asked.name:
         study = study.model_copy(update={"name": _checked(asked.name)})
     file = _write(published, study, workloads)
@@ -103,8 +103,8 @@ def _source(published: Published, measured: Measured) -> tuple[Study, Mapping[st
 
 def _part(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
     """What of it is measured again."""
-    if published.block:
-        return _part_of_block(published, plan, asked)
+    if published.launch:
+        return _part_of_launch(published, plan, asked)
     leads = dict.fromkeys(each.lead.workload for each in plan.companies if _has_results(plan, each.id))
     if asked.lead and asked.lead not in leads:
         raise CastmatesError(
@@ -113,28 +113,31 @@ def _part(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
     return ReplayedPart(lead=asked.lead)
 
 
-def _part_of_block(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
-    """The mixes of a block's company, with as many rounds as that block had."""
+def _part_of_launch(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
+    """The mixes of a launch's company, with as many rounds as that launch had."""
     if asked.lead:
         raise CastmatesError(f"--lead is for a whole study, and {published.named} has one lead; leave it out.")
-    company, _, number = published.block.partition("/")
-    wanted = published.block if number else ""
-    blocks = [each for each in plan.blocks if each.company.id == company and wanted in ("", each.path)]
-    if not blocks:
-        raise CastmatesError(f"{published.named}: this block is not in the study's plan.")
+    company, _, number = published.launch.partition("/")
+    wanted = published.launch if number else ""
+    launches = [each for each in plan.launches if each.company.id == company and wanted in ("", each.path)]
+    if not launches:
+        raise CastmatesError(f"{published.named}: this launch is not in the study's plan.")
     if not _has_results(plan, company):
         raise CastmatesError(
-            f"{published.named}: this block measured controls alone, which are no results of the study; replay the "
+            f"{published.named}: this launch measured controls alone, which are no results of the study; replay the "
             "whole study."
         )
-    return ReplayedPart(company=blocks[0].company, rounds=blocks[0].design.rounds if number else None)
+    return ReplayedPart(company=launches[0].company, rounds=launches[0].design.rounds if number else None)
 
 
 def _has_results(plan: Plan, company: str) -> bool:
     """Whether anything but controls is in a company."""
     results = {mix.identity for mix in plan.mixes}
     return any(
-        mix.identity in results for block in plan.blocks if block.company.id == company for mix in block.company.mixes
+        mix.identity in results
+        for launch in plan.launches
+        if launch.company.id == company
+        for mix in launch.company.mixes
     )
 
 
@@ -146,9 +149,9 @@ def without_controls(measured: Measured) -> Measured:
 def _of_part(measured: Measured, part: ReplayedPart) -> Measured:
     """What was measured of this part of the study."""
     plan = part_of(measured.plan, part)
-    paths = {block.path for block in plan.blocks}
-    both = zip(measured.records, measured.plan.blocks, strict=True)
-    return replace(measured, plan=plan, records=tuple(record for record, block in both if block.path in paths))
+    paths = {launch.path for launch in plan.launches}
+    both = zip(measured.records, measured.plan.launches, strict=True)
+    return replace(measured, plan=plan, records=tuple(record for record, launch in both if launch.path in paths))
 
 
 def _keeps_cpus(study: Study, measured: Measured, facts_here: Callable[[], NodeFacts]) -> tuple[bool, tuple[str, ...]]:

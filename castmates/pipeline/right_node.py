@@ -12,8 +12,8 @@ def refuse_wrong_node(folder: StudyFolder, task: Task, path: str) -> None:
     if node:
         note_attempt(folder, path, node)
     try:
-        refuse_other_node(task.block, task.machines)
+        refuse_other_node(task.launch, task.machines)
     except OtherNode:
         if node:
-            note_refusal(folder, task.block.company.machine, node)
+            note_refusal(folder, task.launch.company.machine, node)
         raise

@@ -56,7 +56,7 @@ def workflow_words() -> list[str]:
 def run(words: list[str], say: Say, environment: Mapping[str, str] | None = None) -> int:
     """Run it to its end and return its status; when a signal comes, end it, and exit with 128 and its number."""
     with _Signals() as signals:
-        # Where the process that outlives us is killed too, Snakemake finishes the block that runs, and ends.
+        # Where the process that outlives us is killed too, Snakemake finishes the launch that runs, and ends.
         running = subprocess.Popen(
             words, start_new_session=True, preexec_fn=end_with_parent(signal.SIGTERM), env=environment
         )

@@ -1,4 +1,4 @@
-"""Looks of an adaptive study: which mixes go on, which cells of curves are added, and so which blocks are needed."""
+"""Looks of an adaptive study: which mixes go on, which cells of curves are added, and so which launches are needed."""
 
 import json
 import math
@@ -11,10 +11,10 @@ from castmates.analysis.design.adaptive_known import mix_estimates
 from castmates.analysis.statistics.losses import loss_pct
 from castmates.errors import CastmatesError
 from castmates.results.adaptive_looks import CELLS, read_adaptive_look
-from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
+from castmates.results.launch_tables import read_windows
 from castmates.results.looks import went_on
-from castmates.results.measured import found_blocks
+from castmates.results.measured import found_launches
 from castmates.study.adaptive_words import reason
 from castmates.study.curves import curves
 from castmates.study.looks import needed, part_of
@@ -31,10 +31,10 @@ class Terms:
 
 
 def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Terms) -> dict[str, Any]:
-    """What a look leaves: judged by the windows on disk of the blocks that it and the looks before it need."""
+    """What a look leaves: judged by the windows on disk of the launches that it and the looks before it need."""
     last = _left_by_last(plan, folder, number)
     paths = needed(plan, [went_on(folder.look_file(before)) for before in range(1, number)])
-    windows = read_windows([folder.block(path) for path in paths])
+    windows = read_windows([folder.launch(path) for path in paths])
     launched = _launched(folder, paths)
     of_mixes = mix_estimates(part_of(plan, paths), windows)
     found = {identity: each for identity, each in of_mixes.items() if identity in launched}
@@ -50,7 +50,7 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
         for company in plan.companies
         if company.id in later and any(mix.identity in going for mix in company.mixes)
     ]
-    full = sum(len(block.company.scenes) * block.design.rounds for block in plan.blocks)
+    full = sum(len(launch.company.scenes) * launch.design.rounds for launch in plan.launches)
     return {
         "look": number,
         "full_windows": full,
@@ -73,8 +73,8 @@ def _launched(folder: StudyFolder, paths: Collection[str]) -> set[str]:
     A look that is taken again (with another limit, or more launches) may ask for mixes that launches left out.
     """
     ours = set(paths)
-    blocks = [block for block in found_blocks(folder).measured if block.path in ours]
-    return {mix.identity for block in blocks for mix in block.company.mixes if mix.identity not in block.skipped}
+    launches = [launch for launch in found_launches(folder).measured if launch.path in ours]
+    return {mix.identity for launch in launches for mix in launch.company.mixes if mix.identity not in launch.skipped}
 
 
 def _left(plan: Plan, number: int) -> int:

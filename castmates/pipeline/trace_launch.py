@@ -5,13 +5,13 @@ from pathlib import Path
 from castmates.files import cache_folder
 from castmates.pipeline.estimate_traces import write_tables
 from castmates.pipeline.lock import hold_sweep_lock
-from castmates.pipeline.measure_block import measure
+from castmates.pipeline.measure_launch import measure
 from castmates.pipeline.trace_folder import begin, finish, give_up, refuse_full_disk, remove
 from castmates.project import ENVIRONMENTS, Project
 from castmates.runner.node_check import refuse_other_node
 from castmates.runner.tracing import record
 from castmates.study.plan_text import Task, task_for
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import Launch, Plan
 from castmates.study.trace_launches import trace_name
 from castmates.workloads import environments, inputs
 
@@ -21,7 +21,7 @@ def trace_launch(task: Task, folder: Path, cache: Path, owner: int | None = None
 
     A trace that lies there stays until the new one is whole, and where the launch fails or is killed.
     """
-    refuse_full_disk(task.block, folder)
+    refuse_full_disk(task.launch, folder)
     new = begin(folder)
     try:
         measure(task, new, cache, owner, record.write)
@@ -34,14 +34,14 @@ def trace_launch(task: Task, folder: Path, cache: Path, owner: int | None = None
     finish(new, folder)
 
 
-def trace_now(project: Project, plan: Plan, block: Block) -> Path:
+def trace_now(project: Project, plan: Plan, launch: Launch) -> Path:
     """Make one trace without a sweep: prepare what its members need, and record; return its folder."""
-    task = task_for(block, plan)
-    refuse_other_node(task.block, task.machines)  # before minutes of building
-    folder, cache = project.results.trace(trace_name(block)), cache_folder()
-    refuse_full_disk(block, folder)  # before programs are built
+    task = task_for(launch, plan)
+    refuse_other_node(task.launch, task.machines)  # before minutes of building
+    folder, cache = project.results.trace(trace_name(launch)), cache_folder()
+    refuse_full_disk(launch, folder)  # before programs are built
     hold_sweep_lock(project.results)
-    members = block.company.members
+    members = launch.company.members
     for name in sorted({environments.NATIVE, *(each.environment for each in members if each.environment)}):
         environments.build(name, ENVIRONMENTS, cache)
     for name in sorted({each.inputs for each in members if each.inputs}):

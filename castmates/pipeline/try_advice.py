@@ -12,7 +12,7 @@ from castmates.project import Project
 from castmates.results.pilots import with_rounds_of_pilot
 from castmates.results.trials import WORKLOADS, TrialRecord, write_trial
 from castmates.study.class_names import without_class
-from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME
+from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME
 from castmates.study.finding_rules import Change, Trial, Word
 from castmates.study.model import Study, Workload
 from castmates.study.replaying import catalogue_text
@@ -30,7 +30,7 @@ class Asked:
 
     finding: Finding
     options: Mapping[str, Word]  # of the lead, in place of what the rule has
-    blocks: int | None
+    launches: int | None
     variables: Mapping[str, str] = field(default_factory=dict)  # likewise
     cpus: int | None = None  # likewise
 
@@ -51,12 +51,12 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
         advice = finding.rule.advice
         raise CastmatesError(f"the rule '{finding.name}' has no 'try', so its advice is tried by hand: {advice}")
     study = with_rounds_of_pilot(project.study, project.study_file)
-    blocks = max(FEWEST_BLOCKS, study.budget.blocks) if asked.blocks is None else asked.blocks
+    launches = max(FEWEST_LAUNCHES, study.budget.launches) if asked.launches is None else asked.launches
     lead = without_class(finding.subject.lead)
     mixes = mixes_of(plan, finding.subject.lead, finding.subject.mix)
     if trial.mitigate:
         name = trial_name(study.name, finding.id, " ".join(trial.mitigate))
-        written = mitigating(study, name, mixes[0], trial.mitigate, blocks, f"{finding.rule.title}: mitigations")
+        written = mitigating(study, name, mixes[0], trial.mitigate, launches, f"{finding.rule.title}: mitigations")
         record = TrialRecord(name, finding.id, lead, "", mixes[0].name, (), 1.0, trial.shows)
         return _write(project, written, record, {})
     workload = project.workloads[lead]
@@ -66,7 +66,7 @@ def write_trial_study(project: Project, plan: Plan, asked: Asked) -> TrialRecord
     other = lead[: LONGEST_NAME - len(CHANGED)] + CHANGED
     name = trial_name(study.name, finding.id, str(new.differences))
     title = f"{lead} with {', '.join(f'{what} {after}' for what, _, after in new.differences)}"
-    written = trying(study, name, mixes, [lead, other], blocks, title)
+    written = trying(study, name, mixes, [lead, other], launches, title)
     record = TrialRecord(name, finding.id, lead, other, "", new.differences, new.work, trial.shows)
     titled = new.workload.model_copy(update={"title": f"{workload.title or lead}, changed", "tags": []})
     return _write(project, written, record, {other: titled})

@@ -30,7 +30,7 @@ def _uncertain(plan: Plan, named: str | None) -> str:
 
 def _division(plan: Plan, named: str | None) -> str:
     from castmates.analysis.partitions.isolated import CHOOSING_SHARE, FEWEST_TO_CHOOSE, candidates
-    from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+    from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 
     if not any(mix.partitions for mix in plan.mixes if mix.antagonists):
         return ""
@@ -47,15 +47,15 @@ def _division(plan: Plan, named: str | None) -> str:
     tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
     companies = {company.id: company for company in plan.companies}
     measuring: Counter[tuple[str, str]] = Counter()
-    for name, count in Counter(block.company.id for block in plan.blocks).items():
+    for name, count in Counter(launch.company.id for launch in plan.launches).items():
         there = (tried[mix.identity] for mix in companies[name].mixes if mix.identity in tried)
         measuring.update(dict.fromkeys(there, count))
     fewest = min(measuring[mix] for mix, partitions in counts.items() if partitions > 1)
     chosen = round(CHOOSING_SHARE * fewest)
     instead = "naming one in 'attribution.isolated' leaves all of them for the estimate"
-    if chosen < FEWEST_TO_CHOOSE or fewest - chosen < FEWEST_BLOCKS:
+    if chosen < FEWEST_TO_CHOOSE or fewest - chosen < FEWEST_LAUNCHES:
         return (
-            f"To choose one of {most} isolating partitions takes {FEWEST_TO_CHOOSE + FEWEST_BLOCKS} launches, and "
+            f"To choose one of {most} isolating partitions takes {FEWEST_TO_CHOOSE + FEWEST_LAUNCHES} launches, and "
             f"{fewest} are planned; {instead}."
         )
     return (

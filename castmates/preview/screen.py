@@ -19,7 +19,7 @@ from castmates.results.named import study_argument
 from castmates.study.remarks import on_mixes, on_partitions
 
 DOT = "\N{BLACK CIRCLE}"
-MATRIX = 44  # letters that the names of all neighbours may take, to be heads of columns
+MATRIX = 44  # letters that the names of all antagonists may take, to be heads of columns
 MANY = 3  # partitions of a kind, beyond which only the first and the last are named
 SHOWN = 2  # notes
 BUILT = {"native": "compiling the programs in C"}
@@ -49,7 +49,7 @@ def _launches(count: tuple[int, int]) -> str:
 
 
 def _matrix(outline: Outline) -> Table:
-    """A row for each program, a dot for each of its neighbours; names instead of dots where those are too many."""
+    """A row for each program, a dot for each of its antagonists; names instead of dots where those are too many."""
     names = list(dict.fromkeys(name for row in outline.rows for name in row.beside))
     dots = sum(len(name) + 2 for name in names) <= MATRIX
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -161,7 +161,7 @@ def chances_words(chances: Chances) -> Iterator[str]:
     if chances.pairs > 1:
         wide = f" ({worst.pair})" if best.pair != worst.pair else ""
         losses = [percent(loss) for loss in worst.among_all_pct]
-        yield f"A loss that is the only one among the {chances.pairs} pairs{wide}: {listed(losses)}."
+        yield f"A loss that is the only one among the {chances.pairs} mixes{wide}: {listed(losses)}."
 
 
 def _found(launches: Sequence[int], best: Sequence[float], worst: Sequence[float]) -> str:
@@ -222,7 +222,7 @@ def chances_table(chances: Chances) -> RenderableType:
     """Pair by pair: by how much launches differ, and what so many of them find."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("Smallest loss that is found in four studies of five", overflow="fold")
-    for name in ("launches differ by", "known from", "launches", "alone", "among all pairs"):
+    for name in ("launches differ by", "known from", "launches", "alone", "among all mixes"):
         table.add_column(name, justify="right", overflow="fold")
     for chance in chances.known:
         for row in _chance_rows(chance):
@@ -231,7 +231,7 @@ def chances_table(chances: Chances) -> RenderableType:
 
 
 def _chance_rows(chance: Chance) -> Iterator[list[str]]:
-    head = [chance.pair or "any pair", percent(chance.spread_pct), chance.source]
+    head = [chance.pair or "any mix", percent(chance.spread_pct), chance.source]
     for count, alone, among in zip(chance.launches, chance.alone_pct, chance.among_all_pct, strict=True):
         yield [*head, str(count), percent(alone), percent(among)]
         head = ["", "", ""]

@@ -16,18 +16,18 @@ from castmates.analysis.effects.nodes_as_one import as_one
 from castmates.analysis.effects.stamps import Stamp, sensitivity, study_verdict
 from castmates.errors import CastmatesError
 from castmates.files import written_text
-from castmates.report.block_record import BlockRecord
 from castmates.report.figure_files import FigureFiles, drawn_figures
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 from castmates.report.one_processor import restricted, shown_part
-from castmates.results import block_tables
+from castmates.results import launch_tables
 from castmates.results.adaptive_looks import Look as AdaptiveLook
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.asked import looks_before
 from castmates.results.bundled_records import RecordReader
-from castmates.results.bundles import StudyBlocks
-from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.contract import Table
+from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.registry import TABLES, table_of
 from castmates.results.columns.study import frame
 from castmates.results.facts_of_nodes import facts_of_nodes
@@ -48,7 +48,7 @@ from castmates.study.reading import read_keys
 from castmates.study.services import service_workloads
 from castmates.study.spec import UNMANAGED, Plan
 
-NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), blocks=())
+NO_PLAN = Plan(study="", titles={}, mixes=(), controls=(), launches=())
 NO_FACTS, NO_FOLDER = MachineFacts(), StudyFolder(Path())
 
 
@@ -63,7 +63,7 @@ class Results:
     name: str
     machine: MachineFacts = NO_FACTS
     plan: Plan = NO_PLAN
-    recorded: Sequence[Record] = ()  # the block.json of every block of the plan; of every block without a plan
+    recorded: Sequence[Record] = ()  # the launch.json of every launch of the plan; of every launch without a plan
     looks: tuple[Look, ...] = ()  # at the precision
     study: Study | None = None
     study_text: str = ""
@@ -85,10 +85,10 @@ class Results:
     def __getattr__(self, name: str) -> pd.DataFrame:
         """A table of the study, or of all its launches."""
         table = TABLES.get(name)
-        if table is None or not (table.rule or name in BLOCK_TABLES):
+        if table is None or not (table.rule or name in LAUNCH_TABLES):
             raise AttributeError(f"results have no '{name}'")
         if name not in self.tables:
-            vars(self)["tables"][name] = self._read(table) if table.rule else self.block_table(name)
+            vars(self)["tables"][name] = self._read(table) if table.rule else self.launch_table(name)
         return self.tables[name]
 
     def _read(self, table: Table) -> pd.DataFrame:
@@ -102,7 +102,7 @@ class Results:
 
     def asks(self, capability: Capability) -> bool:
         """Whether the study asks for something; without a plan, whether it may."""
-        return not self.plan.blocks or capability.asked(self.plan)
+        return not self.plan.launches or capability.asked(self.plan)
 
     def has(self, table: str) -> bool:
         """Whether the study asks for a table, or has one that was made on demand."""
@@ -115,25 +115,25 @@ class Results:
 
     def __repr__(self) -> str:
         """Name the study; its tables would fill the screen."""
-        return f"<results of {self.name}: {len(self.recorded)} blocks in {self.folder}>"
+        return f"<results of {self.name}: {len(self.recorded)} launches in {self.folder}>"
 
-    def block_table(
+    def launch_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """One table of all blocks, or of these (company, number).
+        """One table of all launches, or of these (company, number).
 
-        All steps or samples of a large study do not fit into memory: take `block_parts` for them.
+        All steps or samples of a large study do not fit into memory: take `launch_parts` for them.
         """
         if only is None:
             return self._measured.read(name, columns)
         wanted = {(company, str(number)) for company, number in only}
         chosen = [place for place in self.places if (place.parts[-2], place.parts[-1]) in wanted]
-        return block_tables.read(chosen, name, columns)
+        return launch_tables.read(chosen, name, columns)
 
-    def block_parts(
+    def launch_parts(
         self, name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
     ) -> Iterator[pd.DataFrame]:
-        """One table of all blocks, some whole blocks at a time; the columns `categories` as categories."""
+        """One table of all launches, some whole launches at a time; the columns `categories` as categories."""
         return self._measured.parts(name, columns, categories)
 
     @cached_property
@@ -146,28 +146,28 @@ class Results:
         """The columns of a table in their order: name, type and meaning, as the data contract has them."""
         return pd.DataFrame(table_of(table).columns, columns=["column", "type", "meaning"])
 
-    def look_for_blocks(self) -> None:
-        """Find out where the blocks' tables are: it takes a while where there are thousands of them."""
+    def look_for_launches(self) -> None:
+        """Find out where the launches' tables are: it takes a while where there are thousands of them."""
         self._measured.together()
 
     @cached_property
-    def _measured(self) -> StudyBlocks:
-        return StudyBlocks(self.folder, self.places)
+    def _measured(self) -> StudyLaunches:
+        return StudyLaunches(self.folder, self.places)
 
     @cached_property
     def places(self) -> list[Path]:
-        """The folders of the plan's blocks that are measured."""
+        """The folders of the plan's launches that are measured."""
         return [file.parent for file in self.record_files]
 
     @cached_property
     def record_files(self) -> list[Path]:
-        """The records of the plan's blocks that are measured: one that no plan names any more is left out."""
+        """The records of the plan's launches that are measured: one that no plan names any more is left out."""
         return _record_files(self.folder, self.plan)
 
     @cached_property
-    def records(self) -> list[BlockRecord]:
-        """What each block records of itself."""
-        return [BlockRecord(record) for record in self.recorded]
+    def records(self) -> list[LaunchRecord]:
+        """What each launch records of itself."""
+        return [LaunchRecord(record) for record in self.recorded]
 
     @cached_property
     def profiled(self) -> list[dict[str, Any]]:
@@ -175,8 +175,8 @@ class Results:
         return profile_records(self.plan, self.folder)
 
     @property
-    def measured_records(self) -> list[BlockRecord]:
-        """The records of the blocks that measured anything."""
+    def measured_records(self) -> list[LaunchRecord]:
+        """The records of the launches that measured anything."""
         return [record for record in self.records if record.measured]
 
     @cached_property
@@ -197,13 +197,13 @@ class Results:
     @property
     def leads(self) -> list[str]:
         """The leads in the order in which the tables name them."""
-        named = [*self.effects["lead"], *self.controls["lead"], *self.blocks["lead"]]
+        named = [*self.effects["lead"], *self.controls["lead"], *self.launches["lead"]]
         return list(dict.fromkeys(named))
 
     @cached_property
     def platforms(self) -> list[str]:
         """Where the numbers come from: measured, emulated, modelled."""
-        tables = (self.effects, self.controls, self.blocks, self.windows)
+        tables = (self.effects, self.controls, self.launches, self.windows)
         return sorted({name for table in tables for name in table["platform"].dropna().unique() if name})
 
     @cached_property
@@ -259,7 +259,7 @@ def load(study: Path | str) -> Results:
 
     >>> import castmates
     >>> results = castmates.load("results/first-look")
-    >>> results.effects[["mix", "baseline", "degradation_pct", "verdict"]]
+    >>> results.effects[["mix", "baseline", "loss_pct", "verdict"]]
     """
     folder, file = find(Path(study))
     name = folder.path.resolve().name
@@ -309,4 +309,4 @@ def _recorded(folder: StudyFolder, plan: Plan) -> Records:
 def _record_files(folder: StudyFolder, plan: Plan) -> list[Path]:
     if plan is NO_PLAN:
         return folder.record_files()
-    return sorted(file for file in map(folder.record_file, plan.blocks) if file.is_file())
+    return sorted(file for file in map(folder.record_file, plan.launches) if file.is_file())

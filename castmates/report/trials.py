@@ -60,10 +60,10 @@ def read_trial(trial: TrialRecord, folder: StudyFolder) -> Tried:
 
 
 def loss_of(tried: Tried, lead: str, beside: str) -> tuple[float, float, float]:
-    """The loss of a lead beside neighbours, in per cent, with its interval; NaN where it is not known."""
+    """The loss of a lead beside antagonists, in per cent, with its interval; NaN where it is not known."""
     names = {column: tried.losses[column].map(without_class) for column in ("lead", "antagonists")}
     rows = tried.losses[(names["lead"] == lead) & (names["antagonists"] == beside)]
     if rows.empty:
         return math.nan, math.nan, math.nan
     row = rows.iloc[0]
-    return float(row["degradation_pct"]), float(row["degradation_low"]), float(row["degradation_high"])
+    return float(row["loss_pct"]), float(row["loss_low"]), float(row["loss_high"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from castmates.errors import CastmatesError
 from castmates.files import MOST_WRITTEN, bytes_of, written_text
-from castmates.results import block_tables
+from castmates.results import launch_tables
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import RESULTS, StudyFolder
 from castmates.results.named import default_study
@@ -31,7 +31,7 @@ STUDY_FILES = (
     str(EVERY.trial_study_file("*")),
 )
 # What effects are made of.
-NEEDED = ["platform", "company", "block", "round", "scene", "member", "workload", "unit", "valid", "rate"]
+NEEDED = ["platform", "company", "launch", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Measured:
     """What is on disk of one study."""
 
     folder: StudyFolder
-    plan: Plan  # its measured blocks only
+    plan: Plan  # its measured launches only
     windows: "pd.DataFrame"  # the columns of NEEDED
-    records: tuple[Record, ...]  # of these blocks
+    records: tuple[Record, ...]  # of these launches
     machine: Record
     study: Study | None  # where its file is known
 
@@ -102,13 +102,13 @@ def read_measured(named: Path) -> Measured:
     folder, file = find(named)
     planned = read_plan(folder.plan_file)
     plan = folder.measured(planned)
-    if not plan.blocks:
-        raise CastmatesError(f"{folder}: none of its {len(planned.blocks)} planned blocks is measured yet.")
+    if not plan.launches:
+        raise CastmatesError(f"{folder}: none of its {len(planned.launches)} planned launches is measured yet.")
     return Measured(
         folder=folder,
         plan=plan,
-        windows=block_tables.read(folder.places(plan), "windows", NEEDED),
-        records=tuple(map(RecordReader(folder).read, map(folder.record_file, plan.blocks))),
+        windows=launch_tables.read(folder.places(plan), "windows", NEEDED),
+        records=tuple(map(RecordReader(folder).read, map(folder.record_file, plan.launches))),
         machine=read_json(folder.machine_file),
         study=_study(file) if file else None,
     )

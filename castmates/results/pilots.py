@@ -15,7 +15,7 @@ def pilot_name(study: Study) -> str:
 
 
 def pilot_folder(study: Study) -> StudyFolder:
-    """Where the pilot of this study has its blocks and its proposal."""
+    """Where the pilot of this study has its launches and its proposal."""
     return StudyFolder.of(pilot_name(study))
 
 

@@ -26,18 +26,18 @@ def read_plan(file: Path) -> Plan:
 
 
 def read_task(file: Path, path: str) -> Task | None:
-    """One block of the plan, with the rounds that were decided; None where the plan has no such block.
+    """One launch of the plan, with the rounds that were decided; None where the plan has no such launch.
 
     Every launch comes here: the others, which may be thousands, are not made.
     """
     task = _written(file, lambda text: task_of(text, path))
-    if task is not None and task.block.design.adaptive:
+    if task is not None and task.launch.design.adaptive:
         task = decided_task(task, *_written(file, looks_of), StudyFolder(file.parent))
-    if task is None or not task.block.design.decided:
+    if task is None or not task.launch.design.decided:
         return task
-    block = task.block
-    rounds = decided_rounds(StudyFolder(file.parent)).get(block.company.id, block.design.rounds)
-    return task._replace(block=with_rounds(block, rounds))
+    launch = task.launch
+    rounds = decided_rounds(StudyFolder(file.parent)).get(launch.company.id, launch.design.rounds)
+    return task._replace(launch=with_rounds(launch, rounds))
 
 
 def read_profile_task(file: Path, path: str) -> Task | None:
@@ -87,7 +87,7 @@ def _first_of(problem: ValidationError) -> str:
 
 
 def analysed(plan: Plan, folder: StudyFolder) -> Plan:
-    """The plan without the blocks that its looks at the precision left out."""
+    """The plan without the launches that its looks at the precision left out."""
     return folder.measured(plan) if plan.looks else plan
 
 

@@ -21,7 +21,7 @@ from castmates.study.spec import Plan
 if TYPE_CHECKING:
     import pandas as pd
 
-PROFILES = "profiles/"  # before the path of a profile launch, where those of blocks stand too
+PROFILES = "profiles/"  # before the path of a profile launch, where those of launches stand too
 
 
 def measured_profiles(plan: Plan, folder: StudyFolder) -> list[str]:

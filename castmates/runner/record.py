@@ -1,4 +1,4 @@
-"""Writes what a block leaves: tables first, `block.json` last, so that a block is there whole or not at all."""
+"""Writes what a launch leaves: tables first, `launch.json` last, so that a launch is there whole or not at all."""
 
 import platform
 import re
@@ -13,9 +13,10 @@ from castmates.files import reason, replace, replace_text, sha256_of
 from castmates.linux.owner import boot_id, born_of
 from castmates.machine.facts import cpu_model
 from castmates.machine.probes import our_git_state
-from castmates.results.columns.block import (
-    BLOCK_TABLES,
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import (
     COUNTERS,
+    LAUNCH_TABLES,
     LAYERS,
     RECORD,
     SAMPLES,
@@ -26,7 +27,6 @@ from castmates.results.columns.block import (
     record_text,
     table_file,
 )
-from castmates.results.columns.contract import Columns
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.ranges import RANGE_TABLES, RANGES
 from castmates.runner.outcome import Outcome
@@ -41,17 +41,17 @@ from castmates.study.reasons import reason_columns
 from castmates.workloads import programs
 
 # As castmates.files names them.
-FILES = [RECORD, *map(table_file, [*BLOCK_TABLES, *RANGE_TABLES])]
+FILES = [RECORD, *map(table_file, [*LAUNCH_TABLES, *RANGE_TABLES])]
 TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, FILES))})\.(\d+)(?:@(.*))?")
 
 
 def write(outcome: Outcome, folder: Path) -> None:
-    """Write the block's files into `folder`."""
+    """Write the launch's files into `folder`."""
     try:
         _write(outcome, folder)
     except OSError as problem:
         raise CastmatesError(
-            f"block {outcome.block.path} is measured, but {folder} cannot be written ({reason(problem)}): make room "
+            f"launch {outcome.launch.path} is measured, but {folder} cannot be written ({reason(problem)}): make room "
             "or give write access there, and run the same command again."
         ) from None
 
@@ -77,7 +77,7 @@ def _write(outcome: Outcome, folder: Path) -> None:
 def _write_ranges(outcome: Outcome, file: Path) -> None:
     """Write what members annotated, one by one, where that is kept; nothing is left of another launch's."""
     if ranges.are_kept(outcome.cast):
-        rows = ranges.block_rows(outcome.cast, outcome.windows)
+        rows = ranges.launch_rows(outcome.cast, outcome.windows)
         _parquet([_key(outcome) | row for row in rows], RANGES, file)
     else:
         file.unlink(missing_ok=True)
@@ -86,7 +86,7 @@ def _write_ranges(outcome: Outcome, file: Path) -> None:
 def _remove_leftovers(folder: Path) -> None:
     """Remove the unfinished files of a process that was killed while it wrote here.
 
-    Those of another node too: the block is ours now, and a writer that was given up there fails without its file.
+    Those of another node too: the launch is ours now, and a writer that was given up there fails without its file.
     """
     for file in folder.glob(".*.*.*"):
         if (named := TEMPORARY.fullmatch(file.name)) and not _is_written(int(named[1]), named[2]):
@@ -100,11 +100,11 @@ def _is_written(pid: int, node: str | None) -> bool:
 def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     node = {
         # A model is the same wherever it is played.
-        "host": platform.node() if outcome.block.design.model is None else "",
+        "host": platform.node() if outcome.launch.design.model is None else "",
         "processor": processor_of(outcome) or "",
-        "machine": outcome.block.company.machine,
+        "machine": outcome.launch.company.machine,
     }
-    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
+    members, services = {member.name: member for member in outcome.launch.company.members}, Services.of(outcome.cast)
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
@@ -151,7 +151,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    members, services = {member.name: member for member in outcome.block.company.members}, Services.of(outcome.cast)
+    members, services = {member.name: member for member in outcome.launch.company.members}, Services.of(outcome.cast)
     numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
     every = [(each, number, window) for number, window in numbered for each in window.all_slices]
     for each, number, window in sorted(every, key=lambda row: row[0].number):
@@ -238,11 +238,11 @@ def _counts(outcome: Outcome, kind: str, phases: Joined) -> Iterator[dict[str, A
 
 
 def _key(outcome: Outcome) -> dict[str, Any]:
-    block = outcome.block
+    launch = outcome.launch
     return {
-        "study": block.study,
-        "company": block.company.id,
-        "block": block.number,
+        "study": launch.study,
+        "company": launch.company.id,
+        "launch": launch.number,
         "platform": outcome.platform,
     }
 
@@ -251,7 +251,7 @@ def _about(outcome: Outcome) -> dict[str, Any]:
     return {
         "status": outcome.status,
         "reason": outcome.reason,
-        "spec": outcome.block.model_dump(mode="json"),
+        "spec": outcome.launch.model_dump(mode="json"),
         "started": outcome.started.isoformat(timespec="seconds"),
         "host": platform.node(),
         "cpu_model": processor_of(outcome),
@@ -288,8 +288,8 @@ def _about(outcome: Outcome) -> dict[str, Any]:
 
 def _sometimes(outcome: Outcome) -> dict[str, Any]:
     """What only some records have; `scenes` are those that were measured, where looks left some out."""
-    block = outcome.block
-    scenes = [scene.name for scene in scenes_measured(block)] if block.skipped else []
+    launch = outcome.launch
+    scenes = [scene.name for scene in scenes_measured(launch)] if launch.skipped else []
     return {"truth": outcome.truth, "processor": outcome.processor, "scenes": scenes}
 
 

@@ -19,11 +19,11 @@ class Capability(NamedTuple):
 
 
 def _design(holds: Callable[["Design"], bool]) -> Callable[["Plan"], bool]:
-    return lambda plan: any(holds(block.design) for block in plan.blocks)
+    return lambda plan: any(holds(launch.design) for launch in plan.launches)
 
 
 def _counted(holds: Callable[["Counting"], bool]) -> Callable[["Plan"], bool]:
-    """Whether blocks that start programs count so."""
+    """Whether launches that start programs count so."""
     return _design(lambda design: design.model is None and holds(design.counters))
 
 

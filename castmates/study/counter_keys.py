@@ -1,6 +1,6 @@
 """The key `counters` of a study: which events are counted for each member, and how.
 
-What an event is on a processor is asked of perf there, when a block is measured: here are names alone.
+What an event is on a processor is asked of perf there, when a launch is measured: here are names alone.
 """
 
 import re
@@ -71,14 +71,14 @@ class CounterKeys(Written):
         default=0,
         ge=0,
         le=100,
-        description="pairs of windows of each block, with and without each of the collectors, that show what it costs; "
+        description="pairs of windows of each launch, with and without each collector, that show what it costs; "
         "0 for none",
     )
     ranges: int = Field(
         default=0,
         ge=0,
         le=MOST_RANGES,
-        description="annotations (phases, ranges, instants, epochs) that a block keeps one by one of each member with "
+        description="annotations (phases, ranges, instants, epochs) that a launch keeps one by one of each member with "
         "'phases: true', at most; 0 keeps their sums alone",
     )
 

@@ -37,7 +37,7 @@ class Mixes:
     notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for
     memory: Mapping[str, int] = field(default_factory=dict)  # bytes that each workload takes here
-    cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
+    cautions: tuple[str, ...] = ()  # where an antagonist cannot do here what it is named for, or is too far
     mitigations: tuple[Mitigation, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  # for which the machine has no place
     machine: str = ""  # the class of nodes that they are on; "" where there are no classes

@@ -214,7 +214,7 @@ class Attribution(Written):
     isolated: Name | None = Field(
         default=None,
         description="the partition of 'cache.sweeps' under which lead and antagonists count as isolated; if left out, "
-        "the one that gives back most is chosen, on other blocks than those that estimate it",
+        "the one that gives back most is chosen, on other launches than those that estimate it",
     )
 
 
@@ -261,7 +261,7 @@ class Study(Written):
     )
     leave_out: list[str] = Field(
         default_factory=list,
-        description="host names of nodes whose blocks are kept, but not analysed, such as one that fails its controls",
+        description="host names of nodes whose launches are kept and not analysed, as one that fails its controls",
     )
     controls: Controls | None = Field(
         default=Controls(), description="the positive and the negative control; null measures neither"

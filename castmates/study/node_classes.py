@@ -111,13 +111,15 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
     """The plans for all classes as one."""
     plans = [plan for _, plan in parts]
     looks = zip_longest(*(plan.looks for plan in plans), fillvalue=())
-    blocks = sorted((block for plan in plans for block in plan.blocks), key=lambda each: (each.company.id, each.number))
+    launches = sorted(
+        (launch for plan in plans for launch in plan.launches), key=lambda each: (each.company.id, each.number)
+    )
     return Plan(
         study=plans[0].study,
         titles={name: title for plan in plans for name, title in plan.titles.items()},
         mixes=tuple(mix for plan in plans for mix in plan.mixes),
         controls=tuple(control for plan in plans for control in plan.controls),
-        blocks=tuple(blocks),
+        launches=tuple(launches),
         looks=tuple(tuple(path for paths in each for path in paths) for each in looks),
         mitigations=tuple(each for plan in plans for each in plan.mitigations),
         left_out=tuple(each for plan in plans for each in plan.left_out),
@@ -141,14 +143,14 @@ def parts_of(plan: Plan) -> list[Plan]:
 
 def _part(plan: Plan, machine: NodeClass) -> Plan:
     name = machine.name
-    blocks = tuple(block for block in plan.blocks if block.company.machine == name)
-    ours = {block.path for block in blocks}
+    launches = tuple(launch for launch in plan.launches if launch.company.machine == name)
+    ours = {launch.path for launch in launches}
     mixes = tuple(mix for mix in plan.mixes if mix.machine == name)
     identities = {mix.identity for mix in mixes}
     changes = {
         "mixes": mixes,
         "controls": tuple(control for control in plan.controls if control.mix.machine == name),
-        "blocks": blocks,
+        "launches": launches,
         "looks": tuple(tuple(path for path in paths if path in ours) for paths in plan.looks),
         "mitigations": tuple(each for each in plan.mitigations if each.machine == name),
         "left_out": tuple(each for each in plan.left_out if each.machine == name),

@@ -1,4 +1,4 @@
-"""The key `machine` of a study: how the machine is set for each block."""
+"""The key `machine` of a study: how the machine is set for each launch."""
 
 from typing import Annotated, Literal
 
@@ -33,7 +33,7 @@ Uncore = Annotated[
 
 
 class Prepare(Written):
-    """How the machine is set for each block, and put back after it; what is left out stays as it is."""
+    """How the machine is set for each launch, and put back after it; what is left out stays as it is."""
 
     governor: Name | None = Field(default=None, description="frequency governor of every CPU, such as performance")
     turbo: Switch | None = Field(default=None, description="frequencies above the nominal one")
@@ -41,10 +41,10 @@ class Prepare(Written):
     numa_balancing: Switch | None = Field(default=None, description="whether the kernel moves pages between nodes")
     nmi_watchdog: Switch | None = Field(default=None, description="the watchdog that holds one counter of each CPU")
     irq_affinity: Literal["away"] | None = Field(
-        default=None, description="away: interrupts, and those still to come, are moved off the block's CPUs"
+        default=None, description="away: interrupts, and those still to come, are moved off the launch's CPUs"
     )
     workqueues: Literal["away"] | None = Field(
-        default=None, description="away: the kernel's unbound work is moved off the block's CPUs"
+        default=None, description="away: the kernel's unbound work is moved off the launch's CPUs"
     )
     uncore: Uncore | None = Field(
         default=None, description="clock of mesh, last-level cache and memory controllers: highest, lowest, or in MHz"
@@ -54,7 +54,7 @@ class Prepare(Written):
     )
     prefetchers: Switch | None = Field(
         default=None,
-        description="hardware prefetchers of the block's cores, on Intel's Xeon processors and AMD's since Zen 3",
+        description="hardware prefetchers of the launch's cores, on Intel's Xeon processors and AMD's since Zen 3",
     )
     cpu_dma_latency: int | None = Field(
         default=None,
@@ -64,7 +64,7 @@ class Prepare(Written):
     )
     cpuset: Literal["isolated"] | None = Field(
         default=None,
-        description="isolated: the block's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
+        description="isolated: the launch's CPUs belong to its programs alone, in a cpuset partition of cgroup v2; for "
         "programs of one CPU each",
     )
 
@@ -77,4 +77,4 @@ class Prepare(Written):
 class Machine(Written):
     """What is done with the machine that measures."""
 
-    prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a block")
+    prepare: Prepare = Field(default=Prepare(), description="knobs that are set for the time of a launch")

@@ -56,7 +56,7 @@ def kinds(reasons: Iterable[Reason]) -> list[ReasonKind]:
 
 
 def reason_columns(reasons: Iterable[Reason]) -> dict[str, str]:
-    """As the tables of a block have them."""
+    """As the tables of a launch have them."""
     reasons = list(reasons)
     blamed = dict.fromkeys(reason.blamed for reason in reasons if reason.blamed)
     columns = {"reasons": map(str, reasons), "reason_kinds": kinds(reasons), "blamed": blamed}

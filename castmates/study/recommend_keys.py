@@ -45,7 +45,7 @@ class RecommendKeys(Written):
     latency: dict[Literal["p50", "p95", "p99"], Latency] = Field(
         default_factory=dict,
         description="how long requests to open-loop services may take, such as {p99: 2 ms}; with it the report names "
-        "the highest load that keeps the limit, alone and beside each neighbour (castmates help services)",
+        "the highest load that keeps the limit, alone and beside each antagonist (castmates help services)",
     )
 
     @property

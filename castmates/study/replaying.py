@@ -17,10 +17,10 @@ from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Attribution, Study, Workload
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.recommend_keys import RecommendKeys
-from castmates.study.spec import Block, Company, Plan
+from castmates.study.spec import Company, Launch, Plan
 from castmates.study.wanted import SAME_CPUS, WantedMix, unmanaged, wanted_mixes
 
-FEWEST_BLOCKS = 3  # below it there is no interval between launches, and no effect can agree
+FEWEST_LAUNCHES = 3  # below it there is no interval between launches, and no effect can agree
 LONGEST_NAME = 64
 
 
@@ -49,7 +49,7 @@ def replay_name(study: str, part: ReplayedPart) -> str:
 def self_contained(study: Study, plan: Plan) -> Study:
     """The study with what lies outside its file written into it; its workloads come with a catalogue."""
     rounds = {"rounds": _rounds(plan)} if study.budget.rounds == "pilot" else {}
-    budget = study.budget.without_looks(max(study.budget.blocks, _launches(plan)), **rounds)
+    budget = study.budget.without_looks(max(study.budget.launches, _launches(plan)), **rounds)
     nothing: dict[str, object] = {"workloads": {}, "catalogue": None, "findings": ()}  # no file of these is published
     return study.model_copy(update={**nothing, "budget": budget})
 
@@ -79,21 +79,21 @@ def part_of(plan: Plan, part: ReplayedPart) -> Plan:
     return plan.model_copy(
         update={
             "mixes": tuple(mix for mix in plan.mixes if mix.identity in chosen),
-            "blocks": tuple(
-                block for block in plan.blocks if any(mix.identity in chosen for mix in block.company.mixes)
+            "launches": tuple(
+                launch for launch in plan.launches if any(mix.identity in chosen for mix in launch.company.mixes)
             ),
         }
     )
 
 
-def replaying(study: Study, plan: Plan, part: ReplayedPart, blocks: int | None, keeps_cpus: bool) -> Study:
+def replaying(study: Study, plan: Plan, part: ReplayedPart, launches: int | None, keeps_cpus: bool) -> Study:
     """The study that measures this part of a published one again: the same mixes and design, fresh seeds.
 
     CPU lists are those of one machine: elsewhere the rules of placement alone decide.
     """
     ours = part_of(plan, part)
     name = replay_name(study.name, part)
-    count = max(FEWEST_BLOCKS, _launches(ours)) if blocks is None else blocks
+    count = max(FEWEST_LAUNCHES, _launches(ours)) if launches is None else launches
     rounds = {} if part.rounds is None else {"rounds": part.rounds}
     lists = {} if keeps_cpus else {"lead": None, "antagonists": None}
     return study.model_copy(
@@ -158,16 +158,16 @@ def _rules(each: WantedMix) -> Iterable[ArrangedMix]:
 
 def _launches(plan: Plan) -> int:
     """How many launches the mix has that has most; controls are no results."""
-    counts = Counter(mix.identity for block in plan.blocks for mix in block.company.mixes)
+    counts = Counter(mix.identity for launch in plan.launches for mix in launch.company.mixes)
     return max((counts[mix.identity] for mix in plan.mixes), default=0)
 
 
 def _rounds(plan: Plan) -> int:
     """The rounds of most launches."""
-    counts = Counter(block.design.rounds for block in _with_results(plan))
+    counts = Counter(launch.design.rounds for launch in _with_results(plan))
     return counts.most_common(1)[0][0] if counts else 1
 
 
-def _with_results(plan: Plan) -> list[Block]:
+def _with_results(plan: Plan) -> list[Launch]:
     results = {mix.identity for mix in plan.mixes}
-    return [block for block in plan.blocks if any(mix.identity in results for mix in block.company.mixes)]
+    return [launch for launch in plan.launches if any(mix.identity in results for mix in launch.company.mixes)]

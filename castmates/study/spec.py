@@ -1,4 +1,4 @@
-"""What a block is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
+"""What a launch is, exactly: everything that defines a measurement and nothing else, as canonical JSON."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -162,7 +162,7 @@ class Scene(Frozen):
 
 
 class Counting(Frozen):
-    """What is counted in the windows of a block."""
+    """What is counted in the windows of a launch."""
 
     events: tuple[tuple[str, tuple[str, ...]], ...] = ()  # sets: a name, and its events in perf's words
     topdown: int = 0  # level; 0 is off
@@ -186,7 +186,7 @@ class Profiling(Frozen):
 
 
 class Design(Frozen):
-    """How long and how often a block measures, and when it rejects a window."""
+    """How long and how often a launch measures, and when it rejects a window."""
 
     rounds: int
     spare_rounds: int
@@ -226,7 +226,7 @@ class Company(Frozen):
         return self.members[0]
 
 
-class Block(Frozen):
+class Launch(Frozen):
     """One launch of a company."""
 
     study: str
@@ -238,13 +238,13 @@ class Block(Frozen):
 
     @property
     def path(self) -> str:
-        """Its place below results/<study>/blocks."""
+        """Its place below results/<study>/launches."""
         return f"{self.company.id}/{self.number}"
 
 
-def companies_of(blocks: Iterable[Block]) -> list[Company]:
-    """Every company that has one of these blocks, in their order."""
-    return list({block.company.id: block.company for block in blocks}.values())
+def companies_of(launches: Iterable[Launch]) -> list[Company]:
+    """Every company that has one of these launches, in their order."""
+    return list({launch.company.id: launch.company for launch in launches}.values())
 
 
 class NodeClass(Frozen):
@@ -291,29 +291,31 @@ class Variant(Frozen):
 
 
 class Plan(Frozen):
-    """All blocks of a study, those measured already included, and those that it may turn out not to need."""
+    """All launches of a study, those measured already included, and those that it may turn out not to need."""
 
     study: str
     titles: dict[str, str]  # workload -> what people call it
     mixes: tuple[Mix, ...]  # the active ones, in the study's order
     controls: tuple[Control, ...]  # measured like mixes, and no result of the study
-    blocks: tuple[Block, ...]
-    looks: tuple[tuple[str, ...], ...] = ()  # paths of the blocks that each look adds; none without a wanted precision
+    launches: tuple[Launch, ...]
+    looks: tuple[
+        tuple[str, ...], ...
+    ] = ()  # paths of the launches that each look adds; none without a wanted precision
     mitigations: tuple[Mitigation, ...] = ()  # what is tried against the losses of some mixes
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[Remark, ...] = ()  # what the study asks of the cache and does not get, or gets differently
     cache: Cache | None = None  # that the partitions were made for; None where there are none
-    cautions: tuple[str, ...] = ()  # where a neighbour cannot do on this machine what it is named for, or is too far
+    cautions: tuple[str, ...] = ()  # where an antagonist cannot do on this machine what it is named for, or is too far
     memory: dict[str, int] = Field(default_factory=dict)  # workload -> bytes that it takes, where they matter
     machines: tuple[NodeClass, ...] = ()  # none where a study has no classes: it is planned for the machine at hand
-    ignored_hosts: tuple[str, ...] = ()  # whose blocks are kept and not analysed
+    ignored_hosts: tuple[str, ...] = ()  # whose launches are kept and not analysed
     drawn: Drawn | None = None  # all random mixes that were ever drawn; the study may use only the first of them
     sets: tuple[MixSet, ...] = ()
     prediction: Prediction | None = None
     later: tuple[str, ...] = ()  # identities of mixes that an adaptive study measures only where a look asks for them
-    profiles: tuple[Block, ...] = ()  # launches in which leads are traced; they are no blocks, and measure no rates
+    profiles: tuple[Launch, ...] = ()  # launches in which leads are traced; they are no launches, and measure no rates
     variants: tuple[Variant, ...] = ()
-    traces: tuple[Block, ...] = ()  # launches in which everything is recorded on one clock; they measure nothing
+    traces: tuple[Launch, ...] = ()  # launches in which everything is recorded on one clock; they measure nothing
 
     @property
     def machine(self) -> str:
@@ -322,8 +324,8 @@ class Plan(Frozen):
 
     @property
     def companies(self) -> list[Company]:
-        """Every company that has a block, in the order of the blocks."""
-        return companies_of(self.blocks)
+        """Every company that has a launch, in the order of the launches."""
+        return companies_of(self.launches)
 
     @property
     def wanted(self) -> dict[str, Mix]:

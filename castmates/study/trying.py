@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from castmates.errors import CastmatesError
 from castmates.study.class_names import without_class
-from castmates.study.confirmation import FEWEST_BLOCKS, LONGEST_NAME, at_defaults
+from castmates.study.confirmation import FEWEST_LAUNCHES, LONGEST_NAME, at_defaults
 from castmates.study.finding_rules import Change, Scaled, Value, Word
 from castmates.study.mix_keys import DISTANCES, ArrangedMix, CpuShare, Kind, Mitigated
 from castmates.study.model import Study, Workload
@@ -105,10 +105,10 @@ def mixes_of(plan: Plan, lead: str, mix: str) -> list[Mix]:
     return mine[:MOST_MIXES]
 
 
-def trying(study: Study, name: str, mixes: Sequence[Mix], leads: Sequence[str], blocks: int, title: str) -> Study:
+def trying(study: Study, name: str, mixes: Sequence[Mix], leads: Sequence[str], launches: int, title: str) -> Study:
     """The study that measures these leads beside the antagonists of these mixes."""
     rules = [_beside(lead, mix) for mix in mixes for lead in leads]
-    return _fresh(study, name, mixes, blocks, title).model_copy(update={"mixes": rules})
+    return _fresh(study, name, mixes, launches, title).model_copy(update={"mixes": rules})
 
 
 def _beside(lead: str, mix: Mix) -> ArrangedMix:
@@ -120,7 +120,7 @@ def _beside(lead: str, mix: Mix) -> ArrangedMix:
     return ArrangedMix.model_validate({"lead": lead, "antagonists": others, **where})
 
 
-def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], blocks: int, title: str) -> Study:
+def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], launches: int, title: str) -> Study:
     """The study that measures what is tried against the loss of a mix, beside the mix as it is."""
     if overcommits(mix.name):
         raise CastmatesError(f"the antagonists of {mix.name} run on the lead's CPUs, where mitigations are not tried.")
@@ -130,15 +130,15 @@ def mitigating(study: Study, name: str, mix: Mix, kinds: Sequence[Kind], blocks:
         distance=next((each for each in DISTANCES if each == place_of(mix.name)), None),
         kinds=list(kinds),
     )
-    fresh = _fresh(study, name, [mix], blocks, title)
+    fresh = _fresh(study, name, [mix], launches, title)
     budget = fresh.budget.model_copy(update={"antagonists_alone": True})  # what the others pay is wanted too
     return fresh.model_copy(update={"mitigations": [rule], "budget": budget})
 
 
-def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: str) -> Study:
+def _fresh(study: Study, name: str, mixes: Sequence[Mix], launches: int, title: str) -> Study:
     """The study without anything that it measures, under another name and seed."""
-    if blocks < FEWEST_BLOCKS:
-        raise CastmatesError(f"{blocks} launches show no gain; ask for at least {FEWEST_BLOCKS}.")
+    if launches < FEWEST_LAUNCHES:
+        raise CastmatesError(f"{launches} launches show no gain; ask for at least {FEWEST_LAUNCHES}.")
     classes = {mix.machine for mix in mixes}
     nothing = at_defaults(
         study, "leads", "antagonists", "mixes", "mitigations", "workloads", "catalogue", "attribution", "place",
@@ -151,7 +151,7 @@ def _fresh(study: Study, name: str, mixes: Sequence[Mix], blocks: int, title: st
             "machines": {each: keys for each, keys in study.machines.items() if each in classes},
             "title": f"{study.title or study.name}: {title}",
             "question": title,
-            "budget": study.budget.without_looks(blocks),
+            "budget": study.budget.without_looks(launches),
             "cache": study.cache.model_copy(update=at_defaults(study.cache, "sweeps", "only", "prefetchers")),
             "controls": None,
             "seed": int(hashlib.sha256(f"{study.seed}/{name}".encode()).hexdigest()[:7], 16),

@@ -100,9 +100,9 @@ def elsewhere(rule: Mitigated) -> list[WantedMix]:
 def reason_against(rule: Mitigated, place: str) -> str:
     """Why moving the antagonists there changes nothing; "" where it does."""
     if place == "core" and rule.distance != "smt":
-        return "its neighbours are on other cores already (`distance: smt` puts them on the siblings)"
+        return "its antagonists are on other cores already (`distance: smt` puts them on the siblings)"
     now = NEAREST_FIRST.index(rule.distance or "core")
-    return "its neighbours are that far away already" if NEAREST_FIRST.index(place) <= now else ""
+    return "its antagonists are that far away already" if NEAREST_FIRST.index(place) <= now else ""
 
 
 PREFETCHERS_OFF = "prefetchers-off"  # the partition under which nobody's cores prefetch

@@ -84,8 +84,8 @@ def region(sweep: Sweep, launches_of: Counter[str], job: str, now: float, width:
 
 def launch_words(progress: LaunchProgress, launches_of: Counter[str]) -> str:
     """What is measured now."""
-    place = place_of(progress.block, launches_of[progress.block.company.id])
-    return f"{names_of(progress.block)}   {place}   {round_of(progress.note)}"
+    place = place_of(progress.launch, launches_of[progress.launch.company.id])
+    return f"{names_of(progress.launch)}   {place}   {round_of(progress.note)}"
 
 
 def _bar(sweep: Sweep, now: float, width: int) -> Table:

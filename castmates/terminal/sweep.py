@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from castmates.preview.duration import ANALYSIS
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.terminal.notes import Note
 
 BUSY = ("measuring", "waiting")  # it, or the launch that it waits for
@@ -13,9 +13,9 @@ BUSY = ("measuring", "waiting")  # it, or the launch that it waits for
 
 @dataclass
 class LaunchProgress:
-    """One block, from when it is planned until it has ended."""
+    """One launch, from when it is planned until it has ended."""
 
-    block: Block
+    launch: Launch
     expected: float  # seconds
     begun: float = 0.0
     seconds: float = 0.0  # that it took
@@ -69,8 +69,8 @@ class Analysis:
 class Sweep:
     """The launches of a sweep; nothing here takes longer the more of them there are, but for the beginning."""
 
-    def __init__(self, blocks: Iterable[Block], seconds_of: Callable[[Block], float], at_once: int) -> None:
-        self.waiting = {block.path: LaunchProgress(block, seconds_of(block)) for block in blocks}
+    def __init__(self, launches: Iterable[Launch], seconds_of: Callable[[Launch], float], at_once: int) -> None:
+        self.waiting = {launch.path: LaunchProgress(launch, seconds_of(launch)) for launch in launches}
         self.at_work: dict[str, LaunchProgress] = {}
         self.done = 0  # launches, failed ones too
         self._failed: dict[str, LaunchProgress] = {}  # those that were not begun again
@@ -91,29 +91,29 @@ class Sweep:
         """How many launches there are, as far as it is known."""
         return len(self.waiting) + len(self.at_work) + self.done
 
-    def add(self, blocks: Iterable[Block]) -> None:
+    def add(self, launches: Iterable[Launch]) -> None:
         """More launches are wanted."""
-        for block in blocks:
-            if block.path not in self.waiting and block.path not in self.at_work:
-                self.waiting[block.path] = LaunchProgress(block, self._seconds_of(block))
-                self._to_come += self.waiting[block.path].expected
+        for launch in launches:
+            if launch.path not in self.waiting and launch.path not in self.at_work:
+                self.waiting[launch.path] = LaunchProgress(launch, self._seconds_of(launch))
+                self._to_come += self.waiting[launch.path].expected
 
-    def begin(self, block: Block, now: float) -> None:
+    def begin(self, launch: Launch, now: float) -> None:
         """A launch begins; on a cluster also one that failed before."""
-        if earlier := self._failed.pop(block.path, None):
+        if earlier := self._failed.pop(launch.path, None):
             self.done -= 1
             self._expected_done -= earlier.expected
-        self.add([block])
-        progress = self.waiting.pop(block.path)
+        self.add([launch])
+        progress = self.waiting.pop(launch.path)
         progress.begun = now
         self._to_come -= progress.expected
-        self.at_work[block.path] = progress
+        self.at_work[launch.path] = progress
         if self.first_begun is None:
             self.first_begun = now
 
     def note(self, note: Note) -> None:
         """A launch has sent a note."""
-        if progress := self.at_work.get(note.block):
+        if progress := self.at_work.get(note.launch):
             progress.note = note
 
     def end(self, path: str, now: float, failed: bool = False) -> LaunchProgress | None:
@@ -146,7 +146,7 @@ class Sweep:
     def is_measuring(self) -> bool:
         """Whether a real launch is in its rounds, or another sweep measures: nothing should run beside it."""
         return any(
-            progress.block.design.model is None and progress.note is not None and progress.note.state in BUSY
+            progress.launch.design.model is None and progress.note is not None and progress.note.state in BUSY
             for progress in self.at_work.values()
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from castmates.english import counted, duration
 from castmates.study.class_names import named
 from castmates.study.reasons import ReasonKind
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.terminal.notes import Note
 from castmates.terminal.sweep import LaunchProgress, Windows
 
@@ -47,22 +47,22 @@ def launches(number: int) -> str:
     return counted(number, "launch")
 
 
-def names_of(block: Block) -> str:
-    """The program and its neighbours."""
-    _, *others = block.company.members
+def names_of(launch: Launch) -> str:
+    """The program and its antagonists."""
+    _, *others = launch.company.members
     names = list(dict.fromkeys(member.workload for member in others))
-    name = _lead(block)
+    name = _lead(launch)
     return f"{name} beside {', '.join(names)}" if names else f"{name} alone"
 
 
-def _lead(block: Block) -> str:
+def _lead(launch: Launch) -> str:
     """The lead, with its class of nodes where the study has classes."""
-    return named(block.company.lead.workload, block.company.machine)
+    return named(launch.company.lead.workload, launch.company.machine)
 
 
-def place_of(block: Block, of: int) -> str:
+def place_of(launch: Launch, of: int) -> str:
     """Which launch of its programs this is."""
-    return f"launch {block.number} of {of}" if block.number <= of else f"launch {block.number}"
+    return f"launch {launch.number} of {of}" if launch.number <= of else f"launch {launch.number}"
 
 
 def round_of(note: Note | None) -> str:
@@ -103,9 +103,9 @@ def reasons_words(because: Mapping[str, int], who: Mapping[str, int]) -> str:
 
 def progress_line(progress: LaunchProgress, of: int, done: int, total: int, left: float) -> str:
     """A launch that has ended, in a log."""
-    block, note = progress.block, progress.note
-    number = f"{block.number}/{of}" if block.number <= of else str(block.number)
-    parts = [f"{done:>{len(str(total))}}/{total}", f"{_lead(block)} {number}"]
+    launch, note = progress.launch, progress.note
+    number = f"{launch.number}/{of}" if launch.number <= of else str(launch.number)
+    parts = [f"{done:>{len(str(total))}}/{total}", f"{_lead(launch)} {number}"]
     parts += [result_words(progress)] if note or progress.failed else []
     parts += [clock(progress.seconds)]
     parts += [f"about {about(left)} left"] if done < total else []
@@ -138,8 +138,8 @@ def measured_words(number: int, windows: Windows, failed: int) -> str:
     return ", ".join(parts)
 
 
-def blocks_words(to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:
-    """How many launches of blocks a sweep makes, at least and at most, and how long that takes."""
+def launches_words(to_measure: Sequence[int], seconds: Sequence[float], measured: int) -> str:
+    """How many launches of launches a sweep makes, at least and at most, and how long that takes."""
     if not max(to_measure):
         return f"all {launches(measured)} are measured; the report is made anew"
     few, many = to_measure

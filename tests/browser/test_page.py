@@ -17,7 +17,7 @@ FOCUSED = """(() => { const one = document.activeElement, look = getComputedStyl
 LETTERS = "[...document.querySelectorAll('.drawing text')].map(one => getComputedStyle(one).fill)"
 READING = "document.querySelector('.heatmap .reading').textContent"
 POINTED = """(() => { const mark = document.querySelector('.heatmap .value');
-  mark.scrollIntoView({ block: 'center' });
+  mark.scrollIntoView({ launch: 'center' });
   const { left, top, width, height } = mark.getBoundingClientRect();
   const place = { clientX: left + width / 2, clientY: top + height / 2, bubbles: true };
   document.elementFromPoint(place.clientX, place.clientY).dispatchEvent(new PointerEvent('pointermove', place));

@@ -6,7 +6,7 @@ from contextlib import chdir
 from pathlib import Path
 
 from castmates import project
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.workloads import environments, inputs, sources
 from castmates.workloads.native import build as native
 from tests.golden.report import GOLDEN
@@ -50,9 +50,9 @@ def forget() -> None:
 
 
 def _defaults() -> Iterator[tuple[str, object]]:
-    """What stands in no fingerprint: the default of every field of a block, and of the records in it."""
-    schema = Block.model_json_schema()
-    for record, about in {"Block": schema, **schema["$defs"]}.items():
+    """What stands in no fingerprint: the default of every field of a launch, and of the records in it."""
+    schema = Launch.model_json_schema()
+    for record, about in {"Launch": schema, **schema["$defs"]}.items():
         for field, own in about.get("properties", {}).items():
             if not isinstance(own.get("default", {}), dict):
                 yield f"{record}.{field}", own["default"]

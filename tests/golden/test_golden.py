@@ -80,7 +80,7 @@ def said(made, home):
 
 
 def printed(row):
-    return f"{number(row.degradation_pct)} % {interval(row.degradation_low, row.degradation_high)}"
+    return f"{number(row.loss_pct)} % {interval(row.loss_low, row.loss_high)}"
 
 
 def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):
@@ -93,7 +93,7 @@ def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):
         loss = own[(own["role"] == "lead") & (own["baseline"] == "solo")].set_index("partition")
         gain = own[(own["role"] == "lead") & (own["baseline"] == "unmanaged")].set_index("partition")
         price = own[own["role"] == "antagonist"]
-        needed = loss.at["unmanaged", "verdict"] == "slower" and loss.at["unmanaged", "degradation_low"] > limit
+        needed = loss.at["unmanaged", "verdict"] == "slower" and loss.at["unmanaged", "loss_low"] > limit
         assert (advice.verdict in ("met", "not met")) == needed, advice.mix
         of_pair = [f"{advice.lead} beside {advice.antagonists}:", f"{advice.mix})"]
         lines = {
@@ -105,7 +105,7 @@ def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):
             continue
         advised += 1
         assert gain.at[advice.partition, "verdict"] == "faster"
-        assert loss.at[advice.partition, "degradation_high"] <= limit
+        assert loss.at[advice.partition, "loss_high"] <= limit
         pays = [printed(row) for row in price[price["partition"].isin([advice.partition, "unmanaged"])].itertuples()]
         times = f"{number(1 / gain.at[advice.partition, 'slowdown'], 2)} \N{MULTIPLICATION SIGN} as fast"
         for place, every in lines.items():
@@ -125,7 +125,7 @@ def test_the_golden_page_is_worth_comparing():
         ("recommendation", "no lead mask is shown"),
     ):
         assert any(words in sentence for sentence in page["sections"][part]), (part, words)
-    assert len(page["tables"]["Table of effects"]["Degradation (%) (value)"]) > 20
+    assert len(page["tables"]["Table of effects"]["Loss (%) (value)"]) > 20
     assert len(page["figures"]) >= 4
 
 

@@ -28,7 +28,7 @@ LEAD, OTHER = "chase@1", "stream@2"  # the first core is the runner's own
 STUDY = {
     "cache": {"sweeps": [{"split": [3, 8]}, {"lead_ways": [2]}], "monitor": 20},
     "budget": {
-        "blocks": 1,
+        "launches": 1,
         "rounds": 2,
         "spare_rounds": 1,
         "window": 0.5,
@@ -37,7 +37,7 @@ STUDY = {
         "longest_settle": 0,
     },
     # An emulated CPU is one of the host's threads: what it loses to others there looks like silence here.
-    "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "silence": "100%"},
+    "limits": {"steal": "100%", "foreign": "100%", "antagonists": "100%", "silence": "100%"},
 }
 WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (2, 12)}
 
@@ -112,8 +112,8 @@ def windows(swept):
 
 
 def table(swept: Path, name: str) -> pd.DataFrame:
-    """The rows of all blocks."""
-    return pd.concat(pd.read_parquet(file) for file in (swept / "results/small/blocks").glob(f"*/*/{name}.parquet"))
+    """The rows of all launches."""
+    return pd.concat(pd.read_parquet(file) for file in (swept / "results/small/launches").glob(f"*/*/{name}.parquet"))
 
 
 def test_every_window_carries_the_masks_that_the_kernel_read_back(windows):
@@ -155,7 +155,7 @@ def test_results_are_stamped_emulated(swept):
 
 
 def test_the_sweep_was_a_plain_users(swept):
-    record = json.loads(next((swept / "results/small/blocks").glob("*/*/block.json")).read_text())
+    record = json.loads(next((swept / "results/small/launches").glob("*/*/launch.json")).read_text())
     assert record["freezer"] == "cgroup", record["freezer"]
     assert (swept / "results/small/plan.json").stat().st_uid == NOBODY
 

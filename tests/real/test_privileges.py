@@ -438,7 +438,7 @@ PLANTS = {
     ".cache/environments/native/bin/chase": "#!/bin/sh\necho > ran\n",
     "results/mine/plan.json": "{}",
 }
-MINE = "name: mine\nplatform: modelled\nleads: [chase]\nantagonists: [stream]\nbudget: {blocks: 3}\n"
+MINE = "name: mine\nplatform: modelled\nleads: [chase]\nantagonists: [stream]\nbudget: {launches: 3}\n"
 
 
 def plant(folder, names):
@@ -601,7 +601,7 @@ def strange(tmp_path):
     from tests.unit import study_folder
     from tests.unit.windows_maker import company, mix, plan, written
 
-    one = plan([company("c", mix("strange@0", "one@1"))], blocks=3)
+    one = plan([company("c", mix("strange@0", "one@1"))], launches=3)
     for hour, name in enumerate(("stranger", "other")):
         started = f"2026-01-05T1{hour}:00:00+00:00"  # measured apart, or they are not compared
         study_folder.write(tmp_path / "results" / name, one, written(one, lambda *_: 100.0), started)

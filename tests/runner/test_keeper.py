@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from castmates.linux import cgroups
 from castmates.linux.processes import Family, read_process
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.protocols import Sample
 from castmates.runner.processes import restarts
 from castmates.runner.processes.freezer import CgroupFreezer, SignalFreezer
@@ -356,10 +356,10 @@ def test_windows_side_by_side_share_out_every_gap(steps, edges):
     assert sum(absent(*edge) for edge in pairwise(edges)) == absent(edges[0], edges[-1])
 
 
-def test_a_block_records_the_restarts_of_its_antagonist(shared_block):
-    assert json.loads((shared_block / "block.json").read_text())["status"] == "measured"
-    read = pd.read_parquet(shared_block / "samples.parquet").query("source == 'keeper'")
-    windows = pd.read_parquet(shared_block / "windows.parquet").query("member == 'finite@1'").set_index("window")
+def test_a_launch_records_the_restarts_of_its_antagonist(shared_launch):
+    assert json.loads((shared_launch / "launch.json").read_text())["status"] == "measured"
+    read = pd.read_parquet(shared_launch / "samples.parquet").query("source == 'keeper'")
+    windows = pd.read_parquet(shared_launch / "windows.parquet").query("member == 'finite@1'").set_index("window")
     assert set(read["subject"]) == {"finite@1"}
     assert set(read["window"]) == set(windows.index)
     assert (windows["rate"] > 0).all()
@@ -373,11 +373,11 @@ def test_a_block_records_the_restarts_of_its_antagonist(shared_block):
 
 
 @pytest.mark.needs("two-cpus")
-def test_a_run_that_fails_ends_the_block_with_its_reason(cache, tmp_path):
+def test_a_run_that_fails_ends_the_launch_with_its_reason(cache, tmp_path):
     script = f"echo >> {tmp_path}/runs; test $(wc -l < {tmp_path}/runs) -lt 9 || {{ echo no input >&2; exit 3; }}"
     plan = plan_of({"lead": counter(), "bad": Workload(command=["sh", "-c", script])}, ["bad"], cache)
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    record = (tmp_path / "block.json").read_text()
+    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    record = (tmp_path / "launch.json").read_text()
     assert "bad@1 ended by itself with status 3" in record
     assert "no input" in record
     assert "sh ended with status 3" in record

@@ -123,7 +123,7 @@ def test_an_exception_inside_releases(path):
         pass
 
 
-def test_a_fork_that_leaves_the_block_touches_nothing(path, tmp_path):
+def test_a_fork_that_leaves_the_launch_touches_nothing(path, tmp_path):
     other = tmp_path / "other"
     other.write_text("kept")
     child = None

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.runner.processes.freezer import SignalFreezer, choose_freezer
 from castmates.runner.processes.launch import Start, clean_environment, launch
 from castmates.runner.processes.request_log import RequestLog
@@ -230,12 +230,12 @@ def stat_of(pid):
 
 
 @pytest.mark.needs("two-cpus", "servers")
-def test_a_block_has_the_latency_of_requests_in_its_windows(server, cache, kernels, tmp_path):
+def test_a_launch_has_the_latency_of_requests_in_its_windows(server, cache, kernels, tmp_path):
     words = command(kernels, tmp_path, 500)
     service = Workload(command=words, progress="heartbeat", unit="request", requests=True)
     plan = plan_of({"lead": service, "counter": counter()}, ["counter"], cache, window=0.3, rounds=2)
-    folder = tmp_path / "block"
-    measure_block(plan, plan.blocks[0].path, folder, cache)
+    folder = tmp_path / "launch"
+    measure_launch(plan, plan.launches[0].path, folder, cache)
     windows = pd.read_parquet(folder / "windows.parquet")
     lead = windows[(windows["role"] == "lead") & windows["valid"]]
     others = windows[windows["role"] != "lead"]

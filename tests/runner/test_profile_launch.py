@@ -100,7 +100,7 @@ def launched(
     command = [PYTHON, "-c", JOB, how]
     program = lead or counter(variables={"PYTHONPATH": str(Path.cwd())}).model_copy(update={"command": command})
     plan = plan_of({"lead": program, "beside": counter()}, ["beside"], cache)
-    block = plan.blocks[0]
+    launch = plan.launches[0]
     profiling = Profiling(
         steps=STEPS,
         times=2,
@@ -111,10 +111,10 @@ def launched(
         first_epoch=first_epoch,
     )
     design = Design.model_validate(
-        block.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
+        launch.design.model_dump() | {"rounds": 0, "spare_rounds": 0, "profiling": profiling.model_dump()}
     )
-    whole = plan.model_copy(update={"profiles": (block.model_copy(update={"design": design}),)})
-    task = task_of(plan_text(whole), block.path, "profiles")
+    whole = plan.model_copy(update={"profiles": (launch.model_copy(update={"design": design}),)})
+    task = task_of(plan_text(whole), launch.path, "profiles")
     assert task is not None
     profile_launch(task, folder, cache)
     return json.loads((folder / "profile.json").read_text())

@@ -1,4 +1,4 @@
-"""Ranges that members annotate: in the tables of a block and of a profile launch."""
+"""Ranges that members annotate: in the tables of a launch and of a profile launch."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.results.columns.ranges import OPERATION_RANGES, PROFILE_RANGES, RANGES
 from tests.runner.stage import counter, plan_of, python_job
 from tests.runner.test_profile_launch import JOB as TRACED
@@ -34,10 +34,10 @@ for number in range(10**6):
 """
 
 
-def test_a_block_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cache, tmp_path):
+def test_a_launch_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cache, tmp_path):
     plan = plan_of({"lead": python_job(LEAD), "other": counter()}, ["other"], cache, counters={"ranges": 400}, rounds=1)
-    measure_block(plan, plan.blocks[0].path, tmp_path, cache)
-    record = json.loads((tmp_path / "block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, tmp_path, cache)
+    record = json.loads((tmp_path / "launch.json").read_text())
     assert record["status"] == "measured", record["reason"]
     ranges, slices, steps = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("ranges", "slices", "steps"))
     assert list(ranges) == list(RANGES)
@@ -72,9 +72,9 @@ def test_a_block_keeps_every_range_of_its_members_with_the_slice_it_ended_in(cac
     assert "load_s" not in steps
 
 
-def test_a_block_without_the_key_keeps_no_ranges(shared_block):
-    assert not (shared_block / "ranges.parquet").exists()
-    assert json.loads((shared_block / "block.json").read_text())["spec"]["design"]["counters"]["ranges"] == 0
+def test_a_launch_without_the_key_keeps_no_ranges(shared_launch):
+    assert not (shared_launch / "ranges.parquet").exists()
+    assert json.loads((shared_launch / "launch.json").read_text())["spec"]["design"]["counters"]["ranges"] == 0
 
 
 def test_a_profile_launch_joins_operations_to_the_ranges_they_begin_in(cache, tmp_path):

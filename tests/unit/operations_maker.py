@@ -38,7 +38,7 @@ def launches(
     times: int = 2,
     beside: dict[str, float] | None = None,
 ) -> Traces:
-    """So many launches: alone, and beside one neighbour where operations take (1 + loss) times as long.
+    """So many launches: alone, and beside one antagonist where operations take (1 + loss) times as long.
 
     `beside` has other operations for the traces of the co-run.
     """
@@ -48,7 +48,7 @@ def launches(
         own = {name: dice.normal(0, between) for name in ALONE | (beside or {})}
         for repetition in range(1, times + 1):
             for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
-                about = COMMON | {"block": launch, "scene": scene, "kind": kind, "mix": mix, "round": repetition}
+                about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "round": repetition}
                 taken = dict(ALONE if kind == "solo" else beside or ALONE)
                 for name, ms in taken.items():
                     noise = dice.normal(0, between / 2) + (own[name] if kind == "corun" else 0.0)
@@ -64,7 +64,7 @@ def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, studi
     rows, steps = [], []
     for study, launch in itertools.product(range(studies), range(1, count + 1)):
         for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
-            about = COMMON | {"study": f"s{study}", "block": launch, "scene": scene, "kind": kind, "mix": mix}
+            about = COMMON | {"study": f"s{study}", "launch": launch, "scene": scene, "kind": kind, "mix": mix}
             about["round"] = 1
             spread = 0.02 if kind == "corun" else 0.01
             taken = {
@@ -109,7 +109,7 @@ def results(folder: Path, count: int) -> Results:
     """A study whose lead loses in its lookups and in a product of matrices."""
     losses = {name: 0.2 for name in ALONE if "embed" in name or name.startswith("model/dense")}
     made = tables(launches(count, losses, np.random.default_rng(1), between=0.01))
-    return replace(read_results(make(folder, blocks=3, rounds=1)), **made)
+    return replace(read_results(make(folder, launches=3, rounds=1)), **made)
 
 
 def call_of(name: str, ms: float, step: int) -> dict[str, object]:

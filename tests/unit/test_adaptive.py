@@ -37,7 +37,7 @@ recommend: {lead_loss: 10%}
 model: {ways: 12}
 cache: {sweeps: [{split: all}, {bandwidth: {antagonists: [20%, 50%]}}]}
 """
-BUDGET = "budget: {adaptive: true, blocks: 4, batch: 2, most_blocks: 12, company: %d, longest_block: 36000}\n"
+BUDGET = "budget: {adaptive: true, launches: 4, batch: 2, most_blocks: 12, company: %d, longest_launch: 36000}\n"
 
 
 @pytest.fixture
@@ -160,11 +160,11 @@ def test_few_launches_that_agree_by_luck_do_not_stop_a_mix():
 
 def test_launches_leave_out_what_their_look_left_out(project):
     plan = project.plan()
-    block = plan.blocks[0]
+    launch = plan.launches[0]
     ids = named(plan)
-    skipped = skipped_at(block.company, None, plan.later)
+    skipped = skipped_at(launch.company, None, plan.later)
     assert set(skipped) == set(plan.later)
-    only = as_launched(block.model_copy(update={"skipped": skipped_at(block.company, [ids["split-10"]], ())}))
+    only = as_launched(launch.model_copy(update={"skipped": skipped_at(launch.company, [ids["split-10"]], ())}))
     names = {scene.name for scene in only.company.scenes}
     assert {"solo", "solo-again", "corun:ranking+flood", "corun:ranking+flood@split-10", "alone:flood@2"} >= names - {
         "placebo:2", "placebo:2@split-10"}  # fmt: skip
@@ -176,44 +176,44 @@ def test_launches_leave_out_what_their_look_left_out(project):
 def test_the_full_grid_is_completed_later_and_nothing_is_measured_again(tmp_path, monkeypatch, size):
     monkeypatch.chdir(tmp_path)
     adaptive = project_of(tmp_path, STUDY + BUDGET % size)
-    whole = project_of(tmp_path, STUDY + (BUDGET % size).replace("adaptive: true, blocks: 4", "blocks: 12"))
+    whole = project_of(tmp_path, STUDY + (BUDGET % size).replace("adaptive: true, launches: 4", "launches: 12"))
     before = adaptive.plan()
     going = named(before)
     done = [
-        block.model_copy(update={"skipped": skipped_at(block.company, None, before.later)})
-        for block in before.blocks if block.path in before.looks[0]
+        launch.model_copy(update={"skipped": skipped_at(launch.company, None, before.later)})
+        for launch in before.launches if launch.path in before.looks[0]
     ]  # fmt: skip
     done += [
-        block.model_copy(update={"skipped": skipped_at(block.company, [going["split-10"]], ())})
-        for block in before.blocks
-        if block.path in before.looks[2] and any(mix.identity == going["split-10"] for mix in block.company.mixes)
+        launch.model_copy(update={"skipped": skipped_at(launch.company, [going["split-10"]], ())})
+        for launch in before.launches
+        if launch.path in before.looks[2] and any(mix.identity == going["split-10"] for mix in launch.company.mixes)
     ]  # a company that paused for a look leaves a gap
     again = plan_text(without_decisions(planned(adaptive, done)))
     assert again == plan_text(without_decisions(before)), "one plan, one text: measured or not"
 
     after = planned(whole, done)
-    kept = {(block.path, block.fingerprint()) for block in done}
-    assert kept <= {(block.path, block.fingerprint()) for block in after.blocks}
+    kept = {(launch.path, launch.fingerprint()) for launch in done}
+    assert kept <= {(launch.path, launch.fingerprint()) for launch in after.launches}
     counts = dict.fromkeys(going.values(), 0)
-    for block in after.blocks:
-        for mix in block.company.mixes:
-            counts[mix.identity] += mix.identity not in block.skipped
+    for launch in after.launches:
+        for mix in launch.company.mixes:
+            counts[mix.identity] += mix.identity not in launch.skipped
     assert set(counts.values()) == {12}
-    # Half-way, and again: the same blocks.
-    measured = [block for place, block in enumerate(after.blocks) if block in done or place % 2]
-    assert {block.path for block in planned(whole, measured).blocks} == {block.path for block in after.blocks}
+    # Half-way, and again: the same launches.
+    measured = [launch for place, launch in enumerate(after.launches) if launch in done or place % 2]
+    assert {launch.path for launch in planned(whole, measured).launches} == {launch.path for launch in after.launches}
 
 
 def planned(project, measured):
-    """The plan of the project once these blocks are measured."""
+    """The plan of the project once these launches are measured."""
     return project._plan(measured)
 
 
 def test_bad_input_is_one_sentence(tmp_path):
     for budget, expected in {
-        "{adaptive: true, precision: 1%, blocks: 4}": "no 'precision' beside it",
-        "{adaptive: true, blocks: 3}": "at least 4, because 'adaptive' learns too little",
-        "{adaptive: true, blocks: 5, most_blocks: 6}": "at least 7, because 'adaptive' is given",
+        "{adaptive: true, precision: 1%, launches: 4}": "no 'precision' beside it",
+        "{adaptive: true, launches: 3}": "at least 4, because 'adaptive' learns too little",
+        "{adaptive: true, launches: 5, most_blocks: 6}": "at least 7, because 'adaptive' is given",
     }.items():
         with pytest.raises(Exception, match=expected):
             read_keys(Study, f"name: x\nleads: [a]\nbudget: {budget}\n", "study.yaml")

@@ -32,11 +32,11 @@ OPEN = ("unclear", 1.0, -4.0, 5.8)
 SAME = ("equivalent", 0.2, -0.9, 1.3)
 FASTER = ("faster", -6.0, -8.0, -4.0)
 HOPED = ("unclear", -5.0, -9.4, -0.4)
-FEW = ("too few blocks", 3.0, 1.0, 5.0)
+FEW = ("too few launches", 3.0, 1.0, 5.0)
 MISSING = ("no data", math.nan, math.nan, math.nan)
 EVERY = {SLOWER: "loss", NEARLY: "suspected", FASTER: "gain", HOPED: "suspected-gain", SAME: "none", OPEN: "open",
          FEW: "few", MISSING: "missing"}  # fmt: skip
-NUMBERS = ["verdict", "degradation_pct", "degradation_low", "degradation_high"]
+NUMBERS = ["verdict", "loss_pct", "loss_low", "loss_high"]
 
 
 def slowdown(loss):
@@ -45,7 +45,7 @@ def slowdown(loss):
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return read_results(make(tmp_path_factory.mktemp("answers") / "study", ["a", "b"], ["x", "y"], blocks=5))
+    return read_results(make(tmp_path_factory.mktemp("answers") / "study", ["a", "b"], ["x", "y"], launches=5))
 
 
 def told(results, *rows):
@@ -54,7 +54,7 @@ def told(results, *rows):
     places = effects.index[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
     for place, (verdict, loss, low, high) in zip(places, rows, strict=True):
         effects.loc[place, NUMBERS] = verdict, loss, low, high
-        effects.loc[place, "blocks"] = {"no data": 0, "too few blocks": 2}.get(verdict, 5)
+        effects.loc[place, "launches"] = {"no data": 0, "too few launches": 2}.get(verdict, 5)
         effects.loc[place, ["slowdown", "slowdown_low", "slowdown_high"]] = [slowdown(end) for end in (loss, low, high)]
         effects.loc[place, ["p_value", "possibly_biased", "still_growing"]] = 0.02, False, False
     return replace(results, effects=effects)
@@ -62,7 +62,9 @@ def told(results, *rows):
 
 def named(results, **budget):
     """The results of a study whose file is known."""
-    return replace(results, study=study_of(["a", "b"], ["x", "y"], budget={"blocks": 5} | budget), study_file="s.yaml")
+    return replace(
+        results, study=study_of(["a", "b"], ["x", "y"], budget={"launches": 5} | budget), study_file="s.yaml"
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,12 +118,12 @@ def test_every_state_is_accounted_for_and_only_an_earned_equivalence_is_called_n
 
 def test_each_verdict_has_its_words_and_a_suspected_loss_its_reason(study):
     found = pairs(told(study, NEARLY, SLOWER, FASTER, SAME))
-    said = {(pair.program, pair.neighbours): (pair.words, pair.note) for pair in found}
+    said = {(pair.program, pair.antagonists): (pair.words, pair.note) for pair in found}
     assert said["a", "y"] == ("loss", "")
     assert said["a", "x"] == ("suspected loss", "not proven: 4 pairs were tried")
     assert said["b", "x"] == ("gain", "")
     assert said["b", "y"][0] == "no loss"
-    assert [pair.neighbours for pair in found if pair.program == "a"] == ["y", "x"], "the heaviest loss first"
+    assert [pair.antagonists for pair in found if pair.program == "a"] == ["y", "x"], "the heaviest loss first"
 
 
 def test_a_program_that_failed_is_a_row_without_numbers_and_its_reason(tmp_path):
@@ -204,7 +206,7 @@ def test_no_sweep_of_a_hundred_launches_is_proposed(study):
 
 
 def test_many_pairs_are_cut_to_the_most_important(tmp_path):
-    results = read_results(make(tmp_path / "study", ["a", "b"], [f"x{n}" for n in range(9)], blocks=4))
+    results = read_results(make(tmp_path / "study", ["a", "b"], [f"x{n}" for n in range(9)], launches=4))
     found = answer(results)
     assert (len(found.pairs), found.all_pairs) == (SHOWN, 18)
     left = {(pair.lead, pair.mix) for pair in pairs(results)} - {(pair.lead, pair.mix) for pair in found.pairs}
@@ -243,9 +245,9 @@ def test_a_curve_has_the_losses_of_the_table_and_its_sentence_those_of_most_ways
     (curve,) = found.curves  # of bert no partition was tried
     rows = swept.lead_effects("solo", under_partitions=True).query("mix == 'dlrm+stream' and lead_ways.notna()")
     assert [(point.ways, point.loss) for point in curve.points] == [
-        (row.lead_ways, row.degradation_pct) for row in rows.sort_values("lead_ways").itertuples()
+        (row.lead_ways, row.loss_pct) for row in rows.sort_values("lead_ways").itertuples()
     ]
-    most = rows.loc[rows["lead_ways"].astype(int).idxmax(), "degradation_pct"]
+    most = rows.loc[rows["lead_ways"].astype(int).idxmax(), "loss_pct"]
     assert f"with 8 of the 12 cache ways, {percent(most)}" in curve.sentence
     drawn = curve_drawing(curve)
     assert [mark.x for mark in drawn.marks] == sorted(mark.x for mark in drawn.marks)
@@ -256,7 +258,7 @@ def test_a_curve_has_the_losses_of_the_table_and_its_sentence_those_of_most_ways
 
 
 def test_what_was_thrown_away_is_counted_from_the_ledgers(tmp_path):
-    folder = make(tmp_path / "study", leads=["a"], antagonists=["x"], blocks=3)
+    folder = make(tmp_path / "study", leads=["a"], antagonists=["x"], launches=3)
     for number in (1, 2, 3):
         record(folder, "a-0000abcd", number, ledger={
             "windows": {"solo": 3, "corun": 3}, "rejected": {"corun": 1}, "slices": {"solo": 30, "corun": 30},

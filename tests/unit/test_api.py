@@ -8,8 +8,8 @@ import pytest
 import castmates
 from castmates.errors import CastmatesError
 from castmates.report.results import Results, read_results
-from castmates.results.columns.block import BLOCK_TABLES
 from castmates.results.columns.contract import USUAL
+from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.registry import TABLES
 
 
@@ -22,7 +22,7 @@ def test_tables_are_read_when_they_are_asked_for_and_once(folder):
     results = castmates.load(folder)
     table = results.effects
     assert isinstance(table, pd.DataFrame)
-    assert "degradation_pct" in table
+    assert "loss_pct" in table
     (folder / "tables/effects.parquet").unlink()
     (folder / "tables/controls.parquet").unlink()
     assert results.effects is table
@@ -58,15 +58,15 @@ def test_plan_machine_and_figures_come_with_it(folder):
         _ = figure.png
 
 
-def test_tables_of_blocks_are_those_of_all_blocks(folder):
+def test_tables_of_launches_are_those_of_all_launches(folder):
     results = castmates.load(folder)
-    for name in BLOCK_TABLES:
+    for name in LAUNCH_TABLES:
         table = getattr(results, name)
-        assert list(BLOCK_TABLES[name])[:3] == list(table)[:3]
+        assert list(LAUNCH_TABLES[name])[:3] == list(table)[:3]
 
 
 def test_results_show_themselves_in_a_line(folder):
-    assert repr(castmates.load(folder)) == f"<results of study: 10 blocks in {folder}>"
+    assert repr(castmates.load(folder)) == f"<results of study: 10 launches in {folder}>"
 
 
 def test_a_study_file_of_this_name_elsewhere_is_another_study(folder, monkeypatch, tmp_path):
@@ -95,8 +95,8 @@ def test_every_column_is_explained_and_declared_once(table):
 
 def test_columns_are_explained():
     shown = Results.columns("effects").set_index("column")["meaning"]
-    assert shown["slowdown"] == "rate(baseline) / rate(scene), geometric mean over blocks"
-    assert shown["degradation_low"] == "lower end of the interval of degradation_pct"
+    assert shown["slowdown"] == "rate(baseline) / rate(scene), geometric mean over launches"
+    assert shown["loss_low"] == "lower end of the interval of loss_pct"
     assert shown["platform"] == USUAL["platform"].meaning
     with pytest.raises(CastmatesError, match="there is no table 'effect'; there are: "):
         Results.columns("effect")

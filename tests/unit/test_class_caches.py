@@ -22,7 +22,7 @@ from castmates.report.figures.timeline_rows import cache_bytes
 from castmates.report.results import Results
 from castmates.report.text import processor
 from castmates.report.text.recommendation import context, sentence
-from castmates.results.columns.study import BLOCKS, CARRYOVER, frame
+from castmates.results.columns.study import CARRYOVER, LAUNCHES, frame
 from castmates.study.class_caches import cache_of
 from castmates.study.class_names import without_class
 from castmates.study.node_classes import parts_of
@@ -37,7 +37,7 @@ platform: modelled
 machines:
   small: {model: {ways: 8, way_size: 1 MiB}}
   large: {model: {ways: 12, way_size: 2 MiB, io_ways: "0xc00"}}
-budget: {blocks: 3}
+budget: {launches: 3}
 controls: null
 cache: {sweeps: [{split: all}, {lead_ways: [2, 6]}]}
 mixes: [{lead: dlrm, antagonists: [flood]}]
@@ -46,7 +46,7 @@ workloads: {dlrm: {unit: step, model: {compute: 0.004}}, flood: {unit: step, mod
 """
 
 
-def rate(_block, _number, scene, member):
+def rate(_launch, _number, scene, member):
     return 100 * math.exp(-loss(without_class(scene), without_class(member)))
 
 
@@ -68,7 +68,7 @@ def swept(tmp_path_factory):
         tables["knees"].append(knees(tables["curves"][-1], part.cache.ways))
         tables["mitigations"].append(estimate_mitigations(part, windows, 0.02))
     return loaded, Results(
-        name="classes", plan=plan, windows=windows, blocks=frame([], BLOCKS), carryover=frame([], CARRYOVER),
+        name="classes", plan=plan, windows=windows, launches=frame([], LAUNCHES), carryover=frame([], CARRYOVER),
         effects=joined(tables["effects"]), controls=joined(tables["controls"]),
         sensitivity=joined(tables["curves"]), knees=joined(tables["knees"]),
         mitigations=joined(tables["mitigations"]),

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from castmates.analysis.effects.blocks import blocks_table
 from castmates.analysis.effects.effects import estimate_effects
+from castmates.analysis.effects.launches import launches_table
 from castmates.cli.main import app
 from castmates.errors import CastmatesError
 from castmates.results.folder import StudyFolder
@@ -43,14 +43,14 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "study.yaml").write_text(STUDY)
     pairs = [mix(f"{lead}@0", f"{other}@1") for lead, other in LOST]
 
-    def rate(block, _number, scene, member):
+    def rate(launch, _number, scene, member):
         if not scene.startswith("corun:"):
             return 100.0
-        lead, other = (name.workload for name in block.company.members)
+        lead, other = (name.workload for name in launch.company.members)
         beside = other if member.endswith("@0") else lead
-        return 100 * (1 - LOST[member.partition("@")[0], beside]) * (1 + 0.001 * block.number)
+        return 100 * (1 - LOST[member.partition("@")[0], beside]) * (1 + 0.001 * launch.number)
 
-    analysed(plan([company(f"c{number}", one) for number, one in enumerate(pairs)], blocks=3), rate)
+    analysed(plan([company(f"c{number}", one) for number, one in enumerate(pairs)], launches=3), rate)
     return tmp_path
 
 
@@ -58,8 +58,8 @@ def analysed(of, rate=None):
     shutil.rmtree(RESULTS, ignore_errors=True)
     windows = maker.windows(of) if rate is None else written(of, rate, platform="modelled")
     study_folder.write(RESULTS, of, windows)
-    records = [json.loads(StudyFolder(RESULTS).record_file(block).read_text()) for block in of.blocks]
-    tables = {"effects": estimate_effects(of, windows, 0.02), "windows": windows, "blocks": blocks_table(records)}
+    records = [json.loads(StudyFolder(RESULTS).record_file(launch).read_text()) for launch in of.launches]
+    tables = {"effects": estimate_effects(of, windows, 0.02), "windows": windows, "launches": launches_table(records)}
     for name, table in tables.items():
         write_table(table, RESULTS / "tables" / name)
 
@@ -131,7 +131,7 @@ def test_fresh_launches_are_a_study_of_the_groups_alone(project):
     advised = pd.read_csv(RESULTS / "place/groupings.csv", keep_default_na=False)
     wanted = {tuple(sorted((row.job, *row.beside.split("+")))) for row in advised.itertuples() if row.beside}
     assert groups == wanted
-    assert (study.budget.blocks, study.controls, study.place.jobs, study.placement.llc) == (4, None, {}, "shared")
+    assert (study.budget.launches, study.controls, study.place.jobs, study.placement.llc) == (4, None, {}, "shared")
     assert study.seed != 1
     assert yaml.safe_load(file.read_text())["name"] == file.stem
     assert ask("--confirm", "--only-write").exit_code == 0

@@ -53,7 +53,7 @@ def analysed(file, pairs=None, check=()):
     keys = read_keys(Study, file.read_text(), str(file)).predict
     drawn = design(keys, 1)
     grid = Prediction(leads=tuple(keys.leads), antagonists=tuple(keys.columns), pairs=len(drawn.pairs), check=check)
-    plan = Plan(study="some", titles={}, mixes=(), controls=(), blocks=(), prediction=grid)
+    plan = Plan(study="some", titles={}, mixes=(), controls=(), launches=(), prediction=grid)
     folder = StudyFolder.of("some")
     folder.tables.mkdir(parents=True, exist_ok=True)
     folder.plan_file.write_text(plan_text(plan))
@@ -97,7 +97,7 @@ def test_a_pair_that_only_checks_the_fit_is_shown_as_measured(study):
     assert fresh not in fitted
     analysed(study, [*fitted, fresh], check=(fresh,))
     (row,) = json.loads(ask(study, "--lead", fresh[0], "--beside", fresh[1], "--format", "json").output)["losses"]
-    assert (row["source"], row["blocks"]) == ("measured", 5)
+    assert (row["source"], row["launches"]) == ("measured", 5)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_plan_shows_what_is_too_little_and_what_is_left_for_no_check():
         grid = Prediction(
             leads=("a", "b", "c"), antagonists=("a", "b", "c"), pairs=pairs, check=fresh, to_check=to_check
         )
-        return prediction_words(Plan(study="", titles={}, mixes=(), controls=(), blocks=(), prediction=grid))
+        return prediction_words(Plan(study="", titles={}, mixes=(), controls=(), launches=(), prediction=grid))
 
     assert "6 mixes of two are the fewest" in words(3, 0, 0)
     assert "fewest" not in words(6, 2, 2)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from castmates.report.block_record import BlockRecord
 from castmates.report.comparison.differences import SetUp
 from castmates.report.comparison.traffic import other_traffic
+from castmates.report.launch_record import LaunchRecord
 from castmates.report.machine_facts import MachineFacts
 
 INTEL, AMD, ARM = {"vendor": "GenuineIntel"}, {"vendor": "AuthenticAMD"}, {"implementer": "0x41"}
@@ -13,7 +13,7 @@ BOTH = "llc_occupancy, mbm_local_bytes, mbm_total_bytes"
 
 def side(processor, events=BOTH, kinds=""):
     monitor = {"events": events} | ({"traffic counts": kinds} if kinds else {})
-    records = [BlockRecord({"hardware": {"monitor": monitor}}), BlockRecord({})]
+    records = [LaunchRecord({"hardware": {"monitor": monitor}}), LaunchRecord({})]
     return SetUp(MachineFacts.model_validate({"processor": processor}), records)
 
 

@@ -1,4 +1,4 @@
-"""Studies that confirm a partition: the same mix, fresh blocks; and blocks that do not count, with the reason."""
+"""Studies that confirm a partition: the same mix, fresh launches; and launches that do not count, with the reason."""
 
 import json
 from pathlib import Path
@@ -70,8 +70,8 @@ def test_it_measures_the_same_mix_under_that_partition_alone(parent, partition):
         ("vision+database", []), ("vision+database", [partition])
     ]  # fmt: skip
     assert mix.identity in {one.identity for one in fresh.mixes}
-    assert len(fresh.blocks) == 4
-    assert not {block.seed for block in fresh.blocks} & {block.seed for block in plan.blocks}
+    assert len(fresh.launches) == 4
+    assert not {launch.seed for launch in fresh.launches} & {launch.seed for launch in plan.launches}
     assert fresh.study == study.name == confirmation_name(loaded.study.name, mix)
     assert not fresh.notes
 
@@ -80,7 +80,7 @@ AS_CLOUDS_DO = """
 name: clouds
 platform: modelled
 model: {sockets: 2, domains: 4, cores: 6, threads: 2}
-budget: {blocks: 3}
+budget: {launches: 3}
 controls: null
 cache: {sweeps: [{lead_ways: 2}, {antagonist_cap: 3}]}
 workloads:
@@ -119,7 +119,7 @@ OVER_CLASSES = """
 name: classes
 platform: modelled
 machines: {small: {model: {cores: 4, ways: 8}}, large: {model: {cores: 8, ways: 12}}}
-budget: {blocks: 3}
+budget: {launches: 3}
 controls: null
 cache: {sweeps: [{split: all}]}
 mixes: [{lead: x, antagonists: [a], distance: llc}]
@@ -139,7 +139,7 @@ def test_a_partition_of_one_class_is_confirmed_on_that_class_alone(mix, partitio
     assert chosen.identity in {one.identity for one in fresh.mixes}
     assert {one.machine for one in fresh.mixes} == {chosen.machine} < {"small", "large"}
     assert [part.name for one in fresh.mixes for part in one.partitions] == [partition]
-    assert len(fresh.blocks) == 4
+    assert len(fresh.launches) == 4
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
@@ -188,9 +188,9 @@ def test_blocks_that_do_not_count(parent):
     assert refusal(record(mix, host="there", platform="modelled"), modelled) == ""
 
 
-def test_how_fresh_blocks_were_measured_otherwise(parent):
+def test_how_fresh_launches_were_measured_otherwise(parent):
     _, plan = parent
-    design = plan.blocks[0].design
+    design = plan.launches[0].design
     longer = design.model_copy(update={"window": 2 * design.window, "rounds": design.rounds + 1})
     assert other_design([design], [design, design]) == ""
     assert other_design([], [design]) == ""
@@ -201,23 +201,23 @@ def test_how_fresh_blocks_were_measured_otherwise(parent):
 
 
 def left(folder: Path, plan: Plan, table, host="here"):
-    """Measured blocks on disk."""
-    for block in plan.blocks:
-        place = folder / "blocks" / block.path
-        own = table[(table["company"] == block.company.id) & (table["block"] == block.number)]
+    """Measured launches on disk."""
+    for launch in plan.launches:
+        place = folder / "launches" / launch.path
+        own = table[(table["company"] == launch.company.id) & (table["launch"] == launch.number)]
         write_table(own, place / "windows")
-        spec = json.loads(block.model_dump_json())
-        (place / "block.json").write_text(
+        spec = json.loads(launch.model_dump_json())
+        (place / "launch.json").write_text(
             json.dumps({"status": "measured", "platform": "measured", "host": host, "spec": spec})
         )
 
 
 def seeded(plan: Plan, study: str, seed: int) -> Plan:
-    blocks = [block.model_copy(update={"study": study, "seed": seed + block.number}) for block in plan.blocks]
-    return plan.model_copy(update={"study": study, "blocks": tuple(blocks)})
+    launches = [launch.model_copy(update={"study": study, "seed": seed + launch.number}) for launch in plan.launches]
+    return plan.model_copy(update={"study": study, "launches": tuple(launches)})
 
 
-def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(tmp_path):
+def test_fresh_launches_are_estimated_by_themselves_and_refused_ones_are_counted(tmp_path):
     found, *_, mix = atoms(ways=(2, 4), caps=(), sensitivity=())
     search = seeded(made([found, mix]), "search", 0)
     results = tmp_path / "search"
@@ -226,23 +226,23 @@ def test_fresh_blocks_are_estimated_by_themselves_and_refused_ones_are_counted(t
     (results / "confirm").mkdir()
     (results / "confirm" / f"{name}.yaml").write_text("")
     empty = confirm.confirmed_rows(search, StudyFolder(results))
-    assert empty[["blocks", "refused", "stage", "source"]].values.tolist() == [[0, 0, CONFIRMED, name]]
+    assert empty[["launches", "refused", "stage", "source"]].values.tolist() == [[0, 0, CONFIRMED, name]]
     fresh = seeded(made([found, mix]), name, 100)
     slower = windows(fresh).assign(rate=lambda table: table["rate"] * (1 - 0.1 * (table["kind"] == "corun")))
     left(tmp_path / name, fresh, slower)
     (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
-    assert (row["partition"], row["blocks"], row["refused"], row["design"]) == ("split-4", 4, 0, "")
+    assert (row["partition"], row["launches"], row["refused"], row["design"]) == ("split-4", 4, 0, "")
     assert row["loss_pct"] == pytest.approx(100 * (1 - 0.9 * 2.718281828 ** -(0.1 + 0.02 + 0.06)))
-    left(tmp_path / name, fresh.model_copy(update={"blocks": fresh.blocks[:1]}), slower, host="there")
+    left(tmp_path / name, fresh.model_copy(update={"launches": fresh.launches[:1]}), slower, host="there")
     (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
-    assert (row["blocks"], row["refused"]) == (3, 1)
+    assert (row["launches"], row["refused"]) == (3, 1)
     assert row["why_refused"] == "was measured on another machine (there)"
     left(tmp_path / name, seeded(fresh, "search", 0), slower)
     (row,) = confirm.confirmed_rows(search, StudyFolder(results)).to_dict("records")
-    assert (row["blocks"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
+    assert (row["launches"], row["refused"], row["why_refused"]) == (0, 4, "belongs to the search")
 
 
-def test_fresh_blocks_of_which_none_counts_stay_with_their_class(tmp_path):
+def test_fresh_launches_of_which_none_counts_stay_with_their_class(tmp_path):
     found, *_, mix = atoms(lead="dlrm~small@0", antagonist="stream~small@1", ways=(4,), caps=(), sensitivity=())
     plan = made([found, mix])
     search = seeded(plan.model_copy(update={"machines": (NodeClass(name="small", capture="", facts=None),)}), "s", 0)
@@ -252,7 +252,7 @@ def test_fresh_blocks_of_which_none_counts_stay_with_their_class(tmp_path):
     (tmp_path / f"s/confirm/{name}.yaml").write_text("")
     searched = pareto_table(search, windows(search), estimate_effects(search, windows(search), 0.0))
     none = confirm.confirmed_rows(search, StudyFolder(tmp_path / "s"))
-    assert none["blocks"].tolist() == [0]
+    assert none["launches"].tolist() == [0]
     for column in ("mix", "lead", "antagonists", "machine"):  # by which the rows of a mix find each other
         assert set(none[column]) == set(searched[column]), column
 

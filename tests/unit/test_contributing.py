@@ -16,16 +16,16 @@ from tests.unit.results_maker import make
 PAGES = Path(__file__).parents[2] / "docs/contributing"
 
 
-def blocks(page):
-    """The blocks of Python on a page: a module, and its test."""
+def launches(page):
+    """The launches of Python on a page: a module, and its test."""
     return re.findall(r"^```python\n(.*?)^```", (PAGES / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def module(request, monkeypatch):
-    """What the first block of a page declares, as the module that it is there, after the test of the second block."""
+    """What the first launch of a page declares, as the module that it is there, after the test of the second launch."""
     page, name = request.param
-    code, test = blocks(page)
+    code, test = launches(page)
     made, tests = ModuleType(name), ModuleType("test")
     exec(code, vars(made))
     monkeypatch.setitem(sys.modules, name, made)
@@ -37,7 +37,7 @@ def module(request, monkeypatch):
 
 @pytest.mark.parametrize("module", [("a-new-figure.md", "castmates.report.figures.launches")], indirect=True)
 def test_the_figure_of_the_page_is_drawn_and_described(module, tmp_path):
-    results = read_results(make(tmp_path / "study", blocks=3))
+    results = read_results(make(tmp_path / "study", launches=3))
     drawn, source = module.draw(results)
     assert problems(drawn) == []
     assert list(source.columns) == module.SHOWN
@@ -47,7 +47,7 @@ def test_the_figure_of_the_page_is_drawn_and_described(module, tmp_path):
 
 
 def test_the_figure_of_the_page_is_found_by_its_declaration(tmp_path):
-    (tmp_path / "launches.py").write_text(blocks("a-new-figure.md")[0])
+    (tmp_path / "launches.py").write_text(launches("a-new-figure.md")[0])
     found = declared(tmp_path / "launches.py")
     assert (found.name, found.part) == ("launches", "health")
     assert found.place not in {view.place for view in FIGURES.values()}

@@ -1,4 +1,4 @@
-"""The key `counters` of a study: its defaults, its mistakes, and what blocks are planned to count."""
+"""The key `counters` of a study: its defaults, its mistakes, and what launches are planned to count."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ def study(counters):
 
 
 def counts_events(study):
-    return EVENTS.asked(SimpleNamespace(blocks=[SimpleNamespace(design=design_of(study))]))
+    return EVENTS.asked(SimpleNamespace(launches=[SimpleNamespace(design=design_of(study))]))
 
 
 def test_by_default_the_basic_and_the_cache_set_are_counted():

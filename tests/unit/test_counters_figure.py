@@ -8,7 +8,7 @@ from castmates.analysis.explanations.counted_metrics import IPC
 from castmates.analysis.explanations.counters import counter_tables
 from castmates.report.figures import counters, counters_axes
 from castmates.report.results import Results
-from castmates.results.columns.block import COUNTERS, WINDOWS
+from castmates.results.columns.launch import COUNTERS, WINDOWS
 from castmates.results.columns.study import frame
 from castmates.results.folder import StudyFolder
 from tests.unit.windows_maker import one_slice
@@ -19,14 +19,14 @@ HEAD = {"study": "synthetic", "platform": "measured"}
 SCENES = {"solo": (100.0, 1e6, 1e6, 1e3), "corun:lead+beside": (50.0, 1e6, 2e6, 4e3)}
 
 
-def made_up(blocks=3, rounds=2, spoil=lambda row: row, seed=1):
+def made_up(launches=3, rounds=2, spoil=lambda row: row, seed=1):
     """Windows of a lead and what was counted in them; nothing here was measured."""
     dice, windows, counts, number = np.random.default_rng(seed), [], [], 0
-    for block in range(1, blocks + 1):
+    for launch in range(1, launches + 1):
         for one in range(1, rounds + 1):
             for scene, (rate, *per_step) in SCENES.items():
                 number += 1
-                place = HEAD | {"company": "lead-1", "block": block, "round": one, "window": number, "scene": scene}
+                place = HEAD | {"company": "lead-1", "launch": launch, "round": one, "window": number, "scene": scene}
                 place |= {"member": "lead@0"}
                 noise = float(np.exp(dice.normal(0, 0.001)))
                 kind, _, mix = scene.partition(":")
@@ -56,10 +56,10 @@ def test_counts_are_held_against_the_work_that_was_done():
     )  # fmt: skip
     row = table.set_index("metric").loc["LLC-load-misses"]
     assert (row["solo"], row["corun"], row["unit"]) == (pytest.approx(1e3), pytest.approx(4e3), "step")
-    assert (row["blocks"], row["rounds"], row["mix"]) == (3, 6, "lead+beside")
+    assert (row["launches"], row["rounds"], row["mix"]) == (3, 6, "lead+beside")
     assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
     assert table.set_index("metric").loc[IPC, "unit"] == ""
-    assert np.isnan(counter_tables(*made_up(blocks=2))[0]["ratio_low"]).all()
+    assert np.isnan(counter_tables(*made_up(launches=2))[0]["ratio_low"]).all()
 
 
 def test_only_what_was_counted_in_both_windows_of_a_round_is_compared():
@@ -86,11 +86,11 @@ def test_an_event_that_was_counted_twice_has_the_mean_and_a_share_that_is_not_kn
 
 def test_a_member_of_another_platform_is_another_member():
     counts, windows = made_up()
-    elsewhere = counts["block"] == 1
+    elsewhere = counts["launch"] == 1
     moved = counts.assign(platform=counts["platform"].where(~elsewhere, "emulated"))
-    assert set(counter_tables(moved, windows)[0]["blocks"]) == {2}
-    told = windows.assign(platform=windows["platform"].where(windows["block"] != 1, "emulated"))
-    found = counter_tables(moved, told)[0].set_index(["platform", "metric"])["blocks"]
+    assert set(counter_tables(moved, windows)[0]["launches"]) == {2}
+    told = windows.assign(platform=windows["platform"].where(windows["launch"] != 1, "emulated"))
+    found = counter_tables(moved, told)[0].set_index(["platform", "metric"])["launches"]
     assert (found["emulated", "cycles"], found["measured", "cycles"]) == (1, 2)
 
 
@@ -121,10 +121,10 @@ def test_zero_not_counted_and_not_supported_are_named_apart():
 
 
 def results(tmp_path, counts, windows):
-    folder = tmp_path / "blocks/lead-1/1"
+    folder = tmp_path / "launches/lead-1/1"
     folder.mkdir(parents=True)
     counts.to_parquet(folder / "counters.parquet", index=False)
-    (folder / "block.json").write_text("{}")
+    (folder / "launch.json").write_text("{}")
     return Results("synthetic", windows=windows, folder=StudyFolder(tmp_path))
 
 
@@ -146,7 +146,7 @@ def test_the_figure_shows_every_metric_and_names_what_was_not_counted(tmp_path):
 
 def test_by_whom_and_in_which_mode_it_was_counted_is_said(tmp_path):
     def spoil(row):
-        row = row | {"scope": "cpu" if row["block"] == 1 else "thread"}
+        row = row | {"scope": "cpu" if row["launch"] == 1 else "thread"}
         return row | ({"note": "user mode only"} if row["event"] == "cycles" else {})
 
     found = results(tmp_path, *made_up(spoil=spoil))

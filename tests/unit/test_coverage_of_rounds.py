@@ -153,7 +153,7 @@ def launches(values, begin, dice):
     studies, count, _ = values.shape
     there = np.isfinite(values)
     index = pd.MultiIndex.from_product(
-        [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "block"]
+        [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "launch"]
     )
     shown = {
         "value": np.nanmean(values, axis=2).ravel(),
@@ -167,7 +167,7 @@ def launches(values, begin, dice):
 def intervals(name, count):
     """The printed intervals of all studies after so many launches."""
     table = studied(name)[0]
-    return over_launches(table[table.index.get_level_values("block") <= count].copy(), ["study"])
+    return over_launches(table[table.index.get_level_values("launch") <= count].copy(), ["study"])
 
 
 def covers(name, count):

@@ -44,7 +44,7 @@ def test_partitions_that_differ_in_one_amount_are_a_curve(tmp_path, monkeypatch)
     assert set(found) == {"split", "quota"}
     assert [cell.amount for cell in found["split"].cells] == [2, 4, 6]
     assert found["split"].unit == WAYS
-    # Where the lead is slowest first: beside all of the neighbours' CPU time, which is the mix without a quota.
+    # Where the lead is slowest first: beside all of the antagonists' CPU time, which is the mix without a quota.
     assert [cell.amount for cell in found["quota"].cells] == [ALL_OF_IT, 80, 60, 40, 20]
     assert found["quota"].cells[0].partition == "unmanaged"
     assert found["quota"].unit == QUOTA
@@ -57,9 +57,9 @@ def test_cells_between_measured_ones_are_interpolated_with_the_bound_of_these(ad
     bound = table.loc["split-3", ["loss_low", "loss_high"]].tolist()
     assert bound == pytest.approx([table.loc["split-4", "loss_low"], table.loc["split-2", "loss_high"]])
     true = whole.effects[(whole.effects["baseline"] == "solo") & (whole.effects["role"] == "lead")]
-    true = true.set_index("partition").loc["split-3", "degradation_pct"]
+    true = true.set_index("partition").loc["split-3", "loss_pct"]
     assert table.loc["split-3", "loss_low"] <= true <= table.loc["split-3", "loss_high"]
-    assert table.loc["split-3", "blocks"] == 0
+    assert table.loc["split-3", "launches"] == 0
     ends = one.effects[~one.effects["partition"].isin(["split-8"])]
     beyond = curves_table(one.plan, ends).set_index("partition").loc["split-8"]
     assert (beyond["source"], np.isnan(beyond["loss_pct"])) == ("unknown", True)

@@ -289,7 +289,7 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
     parts = []
     for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
         common = {
-            "study": [f"s{each}" for each in number // launches], "company": "c", "block": number % launches,
+            "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
             "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
             "platform": "modelled", "round": 1,
         }  # fmt: skip
@@ -376,7 +376,7 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> No
 
 def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path) -> None:
     study_ = results(tmp_path / "study")
-    asking = study_.plan.model_copy(update={"profiles": study_.plan.blocks[:1]})
+    asking = study_.plan.model_copy(update={"profiles": study_.plan.launches[:1]})
     study_.folder.plan_file.write_text(asking.canonical())
     for name in (
         "dataflow_nodes",
@@ -400,4 +400,4 @@ def test_the_page_names_what_a_path_consists_of(tmp_path: Path, made: Results) -
     assert graph["file"] == "../graphs/lead%400.svg"
     assert "(computed)" in found["sentences"][0]
     assert found["changes"]
-    assert context(read_results(make(tmp_path / "none", blocks=3, rounds=1))) == {}
+    assert context(read_results(make(tmp_path / "none", launches=3, rounds=1))) == {}

@@ -14,7 +14,7 @@ from castmates.results.columns.primitives import PRIMITIVES
 from castmates.results.folder import StudyFolder
 from castmates.study.model import Workload
 from castmates.study.profile_launches import identity_of, is_logged
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from tests.unit.makers import plan, study, workloads
 from tests.unit.operations_maker import COMMON, call_of, steps_of
 
@@ -29,12 +29,12 @@ def whole(row: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, ob
     return {name: round(value) if columns[name] == "int64" else value for name, value in filled.items()}
 
 
-def leave(launch: Block, folder: Path, flags: list[str] | None) -> None:
+def leave(launch: Launch, folder: Path, flags: list[str] | None) -> None:
     """What a launch leaves whose one operation takes longer under the log."""
     folder.mkdir(parents=True)
     logged = is_logged(launch)
     ms = LOGGED_MS if logged else USUAL_MS
-    about = COMMON | {"company": launch.company.id, "block": launch.number, "round": 1}
+    about = COMMON | {"company": launch.company.id, "launch": launch.number, "round": 1}
     calls, steps, primitives = [], [], []
     for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
         own = about | {"scene": scene, "kind": kind, "mix": mix}

@@ -96,7 +96,9 @@ def test_a_study_becomes_runs_by_scene_and_json(tmp_path, platform):
     assert (folder / "tensorboard/mine.txt").exists()
     place = "tensorboard/modelled/dlrm-0000abcd" if platform == "modelled" else "tensorboard/dlrm-0000abcd"
     assert set(runs) == {f"{place}/{scene}" for scene in ("solo", "solo-again", "placebo:1", "corun:dlrm+stream")}
-    rates = pd.read_parquet(folder / "tables/windows.parquet").query("valid and block == 2 and scene == 'solo'")["rate"]
+    rates = pd.read_parquet(folder / "tables/windows.parquet").query("valid and launch == 2 and scene == 'solo'")[
+        "rate"
+    ]
     solo = scalars(runs[f"{place}/solo"])["rate/dlrm@0"]
     assert set(solo) == {1, 2, 3, 4, 5}
     assert solo[2] == pytest.approx(math.exp(sum(map(math.log, rates)) / len(rates)), rel=1e-6)
@@ -113,10 +115,10 @@ def test_losses_of_launches_come_to_the_losses_of_the_study(tmp_path):
     runs = exported(folder)
     effects = pd.read_parquet(folder / "tables/effects.parquet").query("baseline == 'solo' and role == 'lead'")
     compared = 0
-    for row in effects[effects["blocks"] > 0].itertuples():
+    for row in effects[effects["launches"] > 0].itertuples():
         own = scalars(next(events for run, events in runs.items() if run.endswith(f"/corun:{row.mix}")))
         logs = [math.log(1 - loss / 100) for loss in own["loss/launch"].values()]
-        assert 100 * (1 - math.exp(sum(logs) / len(logs))) == pytest.approx(row.degradation_pct, rel=1e-5)
-        assert list(own["loss/estimate"].values()) == pytest.approx([row.degradation_pct] * len(logs), rel=1e-6)
+        assert 100 * (1 - math.exp(sum(logs) / len(logs))) == pytest.approx(row.loss_pct, rel=1e-5)
+        assert list(own["loss/estimate"].values()) == pytest.approx([row.loss_pct] * len(logs), rel=1e-6)
         compared += 1
     assert compared

@@ -135,7 +135,7 @@ def test_sentences_name_ways_loss_others_and_the_next_step():
     assert "Not confirmed yet: run `castmates sweep STUDY.yaml --confirm`" in said
     (none,) = recommendation.context(results(atoms(), limit=1.0))["sentences"]
     assert "no lead mask is shown to keep the loss within 1 %" in none
-    (few,) = recommendation.context(results(atoms(), blocks=2))["sentences"]
+    (few,) = recommendation.context(results(atoms(), launches=2))["sentences"]
     assert "2 launches cannot show" in few
 
 

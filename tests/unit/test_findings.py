@@ -138,10 +138,10 @@ SHIPPED = {
                            {"input_pipeline": [waits(ALONE, 0.3), waits(BESIDE, 0.3)]}),
     "memory-saturated": (SEEN, {"effects": [EFFECT | {"antagonists_peak_pct": 80.0}]},
                          {"effects": [EFFECT | {"antagonists_peak_pct": 80.0, "verdict": "unclear"}]}),
-    "busy-neighbour": (
+    "busy-antagonist": (
         PROVEN,
-        {"attribution": [EFFECT | {"part": "busy neighbour", "points": 5.0, "points_low": 4.0, "points_high": 6.0}]},
-        {"attribution": [EFFECT | {"part": "busy neighbour", "points": 5.0, "points_low": 4.0, "points_high": 6.0,
+        {"attribution": [EFFECT | {"part": "busy antagonist", "points": 5.0, "points_low": 4.0, "points_high": 6.0}]},
+        {"attribution": [EFFECT | {"part": "busy antagonist", "points": 5.0, "points_low": 4.0, "points_high": 6.0,
                                    "verdict": "unclear"},
                          EFFECT | {"part": "sharing", "points": 5.0, "points_low": 4.0, "points_high": 6.0}]},
     ),
@@ -205,7 +205,7 @@ SHIPPED |= {
     "interrupts-on-cpus": traced(TRACED, {"interrupts_share": 0.1}, {"interrupts_share": 0.001}),
     "cpu-taken-by-others": traced(TRACED, {"queued_others": 0.2}, {"queued_others": 0.001, "queued_own": 0.9}),
     "remote-pages": traced(TRACED, {"remote_share": 0.6}, {"remote_share": NAN}),
-    "cpu-shared-with-neighbours": traced(BESIDE_TRACED, {"queued_members": 0.4}, {"queued_members": 0.0}),
+    "cpu-shared-with-antagonists": traced(BESIDE_TRACED, {"queued_members": 0.4}, {"queued_members": 0.0}),
     "long-waits-for-a-cpu": traced(BESIDE_TRACED, {"queue_p99_us": 4000.0}, {"queue_p99_us": 40.0}),
     "more-faults-beside": traced(
         BESIDE_TRACED,
@@ -399,9 +399,9 @@ def test_a_missing_file_of_rules_is_a_sentence(tmp_path):
 @pytest.fixture
 def waiting(tmp_path):
     """A study whose lead waits for its input; its tables on the disk."""
-    folder = make(tmp_path / "results" / "made", leads=["job"], blocks=3, rounds=1)
+    folder = make(tmp_path / "results" / "made", leads=["job"], launches=3, rounds=1)
     plan = json.loads((folder / "plan.json").read_text())
-    (folder / "plan.json").write_text(json.dumps(plan | {"profiles": plan["blocks"][:1]}))
+    (folder / "plan.json").write_text(json.dumps(plan | {"profiles": plan["launches"][:1]}))
     fill(folder)
     for name, rows in {"input_pipeline": [waits(ALONE, 0.3)], "thread_pools": [pool(4, 0.5)]}.items():
         write_table(
@@ -438,7 +438,7 @@ def test_findings_are_found_once_for_a_page(waiting):
 
 
 def test_a_study_without_findings_has_no_such_part(tmp_path):
-    results = read_results(make(tmp_path / "plain", blocks=3, rounds=1))
+    results = read_results(make(tmp_path / "plain", launches=3, rounds=1))
     assert 'id="to-try"' not in page(results, dict.fromkeys(FIGURES, "<svg></svg>"))
 
 

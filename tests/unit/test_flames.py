@@ -350,12 +350,12 @@ def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
 
 
 def test_a_launch_draws_its_graph_unless_it_failed(tmp_path):
-    block = SimpleNamespace(
+    launch = SimpleNamespace(
         study="x", company=SimpleNamespace(mixes=[SimpleNamespace(name="lead+stream", partitions=())])
     )
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", block=block))
+    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", launch=launch))
     assert list(tmp_path.iterdir()) == []
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", block=block))
+    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", launch=launch))
     assert [file.name for file in tmp_path.iterdir()] == ["flame-lead@0-difference.svg"]
 
 

@@ -121,6 +121,6 @@ def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path
 
 def test_operations_of_too_few_launches_are_drawn_without_intervals(tmp_path):
     drawn, source = operations.draw(replace(results(tmp_path / "study", 2), study=study(["lead"], ["other"])))
-    assert set(source["verdict"]) == {"too few blocks"}
-    assert source["degradation_low"].isna().all()
+    assert set(source["verdict"]) == {"too few launches"}
+    assert source["loss_low"].isna().all()
     assert len(drawn.axes) > 1

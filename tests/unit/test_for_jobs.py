@@ -29,10 +29,10 @@ def test_a_job_sees_the_sweep_as_the_process_that_planned_it(sweep):
     sweep.leave_for_jobs()
     seen = written_sweep(sweep.project.study_file)
     assert seen.terms == sweep.terms
-    assert {path: seen.block(path) for path in sweep.paths} == {path: sweep.block(path) for path in sweep.paths}
-    assert seen.blocks == tuple(sweep.paths) == sweep.found([])
+    assert {path: seen.launch(path) for path in sweep.paths} == {path: sweep.launch(path) for path in sweep.paths}
+    assert seen.launches == tuple(sweep.paths) == sweep.found([])
     with pytest.raises(CastmatesError, match="cannot be read on this node"):
-        seen.block("nobody/1")
+        seen.launch("nobody/1")
 
 
 def test_what_is_found_out_later_is_told_at_once(sweep):
@@ -55,13 +55,13 @@ def test_a_cache_that_a_node_does_not_see_is_one_sentence(sweep, tmp_path):
         written_sweep(sweep.project.study_file)
 
 
-def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
+def test_a_launch_reads_its_own_launch_of_the_plan(sweep, tmp_path):
     file = tmp_path / "results" / sweep.terms.study / "plan.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(plan_text(without_decisions(sweep.plan)))
     plan = read_plan(file)
-    for block in plan.blocks:
-        assert read_task(file, block.path) == (block, plan.memory, list(plan.machines))
+    for launch in plan.launches:
+        assert read_task(file, launch.path) == (launch, plan.memory, list(plan.machines))
     assert read_task(file, "nobody/1") is None
     file.write_text("{}")
     with pytest.raises(CastmatesError, match="this is not a plan"):
@@ -69,12 +69,12 @@ def test_a_launch_reads_its_own_block_of_the_plan(sweep, tmp_path):
 
 
 def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkeypatch):
-    """Another processor, the same sources: built anew beside the others; with other sources the block is refused."""
-    block = sweep.plan.blocks[0]
-    real = block.model_copy(
+    """Another processor, the same sources: built anew beside the others; with other sources the launch is refused."""
+    launch = sweep.plan.launches[0]
+    real = launch.model_copy(
         update={
-            "design": block.design.model_copy(update={"model": None}),
-            "company": block.company.model_copy(update={"native_key": "0" * 12}),
+            "design": launch.design.model_copy(update={"model": None}),
+            "company": launch.company.model_copy(update={"native_key": "0" * 12}),
         }
     )
     planned = environments.ready_file(environments.place_of(environments.NATIVE, "0" * 12, tmp_path))
@@ -87,5 +87,5 @@ def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkey
     assert on_node.built_for_us(real, tmp_path).company.native_key == ours
     assert built == [environments.NATIVE]
     planned.write_text(json.dumps({"sources": "others"}))
-    with pytest.raises(CastmatesError, match="no longer those that this block was planned with"):
+    with pytest.raises(CastmatesError, match="no longer those that this launch was planned with"):
         on_node.built_for_us(real, tmp_path)

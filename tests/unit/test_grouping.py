@@ -144,19 +144,19 @@ def test_ways_are_given_out_so_that_limits_are_kept_and_losses_are_least():
 
 
 def test_the_usual_ways_use_domains_as_they_are():
-    """With losses that count neighbours, spreading has as many around each cache, and random placement loses more."""
+    """With losses that count antagonists, spreading has as many around each cache, and random placement loses more."""
 
-    class Neighbours:
+    class Antagonists:
         def of(self, _job, beside, _ways=None):
             return Loss(float(len(beside)), 0.0, 99.0, "measured")
 
-    groups = Groups(Problem((Job("a", 4, 1), Job("b", 4, 1)), (8, 8)), Neighbours())
+    groups = Groups(Problem((Job("a", 4, 1), Job("b", 4, 1)), (8, 8)), Antagonists())
     spread, drawn = (usual_groups(groups, way, 7, tried=200) for way in ("spreading", "random"))
     assert {each.mean_loss for each in spread.groupings} == {3.0}
     # Each of seven others is around the same cache with probability 1/2.
     assert np.mean([each.mean_loss for each in drawn.groupings]) == pytest.approx(3.5, abs=0.15)
     assert usual_groups(groups, "random", 7, tried=200).groupings == drawn.groupings
-    tight = Groups(Problem((Job("a", 1, 3), Job("b", 3, 1)), (3, 3)), Neighbours())
+    tight = Groups(Problem((Job("a", 1, 3), Job("b", 3, 1)), (3, 3)), Antagonists())
     for way in ("spreading", "random"):
         assert all(
             sorted(g.members for g in each.groups) == [("a",), ("b", "b", "b")]
@@ -179,7 +179,7 @@ def test_what_stands_against_placing_jobs_at_all():
         (Loss(5.5, 4.5, 6.5, "measured"), "agrees", "unclear"),
         (Loss(9.0, 8.0, 10.0, "measured"), "loses more", "exceeded"),
         (Loss(1.0, 0.5, 1.5, "measured"), "loses less", "confirmed"),
-        (Loss(5.0, math.nan, math.nan, "measured"), "too few blocks", "too few blocks"),
+        (Loss(5.0, math.nan, math.nan, "measured"), "too few launches", "too few launches"),
     ],
 )
 def test_fresh_launches_agree_within_both_intervals_and_confirm_limits_by_their_own(fresh, agrees, confirmed):

@@ -44,7 +44,7 @@ def test_an_option_has_one_name_and_one_meaning_everywhere():
     for one in main.COMMANDS:
         options = re.findall(r"^│ +(--[\w-]+)(?: +(-\w)\b)?", ask(*one.name.split(), "--help").output, re.MULTILINE)
         assert all(short[letter] == name for name, letter in options if letter), one.name
-        assert not {name for name, _ in options} & {"--json", "--blocks", "--lead-loss", "--to"}, one.name
+        assert not {name for name, _ in options} & {"--json", "--launches", "--lead-loss", "--to"}, one.name
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_studies_and_workloads_are_completed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("sentence", "marked"),
     [
-        ("unknown key 'budget.bloks', did you mean 'blocks'?", "bloks"),
+        ("unknown key 'budget.bloks', did you mean 'launches'?", "bloks"),
         ("'leads.1' is 3, but expected a valid string.", "bloks: 5 # five"),  # is not written so: the whole line
         ("'bloks' is 5, but expected more.", "bloks"),
     ],

@@ -10,7 +10,7 @@ from tests.unit.results_maker import make
 from tests.workflow.sweeps import ROOT
 
 COMMAND = "from castmates.cli.main import app\napp([{}], standalone_mode=False)"
-LAUNCH = "castmates.pipeline.measure_block, castmates.runner.block, castmates.results.plans"
+LAUNCH = "castmates.pipeline.measure_launch, castmates.runner.launch, castmates.results.plans"
 WAYS_IN = {  # a program, and the packages that it may import
     "import": ("import castmates", ()),
     "help": (COMMAND.format("'--help'"), ("rich", "typer")),

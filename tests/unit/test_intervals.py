@@ -11,29 +11,29 @@ from castmates.analysis.statistics.intervals import estimate, holm, more_than
 from castmates.analysis.statistics.rounds_alike import widening
 
 
-def pairs(blocks):
-    """{block: differences} -> the table that `estimate` takes."""
+def pairs(launches):
+    """{launch: differences} -> the table that `estimate` takes."""
     return pd.DataFrame(
         [
-            {"row": 0, "company": "c", "block": block, "difference": value}
-            for block, values in blocks.items()
+            {"row": 0, "company": "c", "launch": launch, "difference": value}
+            for launch, values in launches.items()
             for value in values
         ]
     )
 
 
-def only(blocks):
-    return estimate(pairs(blocks), by=["row"]).iloc[0]
+def only(launches):
+    return estimate(pairs(launches), by=["row"]).iloc[0]
 
 
 def test_headline_by_hand():
-    # Block means 0.1, 0.2, 0.3; s = 0.1; t(0.975, 2) = 4.302653.
+    # Launch means 0.1, 0.2, 0.3; s = 0.1; t(0.975, 2) = 4.302653.
     found = only({1: [0.05, 0.15], 2: [0.2], 3: [0.3, 0.3, 0.3]})
     half = 4.302652729696142 * 0.1 / np.sqrt(3)
     assert found["mean"] == pytest.approx(0.2)
     assert (found["low"], found["high"]) == pytest.approx((0.2 - half, 0.2 + half))
     assert found["p_value"] == pytest.approx(stats.ttest_1samp([0.1, 0.2, 0.3], 0).pvalue)
-    assert (found["blocks"], found["rounds"]) == (3, 6)
+    assert (found["launches"], found["rounds"]) == (3, 6)
 
 
 def test_every_launch_weighs_the_same_however_many_rounds_it_has():
@@ -47,7 +47,7 @@ def test_within_launch_by_hand_with_unequal_rounds():
     assert (found["within_low"], found["within_high"]) == pytest.approx((0.2 - half, 0.2 + half))
 
 
-def test_within_launch_of_one_block_is_the_ordinary_t_interval():
+def test_within_launch_of_one_launch_is_the_ordinary_t_interval():
     values = [0.1, 0.13, 0.08, 0.11]
     low, high = stats.ttest_1samp(values, 0).confidence_interval()
     found = only({1: values})
@@ -86,9 +86,9 @@ def test_the_widening_is_that_of_rounds_with_such_a_correlation():
     assert widening(launches, ["row"])[0] == pytest.approx(of_mean * rounds / inside, rel=0.02)
 
 
-@pytest.mark.parametrize("blocks", [{1: [0.1, 0.2]}, {1: [0.1, 0.2], 2: [0.3, 0.1]}])
-def test_below_three_blocks_there_is_no_headline_interval(blocks):
-    found = only(blocks)
+@pytest.mark.parametrize("launches", [{1: [0.1, 0.2]}, {1: [0.1, 0.2], 2: [0.3, 0.1]}])
+def test_below_three_launches_there_is_no_headline_interval(launches):
+    found = only(launches)
     assert np.isnan([found["low"], found["high"], found["p_value"]]).all()
     assert np.isfinite([found["mean"], found["within_low"], found["within_high"]]).all()
 
@@ -111,13 +111,13 @@ def test_groups_and_companies_stay_apart():
         {
             "row": [0, 0, 0, 1],
             "company": ["c", "d", "d", "c"],
-            "block": [1, 1, 1, 1],
+            "launch": [1, 1, 1, 1],
             "difference": [0.0, 0.2, 0.4, 7.0],
         }
     )
     found = estimate(table, by=["row"])
     assert found.loc[0, "mean"] == pytest.approx(0.15)
-    assert found.loc[0, "blocks"] == 2
+    assert found.loc[0, "launches"] == 2
     assert found.loc[1, "mean"] == 7.0
 
 
@@ -142,7 +142,7 @@ def test_holm_keeps_the_order_and_never_lowers(p_values):
 @pytest.mark.parametrize("edge", [0.0, 0.1, 0.19, 0.5])
 def test_above_an_edge_is_the_one_sided_t_test(edge):
     values = [0.1, 0.2, 0.3, 0.25]
-    found = estimate(pairs({block: [value] for block, value in enumerate(values)}), by=["row"])
+    found = estimate(pairs({launch: [value] for launch, value in enumerate(values)}), by=["row"])
     wanted = stats.ttest_1samp(values, edge, alternative="greater").pvalue
     assert more_than(found, edge).tolist() == pytest.approx([wanted])
 

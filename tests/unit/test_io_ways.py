@@ -20,13 +20,13 @@ from castmates.report.results import Results
 from castmates.report.text import processor
 from castmates.report.text.recommendation import sentence
 from castmates.results.columns.partitions import PARETO
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
+from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame
 from castmates.study.partitions.io_ways import cut_by, cuts
 from castmates.study.spec import REST, UNMANAGED, Partition, Share
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
-from tests.unit.test_figure_partitions import _block, texts
+from tests.unit.test_figure_partitions import _launch, texts
 
 SHIPPED = yaml.safe_load(Path(__file__).resolve().parents[2].joinpath("config/studies/cat-sweep.yaml").read_text())
 IO = {"ways": 11, "io_ways": "0x600"}
@@ -112,7 +112,7 @@ def slow(rate):
 
 
 def record(company, status="measured", **partitions):
-    """A block's record; of each partition rows of (member, line, asked, held)."""
+    """A launch's record; of each partition rows of (member, line, asked, held)."""
     rows = {
         name.replace("_", "-"): [
             {"member": member, "line": line, "domain": 0, "asked": asked, "held": held}
@@ -249,7 +249,7 @@ def page_of(plan, *records):
         effects=estimate_effects(as_held(plan, known), table, 0.02, held=states(plan, known)),
         controls=frame([], CONTROLS),
         carryover=frame([], CARRYOVER),
-        blocks=frame([_block(block, "measured") for block in plan.blocks], BLOCKS),
+        launches=frame([_launch(launch, "measured") for launch in plan.launches], LAUNCHES),
         windows=table,
         plan=plan,
         attribution=estimate_attribution(as_held(plan, known), table, 0.02, held=states(plan, known)),
@@ -304,7 +304,7 @@ def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
            "lead_ways": 10,
            "lead_bytes": 1.0, "stage": "search", "source": "s", "loss_pct": 1.0, "loss_low": 0.5, "loss_high": 1.5,
            "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8, "stp_high": 2.0,
-           "frontier": True, "blocks": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
+           "frontier": True, "launches": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
            "held": state, "freedom": 4}  # fmt: skip
     (advice,) = recommendations(frame([row], PARETO), 3.0).to_dict("records")
     assert advice["held"] == state

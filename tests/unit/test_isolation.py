@@ -81,7 +81,7 @@ def test_the_line_of_a_key_is_found():
 
 
 @pytest.mark.parametrize(
-    ("mixes", "blocks", "named", "sentence"),
+    ("mixes", "launches", "named", "sentence"),
     [
         (maker.atoms(), 5, None, "The loss of every mix is divided under the best of 3 partitions, chosen on 2 of 5 "
          "launches and estimated on the others; naming one in 'attribution.isolated' leaves all of them for the "
@@ -93,7 +93,7 @@ def test_the_line_of_a_key_is_found():
         (maker.atoms()[:1], 5, None, ""),
     ],
 )  # fmt: skip
-def test_the_plan_says_how_losses_will_be_divided(mixes, blocks, named, sentence):
-    said = isolation.line(maker.made(mixes, blocks=blocks), named)
+def test_the_plan_says_how_losses_will_be_divided(mixes, launches, named, sentence):
+    said = isolation.line(maker.made(mixes, launches=launches), named)
     assert said.startswith(sentence)
     assert bool(said) == bool(sentence)

@@ -16,7 +16,7 @@ from tests.unit.windows_maker import Truth, simulated
 
 
 def group(values):
-    return pd.DataFrame({"mean": [np.mean(values)], "error": [stats.sem(values)], "blocks": [len(values)]})
+    return pd.DataFrame({"mean": [np.mean(values)], "error": [stats.sem(values)], "launches": [len(values)]})
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 2), (2, 7), (9, 2), (4, 4)])

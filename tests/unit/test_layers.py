@@ -13,7 +13,7 @@ from castmates.analysis.explanations.layers import (
     optimizer_scopes,
 )
 
-RESNET, BERT = "classification_model/res_net/bottleneck_block_15", "bert/bert_encoder/transformer/layer_0"
+RESNET, BERT = "classification_model/res_net/bottleneck_launch_15", "bert/bert_encoder/transformer/layer_0"
 SEEN = {
     (f"{RESNET}/conv2d_2/Conv2D", "_MklNativeConv2D"): ("convolution", "forward", f"{RESNET}/conv2d_2"),
     (f"gradient_tape/{RESNET}/conv2d_2/Conv2D/Conv2DBackpropFilter", "_MklNativeConv2DBackpropFilter"): (
@@ -79,10 +79,10 @@ SEEN = {
     ("bert/cls/predictions/GatherV2", "GatherV2"): ("data movement", "forward", "bert/cls/predictions"),
     ("ranking_1/Sum_4", "Sum"): ("reduction", "forward", "ranking_1"),
     ("ranking_1/binary_crossentropy/mul_1", "Mul"): ("loss", "forward", "ranking/binary_crossentropy"),
-    ("bottleneck_block_7/conv2d_3/kernel/Regularizer/L2Loss", "L2Loss"): (
+    ("bottleneck_launch_7/conv2d_3/kernel/Regularizer/L2Loss", "L2Loss"): (
         "regularisation",
         "forward",
-        "bottleneck_block_7/conv2d_3",
+        "bottleneck_launch_7/conv2d_3",
     ),
     ("SGD/SGD/update_153/ResourceApplyKerasMomentum", "ResourceApplyKerasMomentum"): ("optimizer", "optimizer", "SGD"),
     ("AdamWeightDecay/AdamWeightDecay/update_5/AssignSubVariableOp", "AssignSubVariableOp"): (

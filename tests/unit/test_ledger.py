@@ -22,7 +22,7 @@ SECONDS = 2.0
 LEAD, BESIDE, FROZEN, PLACEBO = "lead@0", "beside@1", "frozen@2,3", "placebo:1"
 PLACES = {LEAD: (0,), BESIDE: (1,), FROZEN: (2, 3), PLACEBO: (1,)}
 CPUS = (0, 1, 2, 3)
-SIBLING = 10  # of a CPU of the block, nobody's
+SIBLING = 10  # of a CPU of the launch, nobody's
 AROUND = Domain("l3:0", 8, (4, 5, 6))
 DESIGN = Design(
     rounds=1,
@@ -212,14 +212,14 @@ def test_a_thread_that_may_leave_its_cpus_is_off_them():
 
 
 @pytest.mark.parametrize("cpu", CPUS)  # the lead runs on 0, an antagonist on 1, nobody on 2 and 3
-def test_stolen_time_counts_on_every_cpu_of_the_block(cpu):
+def test_stolen_time_counts_on_every_cpu_of_the_launch(cpu):
     limit = DESIGN.limits.steal * SECONDS
     assert Case(values={(f"cpu{cpu}", "steal_s"): limit}).reasons() == []
     (reason,) = Case(values={(f"cpu{cpu}", "steal_s"): limit + 0.01}).reasons()
     assert reason == f"steal: the hypervisor took 3.5% of CPU {cpu} (limit 3.0%)"
 
 
-def test_a_cpu_outside_the_block_is_nobodys_business():
+def test_a_cpu_outside_the_launch_is_nobodys_business():
     values = {("cpu4", "steal_s"): 2.0, ("cpu4", "user_s"): 2.0, ("cpu4", "system_s"): 0.0, ("cpu4", "irq_s"): 0.0}
     assert Case(values=values).reasons() == []
 

@@ -42,7 +42,7 @@ def _estimates(values):
     half = special.stdtrit(launches - 1, 0.975) * error
     p = 2 * special.stdtr(launches - 1, -abs(mean / error))
     return pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half, "p_holm": holm(p),
-                         "blocks": launches, "spread": error * math.sqrt(launches)})  # fmt: skip
+                         "launches": launches, "spread": error * math.sqrt(launches)})  # fmt: skip
 
 
 def _proposed(open_, spread, had, pairs):

@@ -25,11 +25,11 @@ def losses(of, rate, caches=ONE_CACHE):
 
 def slowed(shares):
     """Rates by member in co-runs; 100 everywhere else."""
-    return lambda _block, _number, scene, member: 100 * shares.get((scene, member), 1.0)
+    return lambda _launch, _number, scene, member: 100 * shares.get((scene, member), 1.0)
 
 
 def test_a_job_that_was_an_antagonist_has_a_loss_too_and_that_of_a_lead_comes_first():
-    of = plan([company("c1", mix("a@0", "b@1")), company("c2", mix("b@0", "a@1"))], blocks=3)
+    of = plan([company("c1", mix("a@0", "b@1")), company("c2", mix("b@0", "a@1"))], launches=3)
     shares = {
         ("corun:a+b", "a@0"): 0.9,
         ("corun:a+b", "b@1"): 0.8,
@@ -39,13 +39,13 @@ def test_a_job_that_was_an_antagonist_has_a_loss_too_and_that_of_a_lead_comes_fi
     known = losses(of, slowed(shares))
     assert known.of("a", ["b"]).pct == pytest.approx(10)
     assert known.of("b", ["a"]).pct == pytest.approx(30)
-    only = losses(plan([company("c1", mix("a@0", "b@1"))], blocks=3), slowed(shares))
+    only = losses(plan([company("c1", mix("a@0", "b@1"))], launches=3), slowed(shares))
     assert only.of("b", ["a"]).pct == pytest.approx(20)
     assert only.of("b", ["b"]) is None
 
 
 def test_members_of_one_kind_are_one_job_and_all_others_are_beside_it():
-    of = plan([company("c1", mix("a@0", "b@1", "b@2"))], blocks=3)
+    of = plan([company("c1", mix("a@0", "b@1", "b@2"))], launches=3)
     scene = "corun:a+b+b"
     known = losses(of, slowed({(scene, "a@0"): 0.5, (scene, "b@1"): 0.8, (scene, "b@2"): 0.9}))
     assert known.of("a", ["b", "b"]).pct == pytest.approx(50)
@@ -56,11 +56,11 @@ def test_members_of_one_kind_are_one_job_and_all_others_are_beside_it():
 
 
 def test_a_mix_around_two_caches_or_on_siblings_shows_nothing_of_one_cache():
-    of = plan([company("c1", mix("a@0", "b@1"))], blocks=3)
+    of = plan([company("c1", mix("a@0", "b@1"))], launches=3)
     assert losses(of, slowed({}), {0: 0, 1: 1}).of("a", ["b"]) is None
     assert losses(of, slowed({}), {}).of("a", ["b"]) is not None  # no cache is known: one
     near = mix("a@0", "b@1").model_copy(update={"name": "a+b:smt"})
-    assert losses(plan([company("c1", near)], blocks=3), slowed({})).of("a", ["b"]) is None
+    assert losses(plan([company("c1", near)], launches=3), slowed({})).of("a", ["b"]) is None
 
 
 def test_losses_with_ways_are_those_of_partitions_that_keep_all_members_apart():
@@ -70,7 +70,7 @@ def test_losses_with_ways_are_those_of_partitions_that_keep_all_members_apart():
     (row,) = effects[
         (effects["partition"] == "split-4") & (effects["baseline"] == "solo") & (effects["role"] == "lead")
     ].to_dict("records")
-    assert known.of("dlrm", ["stream"], 4).pct == row["degradation_pct"]
+    assert known.of("dlrm", ["stream"], 4).pct == row["loss_pct"]
     assert known.of("stream", ["dlrm"], 8) is not None  # what split-4 leaves it
     assert {(job, ways) for job, _, ways in known.known} == {
         ("dlrm", None), ("stream", None), ("dlrm", 4), ("dlrm", 8), ("stream", 8), ("stream", 4),

@@ -92,27 +92,29 @@ def test_every_mix_is_planned_for_every_class_from_its_capture(two):
     for each in two.by_class:
         alone = project.on_captured_machine(replace(two, study=each.study), each.elsewhere.file).plan()
         members = {
-            member.name: member for block in plan.blocks for member in block.company.members
+            member.name: member for launch in plan.launches for member in launch.company.members
         }  # by names that no other class has
-        for block in alone.blocks:
-            for member in block.company.members:
+        for launch in alone.launches:
+            for member in launch.company.members:
                 ours = members[named(member.name, each.machine)]
                 # Placement, memory nodes and sizes (`4llc`) are those of the captured machine.
                 assert (ours.cpus, ours.nodes, ours.command) == (member.cpus, member.nodes, member.command)
-    companies = [block.company for block in plan.blocks]
+    companies = [launch.company for launch in plan.launches]
     commands = {each.machine: m.command for each in companies for m in each.members if m.workload == "stream"}
     assert commands["xeon"] != commands["epyc"], "each class has the sizes of its own cache"
 
 
 def test_blocks_carry_their_class_and_never_share_a_company(two):
     plan = two.plan()
-    for block in plan.blocks:
-        assert {mix.machine for mix in block.company.mixes} == {block.company.machine}
-        for member in block.company.members:
-            assert named(without_class(member.name), block.company.machine) == member.name
+    for launch in plan.launches:
+        assert {mix.machine for mix in launch.company.mixes} == {launch.company.machine}
+        for member in launch.company.members:
+            assert named(without_class(member.name), launch.company.machine) == member.name
     parts = parts_of(plan)
     assert [part.machine for part in parts] == ["xeon", "epyc"]
-    assert sorted(block.path for part in parts for block in part.blocks) == [block.path for block in plan.blocks]
+    assert sorted(launch.path for part in parts for launch in part.launches) == [
+        launch.path for launch in plan.launches
+    ]
     assert plan_of(plan_text(plan)) == plan
 
 
@@ -123,9 +125,9 @@ def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
             project.on_captured_machine(replace(two, study=part.study), part.elsewhere.file).plan().memory
         )
     assert takes["xeon"]["stream"] != takes["epyc"]["stream"], "each class has the sizes of its own cache"
-    for block in plan.blocks:
-        for task in (task_in(plan, block.path), task_of(plan_text(plan), block.path)):
-            assert task.needs == takes[block.company.machine]
+    for launch in plan.launches:
+        for task in (task_in(plan, launch.path), task_of(plan_text(plan), launch.path)):
+            assert task.needs == takes[launch.company.machine]
     assert {part.machine: part.memory for part in parts_of(plan)} == takes
 
 

@@ -98,7 +98,7 @@ def test_no_size_of_the_catalogue_breaks_a_rule_on_a_cache_of_504_mib():
     entries = read_keys(Catalogue, path.read_text(encoding="utf-8"), str(path))
     stock = gather_catalogue([(str(path), entries)], Study(name="none"), "none", ["native"])
     place = CachePlace((0,), GRANITE, 1 << 40)
-    leads = {"tree-in-cache"}  # which are no antagonists: small, so that a neighbour takes them whole
+    leads = {"tree-in-cache"}  # which are no antagonists: small, so that an antagonist takes them whole
     there = [
         member(" ".join(sized_workload(one, place).words), name=name)
         for name, one in stock.items()

@@ -28,27 +28,27 @@ REASON = Reason(ReasonKind.FOREIGN_LOAD, "others took 41 % of CPU 1, mostly bash
 WHY = reason_columns([REASON])
 
 
-def reject(block, chosen):
-    """Reject these windows of a block in its tables and its record, as the runner writes what no slice counts of."""
-    windows, steps = (pd.read_parquet(block / f"{name}.parquet") for name in ("windows", "steps"))
+def reject(launch, chosen):
+    """Reject these windows of a launch in its tables and its record, as the runner writes what no slice counts of."""
+    windows, steps = (pd.read_parquet(launch / f"{name}.parquet") for name in ("windows", "steps"))
     lost = chosen(windows)
     nothing = {"slices_dropped": 0, "open_s": 0.0, "progress_s": np.nan, "units": np.nan, "rate": np.nan, "beats": 0}
     windows.loc[lost, ["valid", *WHY, *nothing]] = [False, *WHY.values(), *nothing.values()]
     windows.loc[lost, ["first_ns", "last_ns", "later"]] = pd.NA, pd.NA, np.nan
     windows.loc[lost, "slices_rejected"] = windows["slices"]
-    windows.to_parquet(block / "windows.parquet")
+    windows.to_parquet(launch / "windows.parquet")
     gone = set(windows.loc[lost, "window"])
-    steps[~steps["window"].isin(gone)].to_parquet(block / "steps.parquet")
-    slices = pd.read_parquet(block / "slices.parquet")
+    steps[~steps["window"].isin(gone)].to_parquet(launch / "steps.parquet")
+    slices = pd.read_parquet(launch / "slices.parquet")
     slices.loc[slices["window"].isin(gone), ["counted", *WHY]] = False, *WHY.values()
-    slices.to_parquet(block / "slices.parquet")
+    slices.to_parquet(launch / "slices.parquet")
     if lost.all():
-        record = json.loads((block / "block.json").read_text())
+        record = json.loads((launch / "launch.json").read_text())
         ledger = record["ledger"]
         ledger |= {"rejected": ledger["windows"], "because": {"foreign load": ledger["windows"]}}
         ledger |= {"slices_rejected": ledger["slices"], "slices_because": {"foreign load": ledger["slices"]}}
         record |= {"rounds": 0, "windows_rejected": record["windows"], "ledger": ledger | {"slices_dropped": {}}}
-        (block / "block.json").write_text(json.dumps(record))
+        (launch / "launch.json").write_text(json.dumps(record))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def analysed(golden, tmp_path):
     def made(chosen):
         folder = tmp_path / "golden"
         shutil.copytree(golden, folder)
-        for record in folder.glob("blocks/*/*/block.json"):
+        for record in folder.glob("launches/*/*/launch.json"):
             reject(record.parent, chosen)
         study, plan = read_keys(Study, STUDY.read_text(), STUDY.name), read_plan(folder / "plan.json")
         terms = Terms(MARGIN, study.attribution.isolated, json.loads((folder / "machine.json").read_bytes()))
@@ -113,7 +113,7 @@ def test_time_that_no_slice_counts_for_makes_no_endless_share(analysed):
     """What was taken is divided by the time for which windows count; that is none here."""
     results = analysed(lambda windows: windows["valid"] | True)
     samples = pd.DataFrame()
-    for file in results.folder.path.glob("blocks/*/*/samples.parquet"):
+    for file in results.folder.path.glob("launches/*/*/samples.parquet"):
         samples = pd.read_parquet(file)
         row = samples.iloc[:1].assign(source="cputime", subject="1", metric="foreign_s", value=0.2, note="bash (pid 7)")
         pd.concat([samples, row], ignore_index=True).astype(dict(samples.dtypes)).to_parquet(file)
@@ -135,7 +135,7 @@ def test_what_is_left_after_most_was_thrown_away_is_analysed_and_drawn(analysed,
 
 def test_measurements_that_are_rejected_without_a_disturbed_slice_were_thrown_away_too(analysed):
     folder = analysed(lambda windows: ~windows["valid"]).folder.path
-    for file in folder.glob("blocks/*/*/block.json"):
+    for file in folder.glob("launches/*/*/launch.json"):
         record = json.loads(file.read_text())
         filling = {"rejected": {"corun": 2}, "because": {"still filling": {"corun": 2}}}
         record["ledger"] |= filling | {"slices_rejected": {}, "slices_because": {}, "slices_dropped": {}}

@@ -42,7 +42,7 @@ def test_the_losses_that_were_put_in_come_out_and_add_up_to_the_steps():
 
 def test_intervals_need_three_launches():
     table = effects(launches(2, LOSSES, np.random.default_rng(1)))
-    assert set(table["verdict"]) == {"too few blocks"}
+    assert set(table["verdict"]) == {"too few launches"}
 
 
 def test_traces_of_another_graph_are_not_compared():

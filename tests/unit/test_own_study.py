@@ -117,9 +117,9 @@ def test_a_study_is_named_by_its_program(word, name):
 def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of_its_own(here, monkeypatch):
     monkeypatch.setattr(own_study, "try_command", lambda _: FirstRun(0.01, 1_000_000))
     first = study_of(["gzip", "-9"], ["stream"], "", KNOWN)
-    first.write_text(first.read_text().replace("blocks: 6", "blocks: 7"))  # by hand
+    first.write_text(first.read_text().replace("launches: 6", "launches: 7"))  # by hand
     assert study_of(["gzip", "-9"], ["stream"], "", KNOWN) == first
-    assert "blocks: 7" in first.read_text()
+    assert "launches: 7" in first.read_text()
     assert study_of(["gzip", "-1"], ["stream"], "", KNOWN).name == "gzip-2.yaml"
     assert study_of(["gzip", "-9"], ["stream", "chase"], "", KNOWN).name == "gzip-3.yaml"
     assert study_of(["gzip", "-9"], ["stream"], "named", KNOWN).name == "named.yaml"
@@ -127,12 +127,12 @@ def test_the_same_command_goes_on_with_its_study_and_another_one_gets_a_study_of
 
 
 def test_the_result_is_printed_and_given_to_scripts(tmp_path):
-    folder = make(tmp_path / "study", ["a", "b"], ["x", "y"], blocks=5)
+    folder = make(tmp_path / "study", ["a", "b"], ["x", "y"], launches=5)
     done = ask("show", str(folder))
     assert done.exit_code == 0, done.exception
     data = json.loads(ask("show", str(folder), "--format", "json").stdout)
     assert " ".join(done.stdout.split()).startswith(data["headline"])
-    assert {(pair["program"], pair["neighbours"]) for pair in data["pairs"]} == {
+    assert {(pair["program"], pair["antagonists"]) for pair in data["pairs"]} == {
         (program, beside) for program in "ab" for beside in "xy"
     }
 
@@ -140,7 +140,7 @@ def test_the_result_is_printed_and_given_to_scripts(tmp_path):
 @pytest.mark.parametrize(("encoding", "cut"), [("ascii", "..."), ("latin-1", "..."), ("utf-8", "…")])
 def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, monkeypatch, encoding, cut):
     long = "a-program-whose-name-is-" + "very-" * 10 + "long"
-    folder = make(tmp_path / "study", [long], ["x", "y"], blocks=5)
+    folder = make(tmp_path / "study", [long], ["x", "y"], launches=5)
 
     def ask_in_encoding(*words):
         monkeypatch.setattr(sys, "argv", ["castmates", "show", str(folder), *words])
@@ -162,7 +162,7 @@ def test_the_result_is_printed_in_any_encoding_and_no_sign_is_lost(tmp_path, mon
 
 
 def test_the_report_is_opened_where_there_is_a_desktop_and_named_elsewhere(tmp_path, monkeypatch):
-    folder, opened = make(tmp_path / "study", ["a"], ["x"], blocks=5), []
+    folder, opened = make(tmp_path / "study", ["a"], ["x"], launches=5), []
     monkeypatch.setattr("webbrowser.open", opened.append)
     with pytest.raises(CastmatesError, match="there is no report yet; run `castmates sweep"):
         raise ask("open", str(folder)).exception

@@ -47,8 +47,8 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
     assert dict(plan.designs(fixed)[0][1])["rounds"] == "4"
 
 
-def test_several_leads_with_too_few_blocks_agree_with_their_verb():
-    said = study_verdict(judged("too few blocks", "too few blocks"))[1]
+def test_several_leads_with_too_few_launches_agree_with_their_verb():
+    said = study_verdict(judged("too few launches", "too few launches"))[1]
     assert "there are fewer of dlrm and bert;" in said
 
 

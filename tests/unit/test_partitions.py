@@ -33,7 +33,7 @@ def swept(keys, leads=("x",), antagonists=("a",), on=None, measured=(), **more):
 
 def scenes(one: Plan) -> dict[str, dict[str, int | None]]:
     """By name: who has which ways."""
-    every = [scene for block in one.blocks for scene in block.company.scenes]
+    every = [scene for launch in one.launches for scene in launch.company.scenes]
     return {scene.name: {share.member: share.ways for share in scene.shares} for scene in every}
 
 
@@ -46,7 +46,7 @@ def active_mixes(one: Plan, company: Company) -> list[Mix]:
 
 
 def paths(one: Plan) -> set[str]:
-    return {block.path for block in one.blocks}
+    return {launch.path for launch in one.launches}
 
 
 def test_scenes_of_a_split():
@@ -58,9 +58,9 @@ def test_scenes_of_a_split():
         "corun:x+a@split-8": {"x@0": 0xFF, "a@1": 0xF00, REST: 0xF00},
         "placebo:1@split-8": {"x@0": 0xFF, REST: 0xF00},
     }  # fmt: skip
-    assert len({block.company.id for block in one.blocks}) == 1
+    assert len({launch.company.id for launch in one.launches}) == 1
     assert [mix.name for mix in one.mixes] == ["x+a"] * 3
-    kinds = {scene.name: (scene.kind, scene.mix, scene.partition) for scene in one.blocks[0].company.scenes}
+    kinds = {scene.name: (scene.kind, scene.mix, scene.partition) for scene in one.launches[0].company.scenes}
     assert kinds["corun:x+a@split-4"] == ("corun", "x+a", "split-4")
     assert kinds["placebo:1@split-4"] == ("placebo", "", "split-4")
 
@@ -93,7 +93,7 @@ def test_where_the_lead_has_everything_there_is_no_placebo_at_its_mask():
     one = swept({"sweeps": [{"antagonist_cap": 2}, {"bandwidth": {"antagonists": "20%"}}]})
     names = {name for name in scenes(one) if "@cap" in name or "-mb" in name}
     assert names == {"corun:x+a@cap-2", "corun:x+a@antagonists-mb20"}
-    throttled = next(s for s in one.blocks[0].company.scenes if s.name == "corun:x+a@antagonists-mb20")
+    throttled = next(s for s in one.launches[0].company.scenes if s.name == "corun:x+a@antagonists-mb20")
     assert throttled.shares == (Share(member="a@1", bandwidth=20),)
 
 
@@ -108,7 +108,7 @@ def test_a_machine_without_allocation_goes_on_and_says_so():
         )
     bare = plan(study(["x"], ["a"]))
     assert not bare.notes
-    assert {block.path for block in bare.blocks} == {block.path for block in one.blocks}
+    assert {launch.path for launch in bare.launches} == {launch.path for launch in one.launches}
 
 
 def test_a_machine_that_can_only_throttle_throttles():
@@ -123,7 +123,7 @@ def test_controls_have_no_partitions():
     control = {"positive": {"lead": "y", "antagonists": ["b"]}, "negative": None}
     keys = study(["x"], ["a"], cache=SPLIT, controls=control)
     one = plan(keys, programs=workloads("x", "y", "a", "b"), cache=cache())
-    of_control = [block.company for block in one.blocks if block.company.lead.workload == "y"]
+    of_control = [launch.company for launch in one.launches if launch.company.lead.workload == "y"]
     assert of_control
     assert all(scene.partition == UNMANAGED for company in of_control for scene in company.scenes)
 
@@ -144,7 +144,7 @@ def test_a_workload_is_throttled_where_it_plays():
     one = swept({"sweeps": [{"split": 4, "bandwidth": {"a": ["20%", "50%"]}}]}, antagonists=("a", "b"))
     tried = {(mix.name, partition.name) for mix in one.mixes for partition in mix.partitions}
     assert tried == {("x+a", "split-4-a-mb20"), ("x+a", "split-4-a-mb50")}
-    under = next(scene for scene in one.blocks[0].company.scenes if scene.name == "corun:x+a@split-4-a-mb20")
+    under = next(scene for scene in one.launches[0].company.scenes if scene.name == "corun:x+a@split-4-a-mb20")
     assert under.shares[1] == Share(member="a@1", ways=0xFF0, bandwidth=20)
 
 
@@ -174,10 +174,10 @@ def test_a_company_with_partitions_has_no_more_members_than_groups():
     one = study(["x"], names, cache=SPLIT)
     here = cache(groups=3, shareable=0)
     split = plan(one, cache=here, room=Room(groups=3))
-    for company in {block.company.id: block.company for block in split.blocks}.values():
+    for company in {launch.company.id: launch.company for launch in split.launches}.values():
         assert len(company.members) <= 3 or not any(mix.partitions for mix in company.mixes)
     # without partitions nobody needs a group
-    assert len({block.company.id for block in plan(study(["x"], names), room=Room(groups=3)).blocks}) == 1
+    assert len({launch.company.id for launch in plan(study(["x"], names), room=Room(groups=3)).launches}) == 1
 
 
 def test_what_empties_the_caches_takes_memory_of_its_own():
@@ -185,10 +185,10 @@ def test_what_empties_the_caches_takes_memory_of_its_own():
     llcs = (Part(0, None, frozenset(range(4)), 252 * 10**6), Part(1, None, frozenset(range(4, 8)), 252 * 10**6))
     one, here = study(["x"], ["a"], cache=SPLIT), cache(shareable=0)
     needs = {"x": 3 * 10**8, "a": 3 * 10**8}
-    assert plan(one, cache=here, room=Room(bytes=10**9, needs=needs)).blocks
+    assert plan(one, cache=here, room=Room(bytes=10**9, needs=needs)).launches
     with pytest.raises(CastmatesError, match=r"takes 1\.1 GB \(x 0\.3 \+ a 0\.3 \+ 0\.5 to empty its caches between"):
         plan(one, cache=here, room=Room(bytes=10**9, needs=needs, caches=llcs))
-    assert plan(study(["x"], ["a"]), cache=here, room=Room(bytes=10**9, needs=needs, caches=llcs)).blocks
+    assert plan(study(["x"], ["a"]), cache=here, room=Room(bytes=10**9, needs=needs, caches=llcs)).launches
 
 
 def test_a_part_of_a_divided_cache_counts_where_its_cpus_or_its_memory_are_used():
@@ -213,25 +213,25 @@ def test_an_added_sweep_value_workload_or_antagonist_measures_nothing_again():
     before = swept(SPLIT)
     grown = {"sweeps": [{"split": [4, 6, 8]}, {"lead_ways": 2}]}
     for after in (
-        swept(grown, measured=before.blocks),
-        swept(SPLIT, antagonists=("a", "b"), measured=before.blocks),
-        swept(SPLIT, leads=("x", "y"), measured=before.blocks),
+        swept(grown, measured=before.launches),
+        swept(SPLIT, antagonists=("a", "b"), measured=before.launches),
+        swept(SPLIT, leads=("x", "y"), measured=before.launches),
     ):
         assert paths(before) < paths(after)
-        added = [block for block in after.blocks if block.path not in paths(before)]
+        added = [launch for launch in after.launches if launch.path not in paths(before)]
         old = {mix.identity for mix in before.mixes}
-        assert not any(mix.identity in old for block in added for mix in block.company.mixes)
-    added = [block for block in swept(grown, measured=before.blocks).blocks if block.path not in paths(before)]
-    assert {scene.partition for block in added for scene in block.company.scenes} == {UNMANAGED, "split-6", "lead-2"}
+        assert not any(mix.identity in old for launch in added for mix in launch.company.mixes)
+    added = [launch for launch in swept(grown, measured=before.launches).launches if launch.path not in paths(before)]
+    assert {scene.partition for launch in added for scene in launch.company.scenes} == {UNMANAGED, "split-6", "lead-2"}
     assert len(added) == 5
 
 
 def test_a_sweep_that_is_taken_out_costs_nothing_and_neither_does_its_return():
     before = swept(SPLIT)
-    less = swept({}, measured=before.blocks)
+    less = swept({}, measured=before.launches)
     assert paths(less) == paths(before)
     assert [mix.partitions for mix in less.mixes] == [()]
-    assert swept(SPLIT, measured=before.blocks) == before
+    assert swept(SPLIT, measured=before.launches) == before
 
 
 @pytest.mark.parametrize(
@@ -239,22 +239,22 @@ def test_a_sweep_that_is_taken_out_costs_nothing_and_neither_does_its_return():
 )
 def test_other_shares_are_another_measurement(changed):
     before = plan(study(["x"], ["a"], cache=SPLIT), cache=cache())
-    after = plan(study(["x"], ["a"], cache=SPLIT | changed), measured=before.blocks, cache=cache())
+    after = plan(study(["x"], ["a"], cache=SPLIT | changed), measured=before.launches, cache=cache())
     split = {mix.identity for mix in before.mixes if mix.partitions}
     assert split.isdisjoint(mix.identity for mix in after.mixes)
     assert before.mixes[0] in after.mixes
 
 
 def test_how_often_the_cache_is_read_is_no_part_of_what_is_measured():
-    before = swept(SPLIT, budget={"blocks": 2})
-    after = swept({**SPLIT, "monitor": 2}, budget={"blocks": 3}, measured=before.blocks)
-    assert [block.design.monitor for block in after.blocks] == [10, 10, 2]
+    before = swept(SPLIT, budget={"launches": 2})
+    after = swept({**SPLIT, "monitor": 2}, budget={"launches": 3}, measured=before.launches)
+    assert [launch.design.monitor for launch in after.launches] == [10, 10, 2]
 
 
 def test_long_sweeps_are_split_into_companies_that_each_have_their_baselines():
-    budget = {"rounds": 10, "window": 1.0, "longest_block": 167}
+    budget = {"rounds": 10, "window": 1.0, "longest_launch": 167}
     one = swept({"sweeps": [{"split": "all"}]}, budget=budget)
-    companies = {block.company.id: block.company for block in one.blocks}.values()
+    companies = {launch.company.id: launch.company for launch in one.launches}.values()
     assert len(companies) > 1
     for company in companies:
         assert 1 + 10 * 1.25 * len(company.scenes) <= 167
@@ -292,27 +292,27 @@ def test_any_history_of_sweeps_keeps_the_promises(tmp_path_factory, history):
     for keys, antagonists, luck, mounted in history:
         known |= mounted
         here = (machine if mounted else None) or remembered_cache(file)
-        one = study(["x"], sorted(antagonists), cache=keys, budget={"blocks": 2})
+        one = study(["x"], sorted(antagonists), cache=keys, budget={"launches": 2})
         now = plan(one, measured=measured.values(), cache=here, room=room)
         file.write_text(now.canonical())
         if known:  # from then on, it makes no difference whether it is mounted
             assert now == plan(one, measured=measured.values(), cache=machine, room=room)
-        planned = {block.path: block for block in now.blocks}
-        assert len(planned) == len(now.blocks)
-        for path, block in measured.items():
-            if now.wanted.keys() & {mix.identity for mix in block.company.mixes}:
-                assert planned[path] == block
+        planned = {launch.path: launch for launch in now.launches}
+        assert len(planned) == len(now.launches)
+        for path, launch in measured.items():
+            if now.wanted.keys() & {mix.identity for mix in launch.company.mixes}:
+                assert planned[path] == launch
         for mix in now.mixes:
-            assert sum(mix in block.company.mixes for block in now.blocks) >= 2
-        for block in now.blocks:
-            company = block.company
+            assert sum(mix in launch.company.mixes for launch in now.launches) >= 2
+        for launch in now.launches:
+            company = launch.company
             assert len(company.members) <= 3 or not any(mix.partitions for mix in company.mixes)
             names = [scene.name for scene in company.scenes]
             assert len(names) == len(set(names))
             for scene in company.scenes:
                 assert (scene.partition == UNMANAGED) == (not scene.shares)
-        some = random.Random(luck).sample(now.blocks, k=luck % (len(now.blocks) + 1))
-        measured |= {block.path: block for block in some}
+        some = random.Random(luck).sample(now.launches, k=luck % (len(now.launches) + 1))
+        measured |= {launch.path: launch for launch in some}
         assert plan(one, measured=measured.values(), cache=here, room=room) == now
 
 
@@ -325,7 +325,7 @@ def test_schemata_in_the_kernels_words():
 
 def test_the_plan_tells_everybodys_schemata():
     one = swept(SPLIT, antagonists=("a", "b"))
-    company = one.blocks[0].company
+    company = one.launches[0].company
     under = [scene for scene in company.scenes if scene.partition == "split-4"]
     assert rows(company, under, cache(shareable=0), layout((0, 1))) == [
         ("lead x@0", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
@@ -339,7 +339,7 @@ def test_members_around_different_caches():
     programs = workloads("x", a=Workload(command="a", cores=2))
     one = study(["x"], ["a"], cache=SPLIT, placement={"lead": "1", "antagonists": "0,2", "reserve": 0})
     cast = mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), mixes.Host(two, here), "study.yaml")
-    company = extend(one, cast, {"x": "", "a": ""}, "k").blocks[0].company
+    company = extend(one, cast, {"x": "", "a": ""}, "k").launches[0].company
     under = [scene for scene in company.scenes if scene.partition == "split-4"]
     assert rows(company, under, here, two) == [
         ("lead x@1", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),

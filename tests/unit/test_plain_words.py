@@ -64,7 +64,7 @@ def test_the_list_finds_what_it_is_for():
     for text in (
         "dlrm-train may or may not change beside compute (4.5 %): the data cannot tell.",
         "The control found no fault, but for dlrm it does not exclude a difference larger than the margin",
-        "more blocks or\nrounds would tell.",
+        "more launches or\nrounds would tell.",
         "p95 of dlrm-train is refused in 3 of 5 scenes",
         "Each is missing where the machine lacks it, and says so",
     ):

@@ -30,7 +30,7 @@ from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_
 from castmates.study.modelled import WorkingSet, WorkloadModel
 from castmates.study.predict_keys import PredictKeys
 from castmates.study.prediction_design import design
-from castmates.study.spec import UNMANAGED, Block, Company, Member, NodeClass, Plan, Prediction
+from castmates.study.spec import UNMANAGED, Company, Launch, Member, NodeClass, Plan, Prediction
 
 NAMES = [f"p{number:02d}" for number in range(6)]
 SENSITIVE = [0.02, 0.1, 0.3, 0.5, 0.8, 1.0]
@@ -125,7 +125,7 @@ def test_what_a_dial_loses_itself_shows_nothing_of_others():
     wild = table.copy()
     wild.loc[wild["member"] == "p05@1", ["slowdown", "slowdown_low", "slowdown_high"]] *= 9.0
     known = [PredictedLosses.from_effects(each, dials=["p05"]) for each in (table, wild)]
-    assert "p05" in known[0].model.neighbours
+    assert "p05" in known[0].model.antagonists
     assert "p05" not in known[0].model.jobs
     np.testing.assert_allclose(known[0].model.logs, known[1].model.logs)
     assert known[0].of("p05", ["p00"]).source == "measured"
@@ -209,8 +209,8 @@ def member(model=None, command=(), name="dial"):
 )
 def test_what_a_dial_is_set_to_follows_from_its_command_or_its_model(one, expected):
     company = Company(id="c", protocol=8, native_key="", members=(one,), mixes=(), scenes=())
-    block = Block.model_construct(company=company)
-    plan = Plan.model_construct(blocks=(block,), prediction=None)
+    launch = Launch.model_construct(company=company)
+    plan = Plan.model_construct(launches=(launch,), prediction=None)
     found = settings_of(plan, ["dial"]).get("dial")
     assert found == (None if expected is None else Dial(expected.kind, pytest.approx(expected.amount)))
     assert dials_of(plan) == ({"dial"} if "--rate" in one.command else set())
@@ -309,7 +309,7 @@ def plan_of(keys, drawn):
         pairs=len(drawn.pairs),
         check=drawn.check,
     )
-    return Plan(study="example", titles={}, mixes=(), controls=(), blocks=(), prediction=grid_)
+    return Plan(study="example", titles={}, mixes=(), controls=(), launches=(), prediction=grid_)
 
 
 def test_fresh_pairs_are_compared_and_not_fitted():
@@ -325,7 +325,7 @@ def test_fresh_pairs_are_compared_and_not_fitted():
     assert own.sum() >= 3
     assert plain.loc[own, "without_pct"].tolist() == pytest.approx(moved.loc[own, "without_pct"].tolist())
     assert quality(plain, CHECK).mean < 2.0
-    assert (plain.loc[plain["source"] == "predicted", "blocks"] == 0).all()
+    assert (plain.loc[plain["source"] == "predicted", "launches"] == 0).all()
     assert list(plain.columns)[-1] == "source"
 
 
@@ -351,15 +351,15 @@ def test_tables_have_the_whole_grid_and_the_profiles():
     assert (cells["partition"] == UNMANAGED).all()
     assert len(profiles) == 5 + 6
     assert {*profiles["profile"]} == {"sensitivity", "pressure"}
-    nothing = estimate_predictions(Plan(study="", titles={}, mixes=(), controls=(), blocks=()), effects_of(several))
+    nothing = estimate_predictions(Plan(study="", titles={}, mixes=(), controls=(), launches=()), effects_of(several))
     assert all(table.empty for table in nothing.values())
 
 
-def results(blocks):
+def results(launches):
     """Results of a grid of which a part was measured, in so many launches."""
     keys = PredictKeys(leads=NAMES, measure=0.4, check=4)
     drawn = design(keys, 1)
-    plan, effects = plan_of(keys, drawn), effects_of([*drawn.fitted, *drawn.check]).assign(blocks=blocks)
+    plan, effects = plan_of(keys, drawn), effects_of([*drawn.fitted, *drawn.check]).assign(launches=launches)
     return Results(name="example", plan=plan, **estimate_predictions(plan, effects))
 
 
@@ -410,7 +410,7 @@ def test_losses_in_both_roles_are_compared():
     alike = both_roles(table)
     assert alike.count == 9
     assert abs(alike.mean) < 1.5
-    less = table.assign(degradation_pct=table["degradation_pct"] - 5 * (table["role"] == "antagonist"))
+    less = table.assign(loss_pct=table["loss_pct"] - 5 * (table["role"] == "antagonist"))
     assert both_roles(less).mean == pytest.approx(alike.mean + 5)
     (said,) = role_words(less)
     assert said.startswith(f"9 losses were measured in both roles: as lead they are {alike.mean + 5:.1f} points more ")

@@ -12,7 +12,7 @@ from castmates.linux import msr
 from castmates.linux.owner import myself
 from castmates.machine.journal import KINDS, Journal, Kind
 from castmates.machine.prefetch_control import AMD_CONTROL, PREFETCH_CONTROL
-from castmates.modelled.block import run_block
+from castmates.modelled.launch import run_launch
 from castmates.runner.processes.prefetchers import switched
 from castmates.runner.rounds.prefetch_witness import CHANGED, OFF, PrefetchWitness
 from castmates.study.mixes import Host, Programs, resolve
@@ -63,7 +63,7 @@ def of_off(who):
 
 
 def begun(root, journal, who=None, say=str):
-    return switched(who or company(**BOTH), "a block", journal, say, root)
+    return switched(who or company(**BOTH), "a launch", journal, say, root)
 
 
 def test_off_is_a_partition_beside_every_mix_and_measures_nothing_else_again():
@@ -77,12 +77,12 @@ def test_off_is_a_partition_beside_every_mix_and_measures_nothing_else_again():
     }
     assert not masked(both), "no mask is set"
     for one in ("on", ["on"]):
-        assert plan(study(["a"], ["b"], cache={"prefetchers": one})).blocks == bare.blocks
+        assert plan(study(["a"], ["b"], cache={"prefetchers": one})).launches == bare.launches
 
 
 def test_no_scene_runs_in_a_stretch_whose_prefetchers_it_did_not_ask_for():
-    (block, *_) = plan(study(["a"], ["b"], cache=BOTH)).blocks
-    for stretch in stretches(block, 0):
+    (launch, *_) = plan(study(["a"], ["b"], cache=BOTH)).launches
+    for stretch in stretches(launch, 0):
         asked = {any(share.prefetchers for share in scene.shares) for scene in stretch.scenes}
         assert asked == {any(share.prefetchers for share in stretch.shares)}
 
@@ -104,7 +104,7 @@ def test_registers_follow_the_scene_and_are_put_back(root, journal, cpuinfo, reg
     assert journal.entries() == []
 
 
-def test_a_killed_block_leaves_them_to_the_journal(root, tmp_path):
+def test_a_killed_launch_leaves_them_to_the_journal(root, tmp_path):
     journal = Journal(tmp_path / "state", replace(myself(), born=1))  # who had our number before us
     context = begun(root, journal)
     context.__enter__().apply(of_off(company(**BOTH)).shares)
@@ -186,14 +186,14 @@ def test_bare_words_of_yaml_are_switches_and_a_knob_beside_the_factor_is_refused
 def test_a_modelled_workload_loses_what_prefetchers_began_ahead(tmp_path, monkeypatch):
     with_prefetching = WORKLOADS.replace("parallel: 16,", "parallel: 16, prefetched: 75%,")
     monkeypatch.setattr("tests.unit.modelled.makers.WORKLOADS", with_prefetching)
-    (block, *_) = project_of(tmp_path, f"{STUDY}{QUIET}cache: {{prefetchers: [on, off]}}\n").plan().blocks
-    outcome = run_block(block, tmp_path, tmp_path, lambda _: None, lambda: None)
-    lead, other = (member.name for member in block.company.members)
+    (launch, *_) = project_of(tmp_path, f"{STUDY}{QUIET}cache: {{prefetchers: [on, off]}}\n").plan().launches
+    outcome = run_launch(launch, tmp_path, tmp_path, lambda _: None, lambda: None)
+    lead, other = (member.name for member in launch.company.members)
     rates = {
         (window.scene.partition, name): window.total(name).rate
         for window in outcome.windows for name in window.scene.active if window.scene.kind == "corun"
     }  # fmt: skip
     assert rates[PREFETCHERS_OFF, other] < 0.5 * rates[UNMANAGED, other]
-    assert rates[PREFETCHERS_OFF, lead] > rates[UNMANAGED, lead], "its neighbour presses less"
-    scene = next(s.name for s in block.company.scenes if s.kind == "corun" and s.partition == PREFETCHERS_OFF)
+    assert rates[PREFETCHERS_OFF, lead] > rates[UNMANAGED, lead], "its antagonist presses less"
+    scene = next(s.name for s in launch.company.scenes if s.kind == "corun" and s.partition == PREFETCHERS_OFF)
     assert rates[PREFETCHERS_OFF, other] == pytest.approx(outcome.truth[scene][other]["rate"], rel=0.02)

@@ -69,7 +69,7 @@ def test_use_beside_others_is_compared_once_for_each_trace_that_can_be():
     alone, beside = (eligible[eligible["kind"] == kind] for kind in ("solo", "corun"))
     assert alone[ends].isna().all(axis=None), "it is not compared with itself"
     assert beside[ends].notna().all(axis=None)
-    traces.steps.loc[(traces.steps["kind"] == "corun") & (traces.steps["block"] == 101), "threads_intra"] = 2
+    traces.steps.loc[(traces.steps["kind"] == "corun") & (traces.steps["launch"] == 101), "threads_intra"] = 2
     changed = Traces(traces.operations, traces.steps, traces.pools)
     fewer = isa_use(changed, rows, FLAGS).query("kind == 'corun' and eligible_ms > 0")
     assert fewer["difference"].notna().any()
@@ -118,7 +118,7 @@ def test_intervals_between_launches_hold_the_truth():
     about |= {"primitive": "matmul", "shapes": "256x384:384x512", "data_types": "src:f32 wei:f32 dst:f32", "calls": 1.0}
     rows = pd.DataFrame([about] * (studies * count)).assign(
         study=np.repeat([f"s{number}" for number in range(studies)], count),
-        block=np.tile(np.arange(101, 101 + count), studies),
+        launch=np.tile(np.arange(101, 101 + count), studies),
         ms=ALONE_MS * np.exp(dice.normal(0, 0.05, studies * count)),
     )
     table = roofline(rows, rows.assign(step_ms=STEP), rows[:0], {})

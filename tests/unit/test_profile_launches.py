@@ -1,4 +1,4 @@
-"""Launches in which leads are traced: apart from blocks, so that a study that comes to trace measures nothing again."""
+"""Launches in which leads are traced: a study that comes to trace measures nothing again."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from castmates.study.profile_launches import (
     traces_of,
 )
 from castmates.study.reading import read_keys
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from tests.unit.makers import plan, study, workloads
 
 JOB = Workload(command="python -m castmates.workloads.tfmodels --model dlrm", progress="heartbeat", unit="step")
@@ -26,10 +26,10 @@ def planned(**keys):
     return plan(study(["job", "plain"], ["stream", "compute"], **keys), programs=PROGRAMS)
 
 
-def test_a_study_that_comes_to_trace_keeps_all_its_blocks():
+def test_a_study_that_comes_to_trace_keeps_all_its_launches():
     before, after = planned(), planned(profile={"launches": 2})
     assert before.profiles == ()
-    assert after.blocks == before.blocks
+    assert after.launches == before.launches
     assert plan_text(before) == plan_text(after.model_copy(update={"profiles": ()}))
 
 
@@ -37,7 +37,7 @@ def test_each_lead_that_can_be_traced_has_so_many_launches_with_all_its_scenes()
     found = planned(profile={"steps": 5, "times": 2, "launches": 3, "keep": "1 MB"}).profiles
     assert [(each.company.lead.workload, each.number) for each in found] == [("job", 1), ("job", 2), ("job", 3)]
     assert len({each.seed for each in found}) == 3
-    company = next(block.company for block in planned().blocks if block.company.lead.workload == "job")
+    company = next(launch.company for launch in planned().launches if launch.company.lead.workload == "job")
     assert all(each.company == company for each in found)
     profiling = found[0].design.profiling
     assert (profiling.steps, profiling.times, profiling.keep) == (5, 2, 1_000_000)
@@ -48,7 +48,8 @@ def test_more_launches_leave_those_that_were_made():
     few, many = (planned(profile={"launches": count}).profiles for count in (2, 4))
     assert many[:2] == few
     longer = plan(
-        study(["job", "plain"], ["stream", "compute"], profile={"launches": 2}, budget={"blocks": 9}), programs=PROGRAMS
+        study(["job", "plain"], ["stream", "compute"], profile={"launches": 2}, budget={"launches": 9}),
+        programs=PROGRAMS,
     )
     assert [identity_of(each) for each in longer.profiles] == [identity_of(each) for each in few]
     other = planned(profile={"launches": 2, "steps": 3}).profiles
@@ -85,7 +86,7 @@ def test_launches_of_the_first_epoch_are_of_leads_that_read_records_and_change_n
 def test_what_is_left_of_a_study_is_still_traced():
     keys = {"profile": {"launches": 2}}
     before = plan(study(["job"], ["stream", "compute"], **keys), programs=PROGRAMS)
-    after = plan(study(["job"], ["stream"], **keys), measured=before.blocks, programs=PROGRAMS)
+    after = plan(study(["job"], ["stream"], **keys), measured=before.launches, programs=PROGRAMS)
     traced = {mix.name for task in after.profiles for mix in task.company.mixes}
     assert traced == {"job@0+stream@1"} or traced == {mix.name for mix in after.mixes}
     assert len(after.profiles) == 2
@@ -96,8 +97,8 @@ def test_a_plan_with_profile_launches_is_written_and_read():
     assert plan_of(plan_text(whole)) == whole
     task = task_of(plan_text(whole), whole.profiles[1].path, "profiles")
     assert task is not None
-    assert task.block == whole.profiles[1]
-    assert isinstance(task.block, Block)
+    assert task.launch == whole.profiles[1]
+    assert isinstance(task.launch, Launch)
     assert task_of(plan_text(planned()), whole.profiles[1].path, "profiles") is None
 
 

@@ -92,7 +92,7 @@ def study(tmp_path, monkeypatch):
 
     def planned(mixes, keep=True, cores=8, **keys):
         content = {"name": "s", "platform": "modelled", "catalogue": "catalogue", "controls": None, "mixes": mixes}
-        content |= {"model": {"cores": cores}, "budget": {"blocks": 3, "rounds": 2}, **keys}
+        content |= {"model": {"cores": cores}, "budget": {"launches": 3, "rounds": 2}, **keys}
         (tmp_path / "s.yaml").write_text(yaml.safe_dump(content))
         loaded = project.load("s.yaml")
         plan = loaded.plan()
@@ -145,9 +145,9 @@ def test_another_seed_does_not_draw_again(study):
 
 
 def test_blocks_of_the_first_mixes_are_the_same_when_more_are_drawn(study):
-    few = {block.path: block for block in study(random(6)).blocks}
+    few = {launch.path: launch for launch in study(random(6)).launches}
     many = study(random(12), keep=False)
-    measured = {mix.identity for block in few.values() for mix in block.company.mixes}
+    measured = {mix.identity for launch in few.values() for mix in launch.company.mixes}
     assert measured <= {mix.identity for mix in many.mixes}
 
 

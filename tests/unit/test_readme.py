@@ -57,16 +57,16 @@ def test_its_losses_are_those_of_the_runs_that_it_names():
     runs = [list(csv.DictReader(file.open())) for file in sorted((ROOT / folder).glob("*/effects.csv"))]
     assert "measured six times" in README
     assert len(runs) == 6
-    neighbours = re.findall(r"beside `(\w+)`", README)
+    antagonists = re.findall(r"beside `(\w+)`", README)
     for lead, *cells in re.findall(r"^\| `([\w-]+)`, .*?\| (.*?) \| (.*?) \|$", README, re.MULTILINE):
-        for neighbour, cell in zip(neighbours, cells, strict=True):
+        for antagonist, cell in zip(antagonists, cells, strict=True):
             rows = [
                 row
                 for run in runs
                 for row in run
-                if (row["lead"], row["antagonists"], row["role"], row["baseline"]) == (lead, neighbour, "lead", "solo")
+                if (row["lead"], row["antagonists"], row["role"], row["baseline"]) == (lead, antagonist, "lead", "solo")
             ]
-            losses = [float(row["degradation_pct"]) for row in rows]
+            losses = [float(row["loss_pct"]) for row in rows]
             proven = [row["verdict"] for row in rows].count("slower")
             times = {0: "never proven", 1: "proven once"}.get(proven, f"proven {proven} times")
             assert cell == f"{min(losses):.1f} to {max(losses):.1f} %, {times}"

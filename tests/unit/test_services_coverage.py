@@ -51,10 +51,10 @@ def a_window(rng, service_s):
 def windows_of(busy, launches, rng):
     """All windows of so many launches, in which the service is so busy alone, and busier beside stream."""
     rows = []
-    for block in range(launches):
+    for launch in range(launches):
         alone = busy / LOAD * np.exp(rng.normal(0, DIFFER))
         for scene, service_s in (("solo", alone), ("corun:x", alone * np.exp(rng.normal(0.1, DIFFER)))):
-            place = {"platform": "measured", "company": "c", "block": block, "scene": scene, "member": "redis@0"}
+            place = {"platform": "measured", "company": "c", "launch": launch, "scene": scene, "member": "redis@0"}
             rows += [place | {"valid": True} | a_window(rng, service_s) for _ in range(ROUNDS)]
     return pd.DataFrame(rows)
 
@@ -62,7 +62,7 @@ def windows_of(busy, launches, rng):
 def ends(logs):
     """The intervals of studies of so many launches, and what all launches show."""
     values = logs.rename("difference").to_frame().reset_index()
-    values["study"] = values["block"] // LAUNCHES
+    values["study"] = values["launch"] // LAUNCHES
     return estimate(values.dropna(), ["study"]), values["difference"].mean()
 
 
@@ -76,13 +76,13 @@ def held(logs):
 def studies_of(busy):
     """All windows, and the quantiles of each launch."""
     windows = windows_of(busy, STUDIES * LAUNCHES, np.random.default_rng(20261126))
-    return windows, request_quantiles(windows).set_index(["scene", "company", "block"])
+    return windows, request_quantiles(windows).set_index(["scene", "company", "launch"])
 
 
 @cache
 def covered(busy):
     """The share of intervals that hold the truth, by column."""
-    place = ["company", "block"]
+    place = ["company", "launch"]
     windows, launches = studies_of(busy)
     shares = {}
     for name, share in QUANTILES.items():

@@ -43,7 +43,7 @@ def test_the_scene_that_settles_slowly_is_named():
     assert "the rate of lead@0 in corun:lead+stream did not become steady" in reason.detail
 
 
-def test_a_block_that_never_looked_is_not_called_unsteady():
+def test_a_launch_that_never_looked_is_not_called_unsteady():
     settling = Settling(0.05, 0.05, "lead@0")
     settling.watch(WATCHED)
     assert settling.learn([slice_of(ALONE, 0.2, seed) for seed in range(9)]) is None

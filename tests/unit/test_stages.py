@@ -77,7 +77,7 @@ def test_a_stage_that_a_trace_lacks_did_nothing_in_it():
     about = COMMON | {"scene": "solo", "kind": "solo", "mix": ""}
     stages, steps = [], []
     for launch, repetition in ((1, 1), (1, 2), (2, 1)):
-        trace = about | {"block": launch, "round": repetition}
+        trace = about | {"launch": launch, "round": repetition}
         steps += [trace | {"part": "traced"}] * STEPS + [trace | {"part": "after"}]
         own = {"calls": STEPS, "own_ns": STEPS * 1_000_000, "function_ns": 0, "threads": 1}
         stages.append(trace | own | {"depth": 1, "stage": "Prefetch", "waits": True})

@@ -3,7 +3,7 @@
 import pytest
 
 from castmates import project
-from castmates.analysis.statistics.power import blocks_for, half_width
+from castmates.analysis.statistics.power import half_width, launches_for
 from castmates.errors import CastmatesError
 from castmates.study.cache import Bandwidth
 from castmates.study.cache_keys import CacheKeys
@@ -86,5 +86,5 @@ def test_partitions_that_are_not_named_are_counted(parent):
 
 def test_the_most_blocks_are_still_allowed_and_one_more_is_not():
     wanted = half_width(1e-4, 7)
-    assert blocks_for(1e-4, wanted, most=7) == 7
-    assert blocks_for(1e-4, wanted, most=6) is None
+    assert launches_for(1e-4, wanted, most=7) == 7
+    assert launches_for(1e-4, wanted, most=6) is None

@@ -48,7 +48,7 @@ def test_what_is_no_table_is_a_sentence_with_the_same_command(tables, spoil):
 
 
 def test_values_of_another_kind_are_a_sentence_too(tables):
-    odd = frame([ROW], SYSTEM).astype({"blocks": object}).assign(blocks="many")
+    odd = frame([ROW], SYSTEM).astype({"launches": object}).assign(launches="many")
     with pytest.raises(CastmatesError, match="no table of this version"):
         wrote(tables, odd).read(SYSTEM)
 

@@ -17,16 +17,16 @@ from tests.unit.windows_maker import written
 
 
 @cache
-def results(blocks, count=40, sizes=range(1, 4)):
+def results(launches, count=40, sizes=range(1, 4)):
     """Results of random mixes that were measured in so many launches."""
-    design = drawn_study(count, sizes, blocks)
+    design = drawn_study(count, sizes, launches)
     dice = np.random.default_rng(1)
     windows = written(design, lambda *about: noisy(dice, *about), rounds=2)
     tables = {"system": system_metrics(design, windows), "system_over_mixes": system_over_mixes(design, windows)}
     return Results(name="example", plan=design, windows=windows, **tables)
 
 
-def noisy(dice, _block, _number, scene, who):
+def noisy(dice, _launch, _number, scene, who):
     if not scene.startswith("corun"):
         return 100.0
     beside = [name for name in scene.removeprefix("corun:").split("+") if name != who.partition("@")[0]]
@@ -41,17 +41,17 @@ def test_the_figure_is_legible_and_has_every_mix_once_in_order(count, sizes):
     for metric in ("STP", "ANTT"):
         own = source[source["metric"] == metric]
         assert len(own) == own["mix"].nunique() == count
-        assert own.groupby("neighbours")["value"].is_monotonic_increasing.all()
+        assert own.groupby("antagonists")["value"].is_monotonic_increasing.all()
     assert len(drawn.axes) == 2
     assert system_mixes.caption(made).count("3 launches") == 1
 
 
-def test_sentences_quote_one_number_of_neighbours_at_a_time():
+def test_sentences_quote_one_number_of_antagonists_at_a_time():
     made = results(3)
     words = over_mixes.sentences(made)
     assert len(words) == 3
     assert all("STP" in line and "ANTT" in line and "could have been drawn" in line for line in words)
-    row = next(row for row in over_mixes.rows(made) if row["metric"] == "STP" and row["neighbours"] == 2)
+    row = next(row for row in over_mixes.rows(made) if row["metric"] == "STP" and row["antagonists"] == 2)
     assert row["these"] in words[1]
     assert row["everything"] in words[1]
     one_size = over_mixes.sentences(results(3, 12, range(1, 2)))

@@ -48,11 +48,11 @@ FAULTS = {
     "another program": (
         [Thread(LEAD, "main", [("running", 8, ""), ("preempted", 2, "backup")])], {"cpu-taken-by-others"}
     ),
-    "a neighbour on the same CPU": (
+    "an antagonist on the same CPU": (
         [Thread(LEAD, "main", [("running", 8, "")], scenes=SCENES[:1]),
          Thread(LEAD, "main", [("running", 5, ""), ("runnable", 5, OTHER)], scenes=SCENES[1:]),
          Thread(OTHER, "stream", [("running", 5, ""), ("runnable", 5, LEAD)])],
-        {"cpu-shared-with-neighbours", "long-waits-for-a-cpu"},
+        {"cpu-shared-with-antagonists", "long-waits-for-a-cpu"},
     ),
     "faults in every step": ([Thread(LEAD, "main", CALM, faults=400)], {"page-fault-storm"}),
     "more faults beside": (
@@ -80,7 +80,7 @@ FAULTS = {
 @pytest.fixture
 def study(tmp_path):
     """A study whose lead has a trace; the trace is written by the test."""
-    return make(tmp_path / "results" / "made", leads=["job"], blocks=3, rounds=1)
+    return make(tmp_path / "results" / "made", leads=["job"], launches=3, rounds=1)
 
 
 def traced(study, timeline, name="job+stream"):
@@ -164,7 +164,7 @@ def test_the_command_that_shows_what_is_behind_a_finding_runs(study, rule):
 
 @pytest.mark.landing  # long, because it makes tables and pages of a study
 def test_each_trace_has_its_rows_in_csv_and_parquet(study):
-    traced(study, scripted(FAULTS["a neighbour on the same CPU"][0], {"study": "made", "mix": "job+stream"}))
+    traced(study, scripted(FAULTS["an antagonist on the same CPU"][0], {"study": "made", "mix": "job+stream"}))
     results = traced(
         study, scripted(FAULTS["nothing"][0], {"study": "made", "mix": "job+stream", "partition": "split-4"}),
         "job+stream@split-4",

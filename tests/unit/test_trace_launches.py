@@ -1,4 +1,4 @@
-"""Launches in which everything is recorded: planned apart from blocks, found by name, refused in a sentence."""
+"""Launches in which everything is recorded: planned apart from launches, found by name, refused in a sentence."""
 
 from pathlib import Path
 
@@ -30,10 +30,10 @@ def planned(**keys):
     return plan(study(["job", "plain"], ["stream", "stress"], **keys), programs=PROGRAMS)
 
 
-def test_a_study_that_comes_to_record_keeps_all_its_blocks_and_its_plan():
+def test_a_study_that_comes_to_record_keeps_all_its_launches_and_its_plan():
     before, after = planned(), planned(trace=MIX)
     assert before.traces == ()
-    assert after.blocks == before.blocks
+    assert after.launches == before.launches
     assert plan_text(before) == plan_text(after.model_copy(update={"traces": ()}))
 
 
@@ -56,9 +56,9 @@ def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
     assert recorded_members(plain) == ["stress@1"]
 
 
-def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_more_blocks(tmp_path):
+def test_a_trace_is_made_again_where_what_it_records_has_changed_and_not_for_more_launches(tmp_path):
     one, other = planned(trace=MIX), planned(trace=MIX | {"seconds": 3})
-    more = planned(trace=MIX, budget={"blocks": 9, "rounds": 7})
+    more = planned(trace=MIX, budget={"launches": 9, "rounds": 7})
     assert identity_of(one.traces[0]) == identity_of(more.traces[0])
     assert identity_of(one.traces[0]) != identity_of(other.traces[0])
     folder = StudyFolder(tmp_path)
@@ -78,7 +78,7 @@ def test_a_plan_with_traces_is_written_and_read():
     assert plan_of(plan_text(whole)) == whole
     task = trace_task_of(plan_text(whole), "plain+stream")
     assert task is not None
-    assert task.block == whole.traces[1]
+    assert task.launch == whole.traces[1]
     assert trace_task_of(plan_text(whole), "plain+stress") is None
 
 

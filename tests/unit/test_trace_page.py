@@ -34,7 +34,7 @@ MIX = "lead+stream"
 BESIDE = f"corun:{MIX}"
 
 
-def traced(folder, blocks=4, name=MIX):
+def traced(folder, launches=4, name=MIX):
     """Results with a made trace beside them."""
     timeline = made(2000)
     scenes = [RECORDING | {"scene": scene} for scene in ("solo", BESIDE)]
@@ -48,7 +48,7 @@ def traced(folder, blocks=4, name=MIX):
         "missing": ["No GHz here."],
     }
     timeline.about.update(about)
-    write(timeline, make(folder, blocks=blocks) / "traces" / name)
+    write(timeline, make(folder, launches=launches) / "traces" / name)
     return read_results(folder)
 
 
@@ -121,7 +121,7 @@ def test_a_trace_without_scenes_is_shown_as_one_and_compared_with_nothing(tmp_pa
     kept = ~timeline.intervals["kind"].isin(["scene", "recording"])
     timeline = replace(timeline, intervals=timeline.intervals[kept].reset_index(drop=True))
     timeline.about.update(status="imported")
-    write(timeline, make(tmp_path / "study", blocks=2) / "traces" / MIX)
+    write(timeline, make(tmp_path / "study", launches=2) / "traces" / MIX)
     results = read_results(tmp_path / "study")
     figure, _ = scheduler.draw(results)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["lead, traced"]

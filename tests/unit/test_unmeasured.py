@@ -82,7 +82,7 @@ def test_every_figure_has_it_in_its_corner(unmeasured, figure):
 
 
 def test_however_much_speaks_against_a_narrow_figure_is_all_in_it():
-    words = "modelled (not measured) · too few blocks for the controls · no sensitivity shown here · masks unverified"
+    words = "modelled (not measured) · too few launches for the controls · no sensitivity shown here · masks unverified"
     figure = empty_figure("Nothing.", words)
     badge(figure, words)
     room = badge_room(words, COLUMN) * figure.dpi

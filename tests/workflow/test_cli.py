@@ -85,7 +85,7 @@ def test_plan_says_what_comes():
         (["measure", "--beside", "strem", "--", "true"], "did you mean 'stream'?"),
         (["plan", "no-such.yaml"], "no-such.yaml: there is neither a study file nor a results folder"),
         (["plan", "README.md"], "README.md"),
-        (["internals", "run", "nobody/1", "config/studies/quick.yaml"], "has no block 'nobody/1'"),
+        (["internals", "run", "nobody/1", "config/studies/quick.yaml"], "has no launch 'nobody/1'"),
         (
             ["internals", "build-environment", "tourch"],
             "there is no environment 'tourch'; there are: native, jax, tfmodels",
@@ -104,25 +104,25 @@ def test_a_folder_that_is_no_project(tmp_path):
     assert "there is no study in this folder" in done.stderr
 
 
-def test_retry_forgets_only_failed_blocks(tmp_path):
+def test_retry_forgets_only_failed_launches(tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "config/workloads").symlink_to(ROOT / "config/workloads")
     (tmp_path / "envs").symlink_to(ROOT / "envs")
     (tmp_path / "study.yaml").write_text("name: s\nleads: [chase]\nantagonists: [stream]\n")
     for number, status in enumerate(("measured", "failed"), start=1):
-        folder = tmp_path / f"results/s/blocks/c/{number}"
+        folder = tmp_path / f"results/s/launches/c/{number}"
         folder.mkdir(parents=True)
-        (folder / "block.json").write_text(json.dumps({"status": status, "rounds": 2}))
+        (folder / "launch.json").write_text(json.dumps({"status": status, "rounds": 2}))
     said = castmates("sweep", "study.yaml", "--retry", "--", "--dry-run", cwd=tmp_path).stdout
-    assert "discarded (failed): results/s/blocks/c/2" in said
+    assert "discarded (failed): results/s/launches/c/2" in said
     assert "1 launch discarded" in said
-    assert [one.name for one in (tmp_path / "results/s/blocks/c").iterdir()] == ["1"]
+    assert [one.name for one in (tmp_path / "results/s/launches/c").iterdir()] == ["1"]
 
 
 def test_retry_of_what_cannot_be_removed_is_a_sentence(tmp_path, monkeypatch):
-    folder = tmp_path / "results/blocks/c/1"
+    folder = tmp_path / "results/launches/c/1"
     folder.mkdir(parents=True)
-    (folder / "block.json").write_text(json.dumps({"status": "failed", "rounds": 2}))
+    (folder / "launch.json").write_text(json.dumps({"status": "failed", "rounds": 2}))
 
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))

@@ -52,7 +52,7 @@ def test_the_page_says_so_too(modelled):
 def test_the_effects_hold_the_truth_of_the_model(modelled):
     effects = modelled.effects()
     assert {"split-4", "split-10", "lead-4", "unmanaged"} == set(effects["partition"])
-    record = json.loads(next(modelled.results.glob("blocks/*/1/block.json")).read_text())
+    record = json.loads(next(modelled.results.glob("launches/*/1/launch.json")).read_text())
     truth = {scene: {name: one["rate"] for name, one in them.items()} for scene, them in record["truth"].items()}
     lead = "chase@1"
     for scene, row in {
@@ -83,7 +83,7 @@ def test_what_was_removed_is_made_again_though_the_page_is_there(modelled, name)
 
 def test_blocks_with_a_lost_table_or_a_damaged_record_are_measured_again_and_no_other(modelled, tmp_path):
     copy = modelled.copy(tmp_path / "project")
-    first, second, *others = sorted(copy.results.glob("blocks/*/*/block.json"))
+    first, second, *others = sorted(copy.results.glob("launches/*/*/launch.json"))
     before = {file: file.stat().st_mtime_ns for file in others}
     table = first.with_name("layers.parquet")
     table.unlink()
@@ -101,7 +101,7 @@ def test_results_that_were_copied_say_that_they_were_measured_with_another_windo
     copy = modelled.copy(tmp_path / "project")
     shutil.rmtree(copy.folder / ".snakemake")
     assert "measured with" not in copy.castmates("show", "--progress")
-    count = len(copy.blocks())
+    count = len(copy.launches())
     copy.write_study(MODELLED | {"budget": MODELLED["budget"] | {"window": 0.13}})
     sentence = f"{count} launches were measured with 'budget.window' 0.2, where the study now says 0.13."
     for command in (["show", "--progress"], ["plan"]):
@@ -109,7 +109,7 @@ def test_results_that_were_copied_say_that_they_were_measured_with_another_windo
     plan = copy.results / "plan.json"
     copy.sweep("--force", str(plan.relative_to(copy.folder)))
     assert sentence in " ".join(json.loads(plan.read_text())["notes"]), "of which the page is made"
-    assert len(copy.blocks()) == count, "nothing that is measured is thrown away unasked"
+    assert len(copy.launches()) == count, "nothing that is measured is thrown away unasked"
     assert f"{count} launches discarded" in copy.castmates("sweep", "--retry", "--changed", "--", "--dry-run")
     assert "measured with" not in copy.castmates("show", "--progress")
 

@@ -60,13 +60,13 @@ def test_figure_and_metric_are_on_the_page_and_in_the_tables(sweeps):
     page = (sweeps.results / "report/index.html").read_text()
     for words in ("From launch to launch", "A ring is a launch", "least progress", "castmates-example"):
         assert words in page, words
-    record = sweeps.record(next(iter(sweeps.blocks())))
+    record = sweeps.record(next(iter(sweeps.launches())))
     assert record["versions"]["castmates-example"] == "0.1.0"
     sweeps.assert_finished(*CHOSEN)
 
 
 def test_without_the_package_its_metric_is_still_read(sweeps):
-    if not sweeps.blocks():
+    if not sweeps.launches():
         sweeps.sweep(*CHOSEN)
     (sweeps.results / "report/index.html").unlink()
     Sweeps(sweeps.folder, sweeps.cache).sweep(*CHOSEN)

@@ -19,12 +19,12 @@ def project(modelled, tmp_path):
 
 
 def test_a_sweep_goes_on_from_what_is_there_and_takes_more_launches(project: Sweeps):
-    before = project.blocks()
+    before = project.launches()
     assert json.loads(project.castmates("show", "--progress", "--format", "json"))["missing"] == [0, 0]
     project.castmates("sweep", "--launches", "4")
-    assert project.blocks().items() > before.items()
+    assert project.launches().items() > before.items()
     state = json.loads(project.castmates("show", "results/small", "--progress", "--format", "json"))
-    assert state["launches"]["measured"] == len(project.blocks())
+    assert state["launches"]["measured"] == len(project.launches())
     assert (state["missing"], state["running"], state["stale"]) == ([0, 0], None, False)
     shown = json.loads(project.castmates("show", "--format", "json"))
     assert shown["pairs"]

@@ -57,7 +57,7 @@ rule write_report:
         traces=made_by("estimate_traces"),
         recommended=made_by("recommend_partitions"),
         looks=lambda wildcards: looks_of_study(),
-        tried=trials.block_files(FOLDER),
+        tried=trials.launch_files(FOLDER),
         rules_of_findings=own_rules(),
         figures=expand(
             "results/{{study}}/figures/{figure}.{suffix}",

@@ -16,7 +16,7 @@ from castmates.study.spec import UNMANAGED, Plan
 
 BOTH, ONLY_A, ONLY_B = "both", "only in A", "only in B"
 _WHERE = {"both": BOTH, "left_only": ONLY_A, "right_only": ONLY_B}
-_COUNTS = ("blocks", "rounds")
+_COUNTS = ("launches", "rounds")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _of(table: pd.DataFrame, name: str, side: str) -> pd.DataFrame:
         {
             "mean": table[f"{name}_mean_{side}"],
             "variance": table[f"{name}_variance_{side}"],
-            "blocks": table[f"blocks_{side}"],
+            "launches": table[f"launches_{side}"],
         }
     )
 

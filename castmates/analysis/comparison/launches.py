@@ -46,8 +46,8 @@ def launch_means(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def spread(launches: pd.DataFrame, by: Sequence[str] = ("row", "platform")) -> pd.DataFrame:
-    """Launches -> `blocks`, `rounds`, and mean and variance over launches of each logarithm (`loss_mean` …)."""
-    asked: dict[str, tuple[str, str]] = {"blocks": ("loss", "size"), "rounds": ("rounds", "sum")}
+    """Launches -> `launches`, `rounds`, and mean and variance over launches of each logarithm (`loss_mean` …)."""
+    asked: dict[str, tuple[str, str]] = {"launches": ("loss", "size"), "rounds": ("rounds", "sum")}
     for name in LOGS:
         asked |= {f"{name}_mean": (name, "mean"), f"{name}_variance": (name, "var")}
     return launches.groupby(list(by), observed=True).agg(**asked)

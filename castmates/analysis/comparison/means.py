@@ -36,7 +36,7 @@ def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
     own = summed(parts, ["letter"]).reindex(list(studies))
     first = next(iter(studies))
     table = pd.DataFrame({"letter": list(studies), "platform": [platforms[letter] for letter in studies]})
-    table = table.assign(pairs=len(pairs), blocks=own["blocks"].fillna(0).to_numpy())
+    table = table.assign(pairs=len(pairs), launches=own["launches"].fillna(0).to_numpy())
     table = table.assign(**columns_of(own.reset_index(drop=True), "slowdown", ratio))
     return _judged(table, _differences(parts, first, list(studies)[1:]), margin)
 
@@ -55,7 +55,7 @@ def company_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
     whole = values["part"].where(values["present"] == values["places"])
     means = whole.groupby([*by, "company"]).agg(["mean", "var", "count"])
-    return means.set_axis(["mean", "variance", "blocks"], axis=1)
+    return means.set_axis(["mean", "variance", "launches"], axis=1)
 
 
 def difference_of_means(first: pd.DataFrame, second: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -91,8 +91,8 @@ def _judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float) -> pd
     table["p_holm"] = holm(table["p_value"])
     sides = {"where": BOTH, "platform_a": baseline["platform"], "platform_b": table["platform"]}
     # The number of launches of all companies does not show whether each has enough for an interval.
-    counted = table["blocks"].where(table["slowdown_low"].notna(), table["blocks"].clip(upper=1))
-    counts = {"blocks_a": counted.iloc[0], "blocks_b": counted}
+    counted = table["launches"].where(table["slowdown_low"].notna(), table["launches"].clip(upper=1))
+    counts = {"launches_a": counted.iloc[0], "launches_b": counted}
     words = pd.Series(comparison_verdicts(table.assign(**sides, **counts), margin), index=table.index)
     table["verdict"] = words.where(table.index > 0, "baseline")
     return table[list(COMPARISON_MEANS)].astype(dict(COMPARISON_MEANS))

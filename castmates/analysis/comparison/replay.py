@@ -26,7 +26,7 @@ def replayed(comparison: pd.DataFrame, margin: float) -> pd.DataFrame:
     columns = {name: table[name] for name in (*_SAME, "p_value", "p_holm")} | {"verdict": verdicts}
     for letter, name in SIDES.items():
         columns[f"platform_{name}"] = table[f"platform_{letter}"]
-        columns[f"{name}_blocks"] = table[f"blocks_{letter}"]
+        columns[f"{name}_launches"] = table[f"launches_{letter}"]
         columns |= {f"{name}_slowdown{end}": table[f"slowdown_{letter}{end}"] for end in _ENDS}
     columns["partition"] = table["partition_a"].where(table["partition_a"] != "", table["partition_b"])
     columns["partition_here"] = table["partition_b"]
@@ -37,6 +37,6 @@ def replayed(comparison: pd.DataFrame, margin: float) -> pd.DataFrame:
 def _side(table: pd.DataFrame, letter: str) -> pd.DataFrame:
     """Mean, its error and launches of one side; the error is what its t interval was made of."""
     mean, high = (np.log(table[f"slowdown_{letter}{end}"].to_numpy(dtype=float)) for end in ("", "_high"))
-    blocks = table[f"blocks_{letter}"].to_numpy(dtype=float)
-    error = (high - mean) / quantile(np.where(blocks > 1, blocks - 1, np.nan))
-    return pd.DataFrame({"mean": mean, "error": error, "blocks": blocks}, index=table.index)
+    launches = table[f"launches_{letter}"].to_numpy(dtype=float)
+    error = (high - mean) / quantile(np.where(launches > 1, launches - 1, np.nan))
+    return pd.DataFrame({"mean": mean, "error": error, "launches": launches}, index=table.index)

@@ -35,7 +35,7 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
         columns |= columns_of(one_sample(side), f"{prefix}slowdown", ratio)
     for column, name in (("speed", "baseline"), ("speed_beside", "scene")):
         columns |= columns_of(welch(*sides[name]), column, lambda logs: table["work"] * ratio(logs))
-    table = table.assign(**columns, base_blocks=table["blocks_base"], base_mix=table["mix_base"])
+    table = table.assign(**columns, base_launches=table["launches_base"], base_mix=table["mix_base"])
     table["p_holm"] = table.groupby(table["partition"] != UNMANAGED)["p_value"].transform(holm)
     table["verdict"] = variant_verdicts(table, margin, level)
     table = table.assign(study=plan.study, machine=plan.machine)
@@ -64,5 +64,5 @@ def _beside_each_other(plan: Plan, leads: pd.DataFrame) -> pd.DataFrame:
 
 
 def _side(table: pd.DataFrame, name: str, end: str) -> pd.DataFrame:
-    columns = {"mean": f"{name}_mean{end}", "variance": f"{name}_variance{end}", "blocks": f"blocks{end}"}
+    columns = {"mean": f"{name}_mean{end}", "variance": f"{name}_variance{end}", "launches": f"launches{end}"}
     return pd.DataFrame({column: table[own] for column, own in columns.items()})

@@ -49,7 +49,7 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
     found = estimate(every, [*EFFECT, "part"])
     launches = every.groupby([*EFFECT, "part", *LAUNCH])[["solo_ms", "ms"]].mean()
     table = pd.DataFrame(columns_of(found, "difference_ms", ends="difference")).assign(
-        launches=found["blocks"], traces=found["rounds"]
+        launches=found["launches"], traces=found["rounds"]
     )
     table = table.join(launches.groupby([*EFFECT, "part"]).mean()).reset_index()
     ranks = {name: number for number, name in enumerate([STEP, *PARTS])}

@@ -39,7 +39,7 @@ def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
     table = over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
     spreads = values.groupby(ROW, observed=True)["value"].std()
     spread = np.asarray(spreads.reindex(pd.MultiIndex.from_frame(table[ROW])), dtype=float)
-    launches = table["blocks"].to_numpy(dtype=float)
+    launches = table["launches"].to_numpy(dtype=float)
     groups = pd.factorize(table["lead"].astype(str) + " " + table["platform"].astype(str))[0]
     half = halves(launches, spread, groups)
     several = (table["nodes"] > 1).to_numpy(dtype=bool)

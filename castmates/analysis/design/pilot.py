@@ -1,4 +1,4 @@
-"""A few blocks -> how rates vary between launches and between rounds, what each costs, and the design that follows."""
+"""A few launches -> how rates vary between launches and between rounds, what each costs, and which design follows."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ SETTLED_SHARE = 3  # a window lasts at least so many settle times
 
 
 def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
-    """By the mix's identity, for all that have two blocks with data; the worse of several platforms."""
+    """By the mix's identity, for all that have two launches with data; the worse of several platforms."""
     contrasts = against_solo(plan)
     contrasts = contrasts[contrasts["partition"] == UNMANAGED]
     pairs = pair(planned(windows, plan), contrasts)
@@ -27,22 +27,22 @@ def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
     identities = {mix.name: mix.identity for mix in plan.mixes if not mix.partitions}
     worst: dict[str, Spread] = {}
     for (row, _), own in pairs.groupby(ROW, observed=True):
-        spread = spread_of(names[row], [block["difference"] for _, block in own.groupby(LAUNCH, observed=True)])
+        spread = spread_of(names[row], [launch["difference"] for _, launch in own.groupby(LAUNCH, observed=True)])
         if spread is not None and (spread.mix not in worst or worst[spread.mix].of_means < spread.of_means):
             worst[spread.mix] = spread
     return {identities[name]: spread for name, spread in worst.items()}
 
 
 def spread_of(mix: str, differences: Iterable[npt.ArrayLike]) -> Spread | None:
-    """From the differences of the pairs, block by block; the blocks may have different numbers of rounds."""
-    blocks = [np.asarray(own, dtype=float) for own in differences]
-    if len(blocks) < 2:
+    """From the differences of the pairs, launch by launch; the launches may have different numbers of rounds."""
+    launches = [np.asarray(own, dtype=float) for own in differences]
+    if len(launches) < 2:
         return None
-    freedom = sum(len(own) - 1 for own in blocks)
-    squares = sum(float(np.sum((own - own.mean()) ** 2)) for own in blocks)
+    freedom = sum(len(own) - 1 for own in launches)
+    squares = sum(float(np.sum((own - own.mean()) ** 2)) for own in launches)
     within = squares / freedom if freedom else 0.0
-    means = [float(own.mean()) for own in blocks]
-    shares = float(np.mean([1 / len(own) for own in blocks]))
+    means = [float(own.mean()) for own in launches]
+    shares = float(np.mean([1 / len(own) for own in launches]))
     of_means = float(np.var(means, ddof=1))
     return Spread(
         mix=mix,
@@ -50,24 +50,24 @@ def spread_of(mix: str, differences: Iterable[npt.ArrayLike]) -> Spread | None:
         of_means=of_means,
         within=within,
         between=max(0.0, of_means - within * shares),
-        blocks=len(blocks),
+        launches=len(launches),
         rounds=1 / shares,
     )
 
 
-def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_block: float) -> int:
-    """The rounds per block that give the smallest variance for the time, over all these companies and mixes at once."""
+def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_launch: float) -> int:
+    """The rounds per launch that give the smallest variance for the time, over these companies and mixes at once."""
     mixes, costs = list(mixes), list(costs)
     between, within = sum(each.between for each in mixes), sum(each.within for each in mixes)
     # Mixes of a company share their launches, and so count once.
-    freedom = len(costs) * min((each.blocks - 1 for each in mixes), default=0)
+    freedom = len(costs) * min((each.launches - 1 for each in mixes), default=0)
     ratio = rounds.expected_ratio(between, within, freedom)
     total = Cost(sum(each.launch for each in costs), sum(each.round for each in costs))
-    return rounds.best_rounds(ratio, total, min(each.fitting(longest_block) for each in costs))
+    return rounds.best_rounds(ratio, total, min(each.fitting(longest_launch) for each in costs))
 
 
 def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
-    """What the blocks of a company took, from their records; None where none was measured."""
+    """What the launches of a company took, from their records; None where none was measured."""
     took = [
         (record["seconds"]["total"] - record["seconds"]["measure"], record["seconds"]["measure"] / rounds)
         for record in records

@@ -1,7 +1,7 @@
-"""Plan and windows so far -> which companies have enough blocks for the wanted half-width.
+"""Plan and windows so far -> which companies have enough launches for the wanted half-width.
 
-The rule, with its reasons and its simulated coverage, is in docs/methodology.md. A mix has enough blocks when its
-interval against solo is narrow enough, and was so already a certain number of blocks ago: a rule that stops at the
+The rule, with its reasons and its simulated coverage, is in docs/methodology.md. A mix has enough launches when its
+interval against solo is narrow enough, and was so already a certain number of launches ago: a rule that stops at the
 first narrow interval stops too often at one that is narrow by luck.
 """
 
@@ -31,7 +31,7 @@ class Width:
     """How well a mix is known."""
 
     half: float  # of the interval of the lead's slowdown against solo; infinite where there is none
-    blocks: int  # with data
+    launches: int  # with data
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Reached:
     """How far a company has come at a look."""
 
     company: str
-    blocks: int  # with data, of the mix that has fewest; mixes that have none are left out here and below
+    launches: int  # with data, of the mix that has fewest; mixes that have none are left out here and below
     half_width_pct: float | None  # the widest of its mixes, in % of the solo time; None where there is no interval
     enough: bool
     goes_on: bool
@@ -84,9 +84,9 @@ def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
     halves = ((np.exp(table["high"]) - np.exp(table["low"])) / 2).fillna(math.inf).tolist()
     places = zip(table["mix"].tolist(), table["partition"].tolist(), strict=True)
     by_place: dict[Place, Width] = {}
-    for place, half, blocks in zip(places, halves, table["blocks"].tolist(), strict=True):
-        known = by_place.get(place, Width(0.0, int(blocks)))
-        by_place[place] = Width(max(known.half, half), min(known.blocks, int(blocks)))
+    for place, half, launches in zip(places, halves, table["launches"].tolist(), strict=True):
+        known = by_place.get(place, Width(0.0, int(launches)))
+        by_place[place] = Width(max(known.half, half), min(known.launches, int(launches)))
     return by_place
 
 
@@ -103,13 +103,13 @@ def _partitions(mix: Mix) -> list[str]:
 
 
 def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:
-    # Where no block gave anything, more of the same will not either: the reasons are in the report.
-    mixes = [history for history in mixes if history[-1].blocks]
+    # Where no launch gave anything, more of the same will not either: the reasons are in the report.
+    mixes = [history for history in mixes if history[-1].launches]
     half = max((history[-1].half for history in mixes), default=math.inf)
     all_enough = bool(mixes) and all(is_precise_enough(history, wanted) for history in mixes)
     return Reached(
         company=company,
-        blocks=min((history[-1].blocks for history in mixes), default=0),
+        launches=min((history[-1].launches for history in mixes), default=0),
         half_width_pct=100 * half if math.isfinite(half) else None,
         enough=all_enough,
         goes_on=has_later and bool(mixes) and not all_enough,
@@ -117,7 +117,7 @@ def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_la
 
 
 def is_precise_enough(history: Sequence[Width], wanted: float) -> bool:
-    """Whether the interval is narrow enough now, and was so at a look with so many blocks less."""
+    """Whether the interval is narrow enough now, and was so at a look with so many launches less."""
     now = history[-1]
     narrow = [width for width in history if width.half <= wanted]
-    return now in narrow and any(width.blocks <= now.blocks - CONFIRMED_AFTER for width in narrow)
+    return now in narrow and any(width.launches <= now.launches - CONFIRMED_AFTER for width in narrow)

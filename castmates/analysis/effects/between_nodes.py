@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, quantile, two_sided
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile, two_sided
 
 FEWEST_NODES = 3  # with two, one degree of freedom is left, as with two launches
 ROUNDING = 1e-24  # of a sum of squares of logarithms
@@ -20,7 +20,7 @@ LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
 
 
 def hosts_of(windows: pd.DataFrame) -> pd.Series:
-    """The host of every launch that has windows, by company and block."""
+    """The host of every launch that has windows, by company and launch."""
     return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["host"].astype("object")
 
 
@@ -90,7 +90,7 @@ def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> p
     known = found.reindex(keys).reset_index(drop=True)
     several = (known["nodes"] > 1).to_numpy(dtype=bool)
     columns = {"mean": "nodes_mean", "low": "nodes_low", "high": "nodes_high", "p_value": "nodes_p_value"}
-    launches = table["blocks"].to_numpy(dtype=float) - 1
+    launches = table["launches"].to_numpy(dtype=float) - 1
     replaced = {
         name: np.where(several, known[own].to_numpy(dtype=float), table[name].to_numpy(dtype=float))
         for name, own in columns.items()
@@ -101,7 +101,7 @@ def over_nodes(table: pd.DataFrame, found: pd.DataFrame, by: Sequence[str]) -> p
         nodes_p=known["nodes_p"].to_numpy(dtype=float),
         over=known["over"].fillna(LAUNCHES).to_numpy(),
         freedom=np.where(
-            table["blocks"] < FEWEST_BLOCKS,
+            table["launches"] < FEWEST_LAUNCHES,
             np.nan,
             np.where(several, known["nodes_freedom"].to_numpy(dtype=float), launches),
         ),

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.effects.antagonists import bandwidth_columns
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.growth import growth_columns
-from castmates.analysis.effects.neighbours import bandwidth_columns
 from castmates.analysis.effects.rejections import rejection_columns
 from castmates.analysis.effects.rows import launch_rows
 from castmates.analysis.effects.verdicts import EFFECT_LEVEL, effect_verdicts
@@ -58,7 +58,7 @@ def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         machine=plan.machine,
         metric=np.where(table["member"].isin(list(service_members(plan))), LATE, "rate"),
         **columns_of(table, "slowdown", ratio),
-        **columns_of(table, "degradation_pct", lost, ends="degradation"),
+        **columns_of(table, "loss_pct", lost, ends="loss"),
         within_low=ratio(table["within_low"]),
         within_high=ratio(table["within_high"]),
         **rejection_columns(table),

@@ -8,7 +8,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.keys import LAUNCH, ROW
 from castmates.analysis.statistics.intervals import (
-    FEWEST_BLOCKS,
+    FEWEST_LAUNCHES,
     columns_of,
     estimate,
     gained,
@@ -52,11 +52,11 @@ def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     of_rows = pairs.groupby(["platform", *LAUNCH, "row"], observed=True)["difference"].mean()
     values = of_rows.groupby(level=["platform", *LAUNCH], observed=True).mean().to_frame("value")
     found = over_launches(values.assign(rounds=1, variance=np.nan, successive=np.nan), by=["platform"])
-    found = found[found["blocks"] >= FEWEST_BLOCKS]
+    found = found[found["launches"] >= FEWEST_LAUNCHES]
     ends = found[["mean", "low", "high"]].apply(gained).to_numpy().tolist()
     return [
-        Growth(platform, int(blocks), *own)
-        for platform, blocks, own in zip(found.index, found["blocks"], ends, strict=True)
+        Growth(platform, int(launches), *own)
+        for platform, launches, own in zip(found.index, found["launches"], ends, strict=True)
     ]
 
 

@@ -48,18 +48,18 @@ def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd
     in_company = values.drop_duplicates([*_CELL, "platform", "company"]).groupby([*by, "company"], observed=True).size()
     launches = launches.join(in_company.rename("planned"))
     whole = launches[launches["present"] == launches["planned"]]
-    table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"blocks": 0})
+    table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"launches": 0})
     table["cells_of"] = table["baseline"].map(size)
     numbers = ["mean", "low", "high"]
     companies = in_company.groupby(by, observed=True).size().to_numpy()
     seen = whole.reset_index().groupby(by, observed=True)["company"].nunique().reindex(cells.index, fill_value=0)
     # Without a single whole launch of some company the sum over companies would lack a part.
     table.loc[(table["cells"] < table["cells_of"]) | (seen.to_numpy() < companies), numbers] = np.nan
-    losses = columns_of(table, "slowdown", ratio) | columns_of(table, "degradation_pct", lost, ends="degradation")
+    losses = columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")
     return table.assign(margin=name, who=table[who], **losses)
 
 
 def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """The sum over companies of their launches' means."""
-    asked = {"mean": ("value", "mean"), "variance": ("value", "var"), "blocks": ("value", "size")}
+    asked = {"mean": ("value", "mean"), "variance": ("value", "var"), "launches": ("value", "size")}
     return summed(launches.groupby([*by, "company"], observed=True).agg(**asked), by).drop(columns="p_value")

@@ -67,7 +67,7 @@ def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
         estimate_controls(plan, part, margin).assign(host=host) for host, part in own.groupby("host", observed=True)
     ]
     table = pd.concat(tables, ignore_index=True)
-    table = table[table["blocks"] > 0]
+    table = table[table["launches"] > 0]
     table["p_holm"] = table.groupby(["platform", table["control"] == "positive"])["p_value"].transform(holm)
     table[["mean", "low", "high"]] = np.log(table[["ratio", "ratio_low", "ratio_high"]].astype(float))
     table["verdict"] = control_verdicts(table, margin)
@@ -76,4 +76,4 @@ def _controls(plan: Plan, own: pd.DataFrame, margin: float) -> pd.DataFrame:
 
 
 def _losses(table: pd.DataFrame) -> dict[str, pd.Series]:
-    return columns_of(table, "slowdown", ratio) | columns_of(table, "degradation_pct", lost, ends="degradation")
+    return columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")

@@ -15,7 +15,7 @@ def contrast_rows(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFram
 def launch_rows(windows: pd.DataFrame, contrasts: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """The same from what each launch came to."""
     counted = _with_silent_ones(tally(windows, contrasts), contrasts, windows)
-    table = counted.join(over_launches(values, ROW)).fillna(dict.fromkeys([*counted, "blocks", "rounds"], 0))
+    table = counted.join(over_launches(values, ROW)).fillna(dict.fromkeys([*counted, "launches", "rounds"], 0))
     return table.reset_index().merge(contrasts.drop_duplicates("row"), on="row")
 
 

@@ -10,7 +10,7 @@ from castmates.analysis.effects.contrasts import AGAIN, NEGATIVE, POSITIVE
 from castmates.analysis.effects.mask_stamp import VERIFIED, masks_stamp
 from castmates.analysis.effects.nodes_stamp import nodes_stamps
 from castmates.analysis.effects.verdicts import INCONCLUSIVE, INSENSITIVE, NO_DATA, PASSES, SENSITIVE, TOO_FEW, UNSTABLE
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.results.columns.study import STAMPS, frame
 from castmates.study.partitions.planned import masked
 from castmates.study.spec import Plan
@@ -43,8 +43,8 @@ def study_verdict(controls: pd.DataFrame) -> Stamp:
     missing = (f" There is no control for {leads[NO_DATA]}." if leads[NO_DATA] else "") + _others(controls)
     if leads[TOO_FEW]:
         return TOO_FEW, (
-            f"The control needs at least {FEWEST_BLOCKS} measured blocks, and there are fewer of {leads[TOO_FEW]}; "
-            f"raise 'budget.blocks'.{missing}"
+            f"The control needs at least {FEWEST_LAUNCHES} measured launches, and there are fewer of {leads[TOO_FEW]}; "
+            f"raise 'budget.launches'.{missing}"
         )
     if leads[INCONCLUSIVE]:
         return INCONCLUSIVE, (
@@ -67,7 +67,7 @@ def sensitivity(controls: pd.DataFrame) -> Stamp:
             "loss of another program means little here."
         )
     if mixes[TOO_FEW]:
-        return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_BLOCKS} measured blocks."
+        return TOO_FEW, f"The positive control {mixes[TOO_FEW]} needs at least {FEWEST_LAUNCHES} measured launches."
     if mixes[SENSITIVE]:
         return SENSITIVE, f"The positive control {mixes[SENSITIVE]} lost more than the margin, as it must."
     return NOT_MEASURED, "There are no data of a positive control: it is not known whether a loss would have been seen."

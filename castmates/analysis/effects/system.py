@@ -119,7 +119,7 @@ def _of_each(groups: "DataFrameGroupBy[Any, Any]", name: str, metric: Metric) ->
 
 def mean_metrics(values: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Every metric over the launches, with its interval; `values` as `of_launches` gives them."""
-    table = estimate(on_scale(values), by=[*by, "metric"])[["mean", "low", "high", "blocks"]].reset_index()
+    table = estimate(on_scale(values), by=[*by, "metric"])[["mean", "low", "high", "launches"]].reset_index()
     ends = (table[name].to_numpy(dtype=float) for name in ("mean", "low", "high"))
     value, low, high = off_scale(table["metric"], *ends)
     return table.assign(value=value, low=low, high=high)
@@ -176,9 +176,9 @@ def _table(
     )
     rows = rows.merge(measured, on=[*MIX, "platform"], how="left")
     rows = rows[rows["measured"].notna() | (len(platforms) == 1)]
-    rows = rows.assign(study=plan.study, machine=plan.machine).fillna({"blocks": 0, "measured": 0})
+    rows = rows.assign(study=plan.study, machine=plan.machine).fillna({"launches": 0, "measured": 0})
     rows["possibly_biased"] = rows["possibly_biased"].eq(True)  # what has no windows was not rejected
-    rows["blocks_incomplete"] = rows["measured"] - rows["blocks"]
+    rows["launches_incomplete"] = rows["measured"] - rows["launches"]
     rows["low"] = rows["low"].where(rows["metric"] != JAIN, rows["low"].clip(lower=1 / rows["members"]))
     rows = rows.sort_values(
         ["place", "platform", "metric"], key=lambda column: column.map(order) if column.name == "metric" else column

@@ -61,7 +61,7 @@ class Compared:
         metric, row = np.divmod(sides["change"].index.to_numpy(), len(self._groups.rows))
         table = self._groups.rows.iloc[row].set_index(sides["change"].index)
         table["metric"] = np.array(list(self._metrics), dtype=object)[metric]
-        table[["blocks", "rounds"]] = sides["change"][["blocks", "rounds"]]
+        table[["launches", "rounds"]] = sides["change"][["launches", "rounds"]]
         additive = table["metric"].map(self._is_additive).astype(bool)
         table["scale"] = np.where(additive, "points", "ratio")
         for name, estimates in sides.items():

@@ -36,9 +36,9 @@ BY_ROUND: Columns = {
     "round": "int64",
     "iteration": "float64",  # units since the start in the middle of that round, mean over launches
     "value": "float64",  # geometric mean over launches
-    "low": "float64",  # 95 % between launches; NaN below three blocks
+    "low": "float64",  # 95 % between launches; NaN below three launches
     "high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "platform": "str",
 }
 DRIFTS: Columns = {
@@ -49,9 +49,9 @@ DRIFTS: Columns = {
     "partition": "str",
     "metric": "str",
     "drift": "float64",  # the last third of the rounds over the first
-    "drift_low": "float64",  # 95 % between launches; NaN below three blocks
+    "drift_low": "float64",  # 95 % between launches; NaN below three launches
     "drift_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "platform": "str",
 }
 
@@ -81,7 +81,7 @@ def over_rounds(
     at = known["window"].to_numpy()
     launch = {name: leads[name].take(at).array for name in ROUND}
     known = known.assign(row=row[at], iteration=_iterations(steps, places, len(leads))[at], **launch)
-    known = known.astype({"metric": "category", "block": "int64", "round": "int64"})
+    known = known.astype({"metric": "category", "launch": "int64", "round": "int64"})
     return _by_round(known, rows), _drifts(known, rows)
 
 

@@ -1,6 +1,6 @@
 """What was counted, per unit of progress: each co-run of a lead against its solo, paired inside rounds.
 
-A change is the mean over blocks of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
+A change is the mean over launches of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
 because both sides are per unit of work done. What was counted for less than nearly all of a member's time
 is in no ratio.
 """
@@ -36,8 +36,8 @@ from castmates.analysis.statistics.window_values import (
     estimated,
     per_launch,
 )
-from castmates.results.columns.block import COUNTERS
 from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 
 _WHO = ["platform", "workload", "member"]
@@ -54,13 +54,13 @@ CHANGES: Columns = {
     "solo": "float64",  # geometric mean over the rounds that are paired
     "corun": "float64",
     "ratio": "float64",  # corun / solo
-    "ratio_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
     "ratio_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
-    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or blocks differ
+    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or launches differ
     "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
     "platform": "str",
 }

@@ -32,7 +32,7 @@ _ORDER = ["solo", "placebo", "alone", "corun"]
 
 
 def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """A row per member, scene, quantile and platform; `steps` are the heartbeats of whole blocks, some at a time.
+    """A row per member, scene, quantile and platform; `steps` are the heartbeats of whole launches, some at a time.
 
     Of an open-loop service they are quantiles of its requests, and not of its steps.
     """
@@ -72,7 +72,7 @@ def _table(plan: Plan, values: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFr
     absolute, relative = estimate(usable, by=_LONG), estimate(_against_baseline(usable), by=_LONG)
     columns = columns_of(absolute, "ms", ratio) | columns_of(relative, "ratio", ratio)
     table = counts.assign(refused=refused, **columns)
-    table["blocks_paired"] = relative["blocks"]
+    table["launches_paired"] = relative["launches"]
     table["units"] = table["units"].where(table["sizes"] <= 1)
     return _finished(plan, table.reset_index(), values, windows)
 
@@ -82,7 +82,7 @@ def _counts(long: pd.DataFrame) -> pd.DataFrame:
     enough = long.assign(few=~long["enough"], own=long["steps"].where(long["enough"], 0))
     enough["sized"] = long["units"].where(long["enough"])
     return enough.groupby(_LONG, observed=True).agg(
-        blocks=("enough", "sum"), blocks_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
+        launches=("enough", "sum"), launches_few=("few", "sum"), steps=("own", "sum"), every=("steps", "sum"),
         odd=("odd", "sum"), most=("steps", "max"), units=("units", "median"), steps_needed=("needed", "first"),
         sizes=("sized", "nunique"), left=("left", "sum"),
     )  # fmt: skip
@@ -92,7 +92,7 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     """Why a quantile is no number, or ""."""
     name = pd.Series(counts.index.get_level_values("quantile").astype(str), index=counts.index)
     needed, most = counts["steps_needed"].astype(str), counts["most"].astype("int64").astype(str)
-    launches = counts["blocks"] + counts["blocks_few"]
+    launches = counts["launches"] + counts["launches_few"]
     reasons = {
         "so many requests were unanswered when slices ended that it is not known": counts["left"] > MOST_FEW * launches,
         "no step lies wholly within a valid window": counts["every"] + counts["odd"] == 0,
@@ -105,10 +105,12 @@ def _refused(counts: pd.DataFrame) -> pd.Series:
     }
     reason = np.select(list(reasons.values()), list(reasons), default="")
     few = name + " needs " + needed + " steps in a launch; the most that one has is " + most
-    some = name + " needs " + needed + " steps in a launch; " + counts["blocks_few"].astype(str) + " of "
+    some = name + " needs " + needed + " steps in a launch; " + counts["launches_few"].astype(str) + " of "
     some += launches.astype(str) + " have fewer"
-    lacking = np.where(counts["blocks_few"] > MOST_FEW * launches, some, "")
-    return pd.Series(np.where(reason != "", reason, np.where(counts["blocks"] == 0, few, lacking)), index=counts.index)
+    lacking = np.where(counts["launches_few"] > MOST_FEW * launches, some, "")
+    return pd.Series(
+        np.where(reason != "", reason, np.where(counts["launches"] == 0, few, lacking)), index=counts.index
+    )
 
 
 def _against_baseline(values: pd.DataFrame) -> pd.DataFrame:
@@ -135,7 +137,7 @@ def _finished(plan: Plan, table: pd.DataFrame, values: pd.DataFrame, windows: pd
         workload=table["member"].map(workload_of),
         unit=table["member"].map(unit),
         place=table["kind"].map({kind: place for place, kind in enumerate(_ORDER)}),
-        blocks_paired=table["blocks_paired"].fillna(0),
+        launches_paired=table["launches_paired"].fillna(0),
         what=np.where(table["member"].isin(list(service_members(plan))), "request", "step"),
     )
     first = values.drop_duplicates("member").sort_values("role", ascending=False, kind="stable")[

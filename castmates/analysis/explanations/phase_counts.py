@@ -24,8 +24,8 @@ from castmates.analysis.statistics.window_values import (
     held_against,
     per_launch,
 )
-from castmates.results.columns.block import COUNTERS
 from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 
 SOURCES = ("in-process", "by time")  # the better one first: it was read at the phase's own edges
@@ -46,11 +46,11 @@ PHASE_COUNTS: Columns = {
     "solo": "float64",  # in the baseline: geometric mean over the rounds that are paired
     "corun": "float64",
     "ratio": "float64",  # corun / solo
-    "ratio_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
     "ratio_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
     "platform": "str",
 }

@@ -49,11 +49,11 @@ PHASES: Columns = {
     "scene_ms": "float64",
     "share_pct": "float64",  # of the baseline's step
     "loss_pct": "float64",  # longer in a step, in per cent of the baseline's step
-    "loss_low": "float64",  # 95 % between launches; NaN below three blocks
+    "loss_low": "float64",  # 95 % between launches; NaN below three launches
     "loss_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
     "platform": "str",
 }
@@ -182,7 +182,7 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    same = [*EFFECT, "lead", "antagonists", "baseline", "phase", "blocks", "rounds"]
+    same = [*EFFECT, "lead", "antagonists", "baseline", "phase", "launches", "rounds"]
     for row in table.to_dict("records"):
         yield {name: row[name] for name in same} | {
             "outermost": is_outermost(row["phase"]) and row["phase"] != STEP,

@@ -1,7 +1,7 @@
 """What power did in windows, where it was measured: clocks of members, and what belongs to whole packages.
 
-The evidence for the part `busy neighbour` of a loss: each co-run against its baselines, and the placebos that stand for
-a busy neighbour against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever went on
+The evidence for the part `busy antagonist` of a loss: each co-run against its baselines, and the placebos that stand
+for a busy antagonist against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever went on
 there in the window, other programs included; its values stand beside the lead's windows and in no member's name.
 """
 
@@ -51,7 +51,7 @@ OF_GPUS = (GPU_USED, GPU_MEMORY, GPU_POWER, GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HEL
 SHARES = (GPU_USED, GPU_HELD_DOWN)  # may be none: their change is a difference
 EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
 BASELINES = ("solo", "placebo", "alone")
-PACKAGES = "packages"  # the scope of what is known of all of the block's packages together
+PACKAGES = "packages"  # the scope of what is known of all of the launch's packages together
 # A collector's metrics -> ours.
 _OF_CPUS = {"core_throttles": THROTTLED, "core_power_limits": LIMITED}
 _OF_PACKAGES = {
@@ -225,7 +225,7 @@ def _of_gpus(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int]") -> pd.DataFrame:
-    """What is known of all the block's packages together: others' traffic, and MBM against the controllers.
+    """What is known of all the launch's packages together: others' traffic, and MBM against the controllers.
 
     `active` is the number of members in each window: where the traffic of one is not known, that of all is not.
     """

@@ -29,7 +29,7 @@ from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import coded, codes_in
 from castmates.analysis.statistics.pairs import planned
 from castmates.analysis.statistics.window_places import WindowPlaces
-from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
 from castmates.study.spec import Plan
 from castmates.study.topdown_tree import of_level
@@ -40,7 +40,7 @@ MONITORS = ("resctrl", "pqos")
 MEMBER = "member"  # the scope of what is a member's
 LEVEL_1 = of_level(1)
 UNITS = {OCCUPANCY: "bytes", BANDWIDTH: "bytes per second", GHZ: "GHz"} | dict.fromkeys(LEVEL_1, "per cent of slots")
-# Of each table of a block: what is read of it here.
+# Of each table of a launch: what is read of it here.
 NEEDED = {
     "samples": [*LAUNCH, "window", "t_ns", "source", "subject", "metric", "value", "note"],
     "slices": [*WINDOW, "open_ns", "close_ns", "watched", "reasons"],
@@ -50,7 +50,7 @@ NEEDED = {
 
 # Of these, the columns of names.
 NAMES = {
-    name: [column for column in columns if BLOCK_TABLES[name][column] == "str"] for name, columns in NEEDED.items()
+    name: [column for column in columns if LAUNCH_TABLES[name][column] == "str"] for name, columns in NEEDED.items()
 }
 
 _ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_s", "rate"]  # of windows
@@ -59,7 +59,7 @@ _ASKED = [*WINDOW, "platform", "round", "scene", "role", "open_s", "rate"]  # of
 def resources(plan: Plan, windows: pd.DataFrame, readings: Iterable[Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
     """A row per co-run, member and metric that has a value in both windows of some round.
 
-    `readings` are the blocks' tables (`NEEDED`), some blocks at a time.
+    `readings` are the launches' tables (`NEEDED`), some launches at a time.
     """
     contrasts = mix_contrasts(plan)
     contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]

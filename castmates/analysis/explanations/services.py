@@ -1,4 +1,4 @@
-"""Windows of open-loop services -> what was answered, and how late, at each load and beside each neighbour.
+"""Windows of open-loop services -> what was answered, and how late, at each load and beside each antagonist.
 
 Every launch gives one value of a quantile, the geometric mean over its windows, so that Student's t goes over launches,
 as for effects. Loads of one service are those of workloads whose commands differ in nothing but `--load`.
@@ -40,7 +40,7 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         | {"offered": "mean", "answered": "mean", "unanswered": "mean"}
     )
     table = table.assign(
-        **columns_of(share, "answered_share", ratio, ends="share"), blocks=share["blocks"]
+        **columns_of(share, "answered_share", ratio, ends="share"), launches=share["launches"]
     ).reset_index()
     table = table.rename(columns={"label": "scene"}).assign(
         study=plan.study,
@@ -52,7 +52,7 @@ def services(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
         service=table["member"].map(_names(members)),
         antagonists=table["mix"].str.partition("+")[2].where(table["kind"] == "corun", ""),
         saturated=table["answered_share"] < KEEPS_UP,
-        blocks=table["blocks"].fillna(0),
+        launches=table["launches"].fillna(0),
     )
     table = table.merge(_wide(latencies(plan, own, [])), on=["member", "scene", "platform"], how="left")
     table = table.sort_values(["service", "platform", "partition", "antagonists", "load"], kind="stable")

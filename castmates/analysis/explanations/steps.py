@@ -51,7 +51,7 @@ class Launches:
 def launch_quantiles(steps: pd.DataFrame, launches: Launches, shares: Sequence[float]) -> pd.DataFrame:
     """A row per group that has steps here: `group`, `steps`, `odd`, `units` and each quantile of its steps in ms.
 
-    `steps` has whole blocks, each slice's heartbeats of a member in order. Nothing is refused here.
+    `steps` has whole launches, each slice's heartbeats of a member in order. Nothing is refused here.
     """
     group, units, length = _steps(steps, launches)
     first, count = (int(group.min()), int(np.ptp(group)) + 1) if len(group) else (0, 0)

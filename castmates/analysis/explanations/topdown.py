@@ -1,6 +1,6 @@
 """Where the slots of each lead's processors go: alone, beside its antagonists, and the difference, in points of 100.
 
-A difference is taken inside a round, between the windows of a co-run and of solo, and averaged over blocks like every
+A difference is taken inside a round, between the windows of a co-run and of solo, and averaged over launches like every
 effect; shares are already relative, so that differences need no logarithm.
 """
 
@@ -25,8 +25,8 @@ from castmates.analysis.statistics.window_values import (
     per_launch,
     reduced,
 )
-from castmates.results.columns.block import TOPDOWN
 from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import BY_NAME, TREE
 
@@ -47,10 +47,10 @@ SHARES: Columns = {
     "metric": "str",
     "parent": "str",
     "share": "float64",  # per cent: of slots on levels 1 and 2, of cycles on level 3
-    "low": "float64",  # 95 % between launches; NaN below three blocks
+    "low": "float64",  # 95 % between launches; NaN below three launches
     "high": "float64",
     "running": "float64",  # the least share of the time for which it was counted
-    "blocks": "int64",
+    "launches": "int64",
     "windows": "int64",
     "platform": "str",
 }
@@ -68,11 +68,11 @@ CHANGES: Columns = {
     "solo": "float64",  # mean over the rounds that are paired, per cent
     "corun": "float64",
     "points": "float64",  # corun - solo
-    "points_low": "float64",  # 95 % between launches; NaN below three blocks
+    "points_low": "float64",  # 95 % between launches; NaN below three launches
     "points_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
     "platform": "str",
 }

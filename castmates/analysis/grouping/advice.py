@@ -18,7 +18,7 @@ from castmates.study.masks import text_of
 
 RANKS = ("best", "second", "third")
 KEPT, NOT_SHOWN, EXCEEDED = "kept", "not shown", "exceeded"
-AGREES, MORE, LESS, TOO_FEW = "agrees", "loses more", "loses less", "too few blocks"
+AGREES, MORE, LESS, TOO_FEW = "agrees", "loses more", "loses less", "too few launches"
 CONFIRMED, UNCLEAR = "confirmed", "unclear"
 ALONE = "alone"
 EARLY = 1e-9  # points, so that a limit that is met exactly is met

@@ -39,7 +39,7 @@ def estimate_operation_effects(
     for own in (step, ~step):  # whole steps are adjusted apart
         table.loc[own, "p_holm"] = holm(table.loc[own, "p_value"])
     table["verdict"] = effect_verdicts(table, margin, level)
-    return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"blocks": "launches"})
+    return _finished(table.rename(columns={"rounds": "traces"})).rename(columns={"launches": "launches"})
 
 
 def _pairs(traces: Traces, both: pd.DataFrame, member: str, known: Mapping[str, pd.DataFrame] | None) -> pd.DataFrame:
@@ -67,7 +67,7 @@ def _logs(pairs: pd.DataFrame) -> pd.DataFrame:
     found = estimate(_launches(pairs.assign(difference=logs)[there]), ROW)
     every = pairs.groupby(ROW).size().index
     found = found.reindex(every)
-    found[["blocks", "rounds"]] = found[["blocks", "rounds"]].fillna(0).astype("int64")
+    found[["launches", "rounds"]] = found[["launches", "rounds"]].fillna(0).astype("int64")
     return found
 
 
@@ -100,7 +100,7 @@ def _finished(table: pd.DataFrame) -> pd.DataFrame:
     step.columns = pd.Index(["step_solo_ms", "step_verdict"])
     table = table.join(step, on=key)
     table = table.assign(**columns_of(table, "ratio", ratio))
-    table = table.assign(**columns_of(table, "degradation_pct", lost, ends="degradation"))
+    table = table.assign(**columns_of(table, "loss_pct", lost, ends="loss"))
     for name in ("share_of_loss", "share_of_loss_low", "share_of_loss_high"):
         table[name] = table[name].where(table["step_verdict"] == "slower")
     return table.assign(share=table["solo_ms"] / table["step_solo_ms"])

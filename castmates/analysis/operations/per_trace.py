@@ -92,7 +92,7 @@ def _pools(calls: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     names = works["thread"].astype("str")
     rows = works[TRACE].assign(thread=names, pool=names.str.replace(_NUMBER, "", regex=True), ns=works["own_ns"])
     pools = rows.groupby([*TRACE, "pool"], observed=True).agg(threads=("thread", "nunique"), busy_ms=("ns", "sum"))
-    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("block", "round")})
+    pools = pools.reset_index().astype({name: "str" for name in TRACE if name not in ("launch", "round")})
     pools = pools.join(whole.set_index(TRACE)[["steps", "step_ms"]], on=TRACE)
     return pools.assign(busy_ms=pools["busy_ms"] / MS / pools["steps"]).drop(columns="steps")
 

@@ -47,7 +47,7 @@ def summarise_primitives(primitives: pd.DataFrame, logged: Traces) -> pd.DataFra
     if whole.empty:
         return whole
     found = estimate(as_pairs(whole, whole["ms"]), what)
-    table = pd.DataFrame(columns_of(found, "ms")).assign(launches=found["blocks"])
+    table = pd.DataFrame(columns_of(found, "ms")).assign(launches=found["launches"])
     table = table.join(whole.groupby(what)[["calls", "step_ms"]].mean()).reset_index()
     table = with_work(table)
     call_ms = (table["ms"] / table["calls"]).where(table["calls"] > 0)

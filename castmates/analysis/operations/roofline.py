@@ -97,7 +97,7 @@ def _reached(each: pd.DataFrame, steps: pd.DataFrame, both: pd.DataFrame, types:
     what = [*SCENE, "operation", "type"]
     speed = np.log(each["flops"] / each["ms"] / 1e6)
     found = estimate(as_pairs(each, speed), what)
-    table = pd.DataFrame(columns_of(found, "gflops", ratio)).assign(launches=found["blocks"])
+    table = pd.DataFrame(columns_of(found, "gflops", ratio)).assign(launches=found["launches"])
     launches = each.groupby([*what, *LAUNCH])[["flops", "bytes", "ms"]].mean()
     table = table.join(launches.groupby(what).mean()).join(types).reset_index()
     more = differences(each.assign(speed=speed), both, ["operation", "type"], "speed").set_axis(_RATIO, axis=1)

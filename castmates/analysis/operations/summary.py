@@ -55,7 +55,7 @@ def _summary(traces: Traces, what: Sequence[str]) -> pd.DataFrame:
     )
     table["call_ms"] = (table["own_ms"] / table["calls"]).where(table["calls"] > 0)
     found = estimate(whole.assign(difference=whole["shared_ms"]), rows)
-    table = table.assign(**columns_of(found, "shared_ms", ends="shared"), launches=found["blocks"]).reset_index()
+    table = table.assign(**columns_of(found, "shared_ms", ends="shared"), launches=found["launches"]).reset_index()
     table = table.join(_shares(whole, rows), on=rows)
     launch = traces.steps.groupby([*SCENE, *LAUNCH])["step_ms"].mean()
     table = table.join(launch.groupby(SCENE).mean().rename("step_ms"), on=SCENE)

@@ -16,7 +16,7 @@ def input_pipeline(traces: Traces) -> pd.DataFrame:
     """A row per scene: the share of the step that is waited for the input, and that the input's own work has."""
     whole = waits(traces)
     found = estimate(whole.rename(columns={"share": "difference"}), SCENE)
-    table = pd.DataFrame(columns_of(found, "waiting_share", ends="waiting")).assign(launches=found["blocks"])
+    table = pd.DataFrame(columns_of(found, "waiting_share", ends="waiting")).assign(launches=found["launches"])
     means = whole.groupby(SCENE)[["step_ms", "waiting", "working", "work_own"]].mean()
     means = means.rename(columns={"waiting": "waiting_ms", "working": "input_ms", "work_own": "input_own_ms"})
     more = differences(whole, traces.compared, [], "share")

@@ -13,12 +13,12 @@ from castmates.analysis.partitions.attribution_parts import DETAILS, PARTS, TOTA
 from castmates.analysis.partitions.attribution_rounds import AT_MASK, CHAINS, GROUP, ISOLATED, PLACEBO, TOGETHER
 from castmates.analysis.partitions.held import States
 from castmates.analysis.partitions.isolated import FEWEST_TO_CHOOSE, isolating, separating
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, columns_of, holm, lost
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, columns_of, holm, lost
 from castmates.analysis.statistics.pairs import planned
 from castmates.results.columns.study import ATTRIBUTION
 from castmates.study.spec import UNMANAGED, Plan
 
-_COUNTS = ["blocks", "rounds", "candidates", "blocks_choosing"]
+_COUNTS = ["launches", "rounds", "candidates", "launches_choosing"]
 _TEXTS = ["partition", "how", "start", "end"]
 
 
@@ -49,7 +49,7 @@ def estimate_attribution(
     table["note"] = _notes(table, isolated, {place[: len(LEAD_OF_MIX)] for place in uncertain})
     apart = table["chain"].isin([number for number, links in enumerate(CHAINS) if ISOLATED in links])
     table.loc[~apart, ["partition", "how"]] = ""
-    table.loc[~apart, "blocks_choosing"] = 0
+    table.loc[~apart, "launches_choosing"] = 0
     table["note"] = _doubted(table, uncertain)
     table = table.fillna(dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_TEXTS, ""))
     table["p_holm"] = table.groupby(["platform", "part"])["p_value"].transform(holm)
@@ -103,24 +103,26 @@ def _doubted(table: pd.DataFrame, uncertain: Collection[tuple[object, ...]]) -> 
 def _notes(table: pd.DataFrame, named: str | None, uncertain: Collection[tuple[object, ...]]) -> list[str]:
     """Which parts could not be separated, and why; "" where nothing is missing."""
     mixes = table[LEAD_OF_MIX].itertuples(index=False, name=None)
-    rows = zip(table["chain"], table["partition"], table["candidates"], table["blocks"], strict=True)
+    rows = zip(table["chain"], table["partition"], table["candidates"], table["launches"], strict=True)
     return [_note(*row, named, mix in uncertain) for mix, row in zip(mixes, rows, strict=True)]
 
 
-def _note(chain: float, partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool) -> str:
+def _note(
+    chain: float, partition: object, candidates: float, launches: float, named: str | None, uncertain: bool
+) -> str:
     if math.isnan(chain):
         return "no round has a valid window both solo and beside the antagonists"
     links, missing = CHAINS[int(chain)], []
     if PLACEBO not in links:
         missing.append("too few rounds have a valid window beside placebos")
     if ISOLATED not in links:
-        missing.append(_why_not_isolated(partition, candidates, blocks, named, uncertain))
+        missing.append(_why_not_isolated(partition, candidates, launches, named, uncertain))
     elif PLACEBO in links and AT_MASK not in links:
         missing.append(f"too few rounds have a valid window beside placebos under {partition}")
     return "; ".join(missing)
 
 
-def _why_not_isolated(partition: object, candidates: float, blocks: float, named: str | None, uncertain: bool) -> str:
+def _why_not_isolated(partition: object, candidates: float, launches: float, named: str | None, uncertain: bool) -> str:
     if not candidates > 0:
         if named:
             return f"{named}, which the study names, separates no members in this mix"
@@ -129,12 +131,12 @@ def _why_not_isolated(partition: object, candidates: float, blocks: float, named
         return "no partition gives the lead and its antagonists separate ways"
     if isinstance(partition, str):
         return f"too few rounds are complete under {partition}"
-    needed = FEWEST_TO_CHOOSE + FEWEST_BLOCKS
-    if blocks >= needed:
+    needed = FEWEST_TO_CHOOSE + FEWEST_LAUNCHES
+    if launches >= needed:
         return f"too few launches have complete rounds under any of {int(candidates)} partitions"
     return (
         f"to choose one of {int(candidates)} partitions takes {needed} launches, {FEWEST_TO_CHOOSE} that choose and "
-        f"{FEWEST_BLOCKS} others that estimate; the study may name one instead (attribution.isolated)"
+        f"{FEWEST_LAUNCHES} others that estimate; the study may name one instead (attribution.isolated)"
     )
 
 
@@ -156,7 +158,7 @@ def _columns(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         machine=plan.machine,
         part_of=table["part"].map(lambda part: "" if part == TOTAL else DETAILS.get(part, TOTAL)),
         **columns_of(table, "log"),
-        **columns_of(table, "degradation_pct", lost, ends="degradation"),
+        **columns_of(table, "loss_pct", lost, ends="loss"),
         cache_ways=pd.Series(plan.cache.ways if plan.cache else None, index=table.index, dtype="Int64"),
     )
     return made[list(ATTRIBUTION)].astype(dict(ATTRIBUTION))

@@ -20,7 +20,7 @@ from castmates.analysis.partitions.attribution_rounds import (
 from castmates.analysis.statistics.intervals import estimate, lost
 
 TOTAL = "total"
-BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
+BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
 OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
 PARTS = {  # in the order of the tables and figures: from which link to which
     TOTAL: (SOLO, TOGETHER),

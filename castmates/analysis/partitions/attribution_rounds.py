@@ -7,7 +7,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import PLACEBO_AT_MASK, WITHOUT_PARTITION
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, MEMBER, ROUND
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.analysis.statistics.pairs import log_rates
 from castmates.study.spec import UNMANAGED
 
@@ -56,20 +56,20 @@ def _wide(rates: pd.DataFrame, index: list[str], columns: Sequence[str]) -> pd.D
 
 
 def complete(bare: pd.DataFrame, under: pd.DataFrame, partitions: pd.DataFrame, choosing: pd.DataFrame) -> pd.DataFrame:
-    """The rounds that estimate, each with every link of its mix's chain, which is the finest with enough blocks.
+    """The rounds that estimate, each with every link of its mix's chain, which is the finest with enough launches.
 
-    `partitions` has that of each mix, `choosing` the blocks that chose it: their rounds do not estimate isolation.
+    `partitions` has that of each mix, `choosing` the launches that chose it: their rounds do not estimate isolation.
     """
     own = under.merge(partitions[[*GROUP, "partition"]], on=[*GROUP, "partition"]).drop(columns="partition")
     own = own.merge(choosing, on=[*GROUP, *LAUNCH], how="left", indicator=True)
     own = own[own.pop("_merge") == "left_only"]
     whole = bare.merge(own, on=[*GROUP, *ROUND], how="left")
     has = {number: whole[list(links)].notna().all(axis=1) for number, links in enumerate(CHAINS)}
-    blocks = [
+    launches = [
         whole.loc[there, [*GROUP, *LAUNCH]].drop_duplicates().assign(chain=number) for number, there in has.items()
     ]
-    counts = pd.concat(blocks).groupby([*GROUP, "chain"], observed=True).size().rename("blocks").reset_index()
-    needed = counts.groupby(GROUP, observed=True)["blocks"].transform("max").clip(upper=FEWEST_BLOCKS)
-    chain = counts[counts["blocks"] >= needed].drop_duplicates(GROUP)[[*GROUP, "chain"]]  # sorted: the finest
+    counts = pd.concat(launches).groupby([*GROUP, "chain"], observed=True).size().rename("launches").reset_index()
+    needed = counts.groupby(GROUP, observed=True)["launches"].transform("max").clip(upper=FEWEST_LAUNCHES)
+    chain = counts[counts["launches"] >= needed].drop_duplicates(GROUP)[[*GROUP, "chain"]]  # sorted: the finest
     whole = whole.merge(chain, on=GROUP, how="left")  # none for a mix that has no complete round
     return whole[np.select([whole["chain"] == number for number in has], list(has.values()), default=False)]

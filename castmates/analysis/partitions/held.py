@@ -1,6 +1,6 @@
-"""What the processor held of each partition, by the records of the blocks; pure.
+"""What the processor held of each partition, by the records of the launches; pure.
 
-The kernel shows what was asked. Where a block could read the processor's registers, its record lists what they held
+The kernel shows what was asked. Where a launch could read the processor's registers, its record lists what they held
 otherwise, and a partition is judged by that. Where they were not read, a mask that cuts through the ways that I/O fills
 too is uncertain (castmates.study.partitions.io_ways).
 """
@@ -31,11 +31,11 @@ _SETTINGS = {"L3": "ways", "L3DATA": "ways", "L3CODE": "code", "MB": "bandwidth"
 
 @dataclass(frozen=True)
 class HeldPartitions:
-    """What the measured blocks of a study found in the processor."""
+    """What the measured launches of a study found in the processor."""
 
-    measured: frozenset[str] = frozenset()  # companies with a measured block
-    unread: frozenset[Place] = frozenset()  # what some measured block did not compare; only of `compared`
-    compared: frozenset[Place] = frozenset()  # what some measured block compared
+    measured: frozenset[str] = frozenset()  # companies with a measured launch
+    unread: frozenset[Place] = frozenset()  # what some measured launch did not compare; only of `compared`
+    compared: frozenset[Place] = frozenset()  # what some measured launch compared
     # By company, partition and member: the settings that differed, and on which caches.
     settings: Mapping[tuple[str, str, str], Mapping[str, ByCache]] = field(default_factory=dict)
     caches: Mapping[Place, frozenset[int]] = field(default_factory=dict)  # by company and member: those that it uses
@@ -43,7 +43,7 @@ class HeldPartitions:
 
 
 def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
-    """Collect what the records of these blocks have of the processor."""
+    """Collect what the records of these launches have of the processor."""
     measured: dict[str, list[Mapping[str, Any]]] = {}
     caches: dict[Place, frozenset[int]] = {}
     shared: dict[Place, dict[str, None]] = {}

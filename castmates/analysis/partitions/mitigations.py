@@ -23,8 +23,8 @@ from castmates.study.wanted import with_place
 
 NOTHING = "unmanaged"  # the kind of the row to which all others are compared
 QUANTITIES = ("loss", "gain", "others_loss", "cost")  # logarithms, by round
-_ROUND = ["platform", "block", "round"]
-APART = "it was never measured in the same launch as the mix itself (raise 'budget.company' or 'budget.longest_block')"
+_ROUND = ["platform", "launch", "round"]
+APART = "it was never measured in the same launch as the mix itself (raise 'budget.company' or 'budget.longest_launch')"
 TOO_FEW = "too few launches to choose a mask on some and estimate it on others: it takes five"
 NO_DATA = "not measured yet"
 
@@ -137,7 +137,7 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
     """The rounds that estimate; and by row and platform the partition, how it was found, and from how many."""
     several = [number for number, row in enumerate(rows) if len(row.arms) > 1]
     lone = rounds[~rounds["row"].isin(several)]
-    how = lone[[*ROW, "partition"]].drop_duplicates().assign(how=ONLY, candidates=1, blocks_choosing=0)
+    how = lone[[*ROW, "partition"]].drop_duplicates().assign(how=ONLY, candidates=1, launches_choosing=0)
     parts, hows = [lone], [how]
     for number in several:
         own = rounds[rounds["row"] == number]
@@ -147,10 +147,10 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
         gains = own[own["gain"].notna()].groupby(by, observed=True)["gain"].mean().reset_index().assign(**of_mix)
         if gains.empty:
             continue
-        launches = choosing(gains, plan.blocks)
+        launches = choosing(gains, plan.launches)
         gains = gains.merge(launches, on=[*LEAD_OF_MIX, "platform", *LAUNCH])
         best = best_of(gains, known).assign(row=number, how=CHOSEN, candidates=len(known))
-        hows.append(best[[*ROW, "partition", "how", "candidates", "blocks_choosing"]])
+        hows.append(best[[*ROW, "partition", "how", "candidates", "launches_choosing"]])
         estimating = launches.loc[~launches["choosing"], ["platform", *LAUNCH]]
         parts.append(own.merge(best[["platform", "partition"]]).merge(estimating, on=["platform", *LAUNCH]))
     return pd.concat(parts, ignore_index=True), pd.concat(hows, ignore_index=True)
@@ -158,7 +158,7 @@ def _chosen(rows: Sequence[_Row], rounds: pd.DataFrame, plan: Plan) -> tuple[pd.
 
 def _estimated(rounds: pd.DataFrame, quantity: str) -> pd.DataFrame:
     names = {"mean": quantity, "low": f"{quantity}_low", "high": f"{quantity}_high"}
-    names |= {"blocks": f"{quantity}_blocks", "rounds": f"{quantity}_rounds", "p_value": f"{quantity}_p"}
+    names |= {"launches": f"{quantity}_launches", "rounds": f"{quantity}_rounds", "p_value": f"{quantity}_p"}
     if rounds.empty:
         return pd.DataFrame(columns=[*ROW, *names.values()])
     table = estimate(rounds.astype({"row": "int64"}), by=ROW).rename(columns=names)
@@ -175,9 +175,9 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
         lead=[workload_of(row.mix.lead) for row in own],
         antagonists=[with_place("+".join(map(workload_of, row.mix.antagonists)), row.mix.name) for row in own],
         mitigation=[row.kind for row in own],
-        blocks=table["loss_blocks"].fillna(0),
+        launches=table["loss_launches"].fillna(0),
         rounds=table["loss_rounds"].fillna(0),
-        reason=[_reason(row, blocks, plan) for row, blocks in zip(own, table["loss_blocks"], strict=True)],
+        reason=[_reason(row, launches, plan) for row, launches in zip(own, table["loss_launches"], strict=True)],
         **{name: _numbers(table[name]) for name in map(str, table) if name.startswith(QUANTITIES)},
     )
     for name, scale in (("loss", lost), ("others_loss", lost), ("gain", gained), ("cost", lost)):
@@ -188,10 +188,10 @@ def _columns(table: pd.DataFrame, rows: Sequence[_Row], plan: Plan, margin: floa
     table["p_holm"] = table.groupby(["platform", "mix"])["gain_p"].transform(holm)
     gains = {"mean": "gain_pct", "low": "gain_high", "high": "gain_low"}
     signs = {name: -np.log1p(table[gain] / 100) for name, gain in gains.items()}
-    words = effect_verdicts(table.assign(blocks=table["gain_blocks"].fillna(0), **signs), margin)
+    words = effect_verdicts(table.assign(launches=table["gain_launches"].fillna(0), **signs), margin)
     table["verdict"] = np.where(nothing, "", words)
     table["p_value"] = table["gain_p"]
-    table = table.fillna({"partition": "", "how": "", "candidates": 0, "blocks_choosing": 0})
+    table = table.fillna({"partition": "", "how": "", "candidates": 0, "launches_choosing": 0})
     table["candidates"] = [max(int(known), len(row.arms)) for known, row in zip(table["candidates"], own, strict=True)]
     table.loc[table["partition"] == UNMANAGED, "partition"] = ""
     return table[list(MITIGATIONS)].astype(dict(MITIGATIONS))
@@ -201,9 +201,9 @@ def _numbers(column: pd.Series) -> pd.Series:
     return column.astype("float64")
 
 
-def _reason(row: _Row, blocks: float, plan: Plan) -> str:
+def _reason(row: _Row, launches: float, plan: Plan) -> str:
     """Why there is no number; "" where there is one."""
-    if row.tried.reason or blocks > 0:
+    if row.tried.reason or launches > 0:
         return row.tried.reason
     bare = _Arm(row.mix, UNMANAGED)
     if not any(bare.scene_in(company) and arm.scene_in(company) for company in plan.companies for arm in row.arms):

@@ -29,7 +29,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
         return frame([], PARETO)
     kept = members_together(plan, windows)
     table = rows.merge(kept, on=_ROW, how="left").rename(
-        columns={"degradation_pct": "loss_pct", "degradation_low": "loss_low", "degradation_high": "loss_high"}
+        columns={"loss_pct": "loss_pct", "loss_low": "loss_low", "loss_high": "loss_high"}
     )
     bytes_of_way = (plan.cache.way_bytes if plan.cache else None) or np.nan
     table = table.assign(

@@ -7,7 +7,7 @@ Many masks are looked at, and the one that looks best looks so partly by luck. S
 its largest lead mask down, as long as the upper bound of the loss keeps the limit, and never past the first that does
 not: the chance that the chosen mask loses more than the limit is that of one wrong step, however many masks there are.
 Several kinds of partition share that chance, each in proportion to its masks. The estimate of the chosen mask stays
-biased; only fresh blocks show it.
+biased; only fresh launches show it.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from castmates.study.capabilities import PARTITIONS
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED, Plan
 
-MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few blocks", "no sweep"
+MET, NOT_MET, TOO_FEW, NO_SWEEP = "met", "not met", "too few launches", "no sweep"
 KNEE, NOT_NEEDED, OPEN = "knee", "not needed", "loss not proven"
 ADVISED = (MET, KNEE)  # with a mask to confirm
 LIMIT = "limit"  # the other aim is KNEE
@@ -83,9 +83,9 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
     loss = advice[_PLACE].merge(bare, on=_PLACE, how="left").set_index(advice.index)
     gain = advice[[*_PLACE, "partition"]].merge(gains, on=[*_PLACE, "partition"], how="left").set_index(advice.index)
     table = advice.assign(
-        without_pct=loss["degradation_pct"],
-        without_low=loss["degradation_low"],
-        without_high=loss["degradation_high"],
+        without_pct=loss["loss_pct"],
+        without_low=loss["loss_low"],
+        without_high=loss["loss_high"],
         faster=1 / gain["slowdown"],
         faster_low=1 / gain["slowdown_high"],
         faster_high=1 / gain["slowdown_low"],
@@ -149,11 +149,11 @@ def _first(rows: pd.DataFrame, by: Sequence[str], ascending: Sequence[bool]) -> 
 
 
 def _with_confirmation(chosen: pd.DataFrame, confirmed: pd.DataFrame, limit_pct: float) -> pd.DataFrame:
-    """What fresh blocks show of the chosen masks: one question, asked before they were measured, and no adjustment."""
+    """What fresh launches show of the chosen masks: one question, asked before they were measured, no adjustment."""
     key = ["mix", "partition", "platform"]
     confirmed = confirmed.assign(studies=confirmed.groupby(key, observed=True)["source"].transform("nunique"))
-    most = confirmed.sort_values("blocks", ascending=False, kind="stable").drop_duplicates(key)
-    copied = [*_VALUES, "blocks", "studies", "design"]
+    most = confirmed.sort_values("launches", ascending=False, kind="stable").drop_duplicates(key)
+    copied = [*_VALUES, "launches", "studies", "design"]
     most = most.rename(columns={"source": "confirmed_in"} | {name: f"confirmed_{name}" for name in copied})
     columns = ["confirmed_in", *(f"confirmed_{name}" for name in copied)]
     table = chosen.merge(most[[*key, *columns]], on=key, how="left")

@@ -16,7 +16,7 @@ from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
 KEPT = 95.0  # per cent of the solo rate
-KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few blocks"
+KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few launches"
 
 _CURVE = ["study", "mix", "lead", "antagonists", "member", "curve", "platform", "machine"]
 
@@ -82,12 +82,12 @@ def knees(sensitivity: pd.DataFrame, cache_ways: int | None = None, kept_pct: fl
     )
     groups = points.groupby(_CURVE, observed=True, sort=False)
     table = groups[["knee", "knee_low", "knee_high"]].min()
-    measured = points[points["blocks"] > 0].groupby(_CURVE, observed=True, sort=False)
+    measured = points[points["launches"] > 0].groupby(_CURVE, observed=True, sort=False)
     table = table.assign(
         fewest_ways=measured["lead_ways"].min(),
         most_ways=measured["lead_ways"].max(),
         points=measured["rate_low"].count(),
-        blocks=measured["blocks"].min(),
+        launches=measured["launches"].min(),
         kept_pct=kept_pct,
     ).reset_index()
     few = table["points"] == 0
@@ -105,7 +105,7 @@ def _with_whole_cache(curves: pd.DataFrame, cache_ways: int | None) -> pd.DataFr
     alone = curves[curves["antagonists"] == ""].drop_duplicates(_CURVE)
     if cache_ways is None or alone.empty:
         return curves
-    whole = alone.assign(lead_ways=cache_ways, rate_pct=100.0, rate_low=100.0, rate_high=100.0, blocks=0)
+    whole = alone.assign(lead_ways=cache_ways, rate_pct=100.0, rate_low=100.0, rate_high=100.0, launches=0)
     most = curves.groupby(_CURVE, observed=True)["lead_ways"].max().rename("most").reset_index()
     whole = whole.merge(most, on=_CURVE)
     return pd.concat([curves, whole.loc[whole["most"] < cache_ways, list(curves.columns)]], ignore_index=True)

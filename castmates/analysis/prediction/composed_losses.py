@@ -1,6 +1,6 @@
 """What a job loses beside several others, composed of what it loses beside each of them: the extra time adds up.
 
-It overstates losses where neighbours take the same thing from a job (cache that is gone cannot be taken twice) and
+It overstates losses where antagonists take the same thing from a job (cache that is gone cannot be taken twice) and
 understates them where together they fill what none of them fills alone (memory bandwidth). docs/benchmarks.md has how
 far off it is on the modelled machine; `castmates advice --place --confirm` measures it.
 """

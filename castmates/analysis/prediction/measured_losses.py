@@ -50,7 +50,7 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
         "records"
     ):
         if place := _place(row, mixes):
-            loss = Loss(row["degradation_pct"], row["degradation_low"], row["degradation_high"], "measured")
+            loss = Loss(row["loss_pct"], row["loss_low"], row["loss_high"], "measured")
             found[place][row["role"]].append(loss)
     return MeasuredLosses({place: _one(roles.get("lead") or roles["antagonist"]) for place, roles in found.items()})
 
@@ -63,7 +63,7 @@ def around_one_cache(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int
 
 def _sharing(plan: Plan, caches: Mapping[int, int]) -> dict[tuple[str, str], tuple[Mix, Partition | None]]:
     """By name and partition: the mixes of which all members share one last-level cache, each on separate cores."""
-    cpus = {member.name: member.cpus for block in plan.blocks for member in block.company.members}
+    cpus = {member.name: member.cpus for launch in plan.launches for member in launch.company.members}
     found: dict[tuple[str, str], tuple[Mix, Partition | None]] = {}
     for mix in plan.mixes:
         around = {caches.get(cpu) for name in (mix.lead, *mix.antagonists) for cpu in cpus.get(name, ())}

@@ -119,7 +119,7 @@ class KnownGrid:
         ends = NOTHING if loss is None else _ends(loss)
         return {
             **dict(zip(("loss_pct", "loss_low", "loss_high"), ends, strict=True)),
-            "blocks": 0 if seen is None else seen.blocks,
+            "launches": 0 if seen is None else seen.launches,
             "source": "" if loss is None else loss.source,
         }
 

@@ -12,13 +12,13 @@ import pandas as pd
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.rounds_alike import successive, widening
 from castmates.analysis.statistics.student import CONFIDENCE as CONFIDENCE
-from castmates.analysis.statistics.student import FEWEST_BLOCKS as FEWEST_BLOCKS
+from castmates.analysis.statistics.student import FEWEST_LAUNCHES as FEWEST_LAUNCHES
 
 Floats = npt.NDArray[np.float64]
 
 
 def estimate(pairs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Reduce `difference` (a row per round of a block) to one row per group: the launches' mean and its intervals.
+    """Reduce `difference` (a row per round of a launch) to one row per group: the launches' mean and its intervals.
 
     Rows are in the order of time, or have a column `round`.
     """
@@ -43,7 +43,7 @@ def over_launches(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     values["squares"] = values["variance"].fillna(0.0) * values["freedom"]
     values["share"] = 1.0 / values["rounds"]
     groups = values.groupby(list(by), observed=True).agg(
-        blocks=("value", "size"),
+        launches=("value", "size"),
         rounds=("rounds", "sum"),
         mean=("value", "mean"),
         spread=("value", "std"),
@@ -85,8 +85,8 @@ def more_than_none(estimates: pd.DataFrame) -> pd.Series:
 
 
 def more_than(estimates: pd.DataFrame, edge: float) -> pd.Series:
-    """The one-sided p-value of "it is not above the edge", from `mean`, `high` and `blocks`."""
-    freedom = estimates["blocks"].to_numpy(dtype=float) - 1
+    """The one-sided p-value of "it is not above the edge", from `mean`, `high` and `launches`."""
+    freedom = estimates["launches"].to_numpy(dtype=float) - 1
     freedom = np.where(freedom > 0, freedom, np.nan)
     above = estimates["mean"].to_numpy(dtype=float) - edge
     error = (estimates["high"] - estimates["mean"]).to_numpy(dtype=float) / quantile(freedom)
@@ -107,14 +107,14 @@ def holm(p_values: Sequence[float] | pd.Series) -> Floats:
 
 def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
     mean = groups["mean"].to_numpy(dtype=float)
-    blocks = groups["blocks"].to_numpy(dtype=float)
-    enough = blocks >= FEWEST_BLOCKS
-    between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(blocks), np.nan)
-    half = quantile(np.where(enough, blocks - 1, np.nan)) * between
+    launches = groups["launches"].to_numpy(dtype=float)
+    enough = launches >= FEWEST_LAUNCHES
+    between = np.where(enough, groups["spread"].to_numpy(dtype=float) / np.sqrt(launches), np.nan)
+    half = quantile(np.where(enough, launches - 1, np.nan)) * between
     freedom = groups["freedom"].to_numpy(dtype=float)
     freedom = np.where(freedom > 0, freedom, np.nan)
     variance = (groups["squares"] * groups["widening"]).to_numpy(dtype=float) / freedom
-    within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / blocks
+    within = np.sqrt(variance * groups["shares"].to_numpy(dtype=float)) / launches
     half_within = quantile(freedom) * within
     return pd.DataFrame(
         {
@@ -123,9 +123,9 @@ def _intervals(groups: pd.DataFrame) -> pd.DataFrame:
             "high": mean + half,
             "within_low": mean - half_within,
             "within_high": mean + half_within,
-            "blocks": groups["blocks"],
+            "launches": groups["launches"],
             "rounds": groups["rounds"],
-            "p_value": two_sided(mean, between, blocks - 1),
+            "p_value": two_sided(mean, between, launches - 1),
         },
         index=groups.index,
     )

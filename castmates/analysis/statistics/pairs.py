@@ -19,14 +19,14 @@ _COUNTED = ["valid", "windows", "slices", "lost", "lost_alone", "spoilt"]
 
 
 def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """The windows of the plan's own blocks; those of discarded blocks stay out."""
+    """The windows of the plan's own launches; those of discarded launches stay out."""
     return windows[are_planned(windows, plan)]
 
 
 def are_planned(windows: pd.DataFrame, plan: Plan) -> Marks:
-    """Which windows are those of the plan's own blocks."""
-    blocks = pd.MultiIndex.from_tuples([(block.company.id, block.number) for block in plan.blocks], names=LAUNCH)
-    found: Marks = pd.MultiIndex.from_frame(windows[LAUNCH]).isin(blocks)
+    """Which windows are those of the plan's own launches."""
+    launches = pd.MultiIndex.from_tuples([(launch.company.id, launch.number) for launch in plan.launches], names=LAUNCH)
+    found: Marks = pd.MultiIndex.from_frame(windows[LAUNCH]).isin(launches)
     return found
 
 
@@ -86,7 +86,7 @@ def log_rates(windows: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
     if twice.any():
         first = rates[twice].iloc[0]
         raise CastmatesError(
-            f"Block {first['company']}/{first['block']} has two valid windows of {first['member']} for the scene "
-            f"{first['scene']} in round {first['round']}; give every block once, and measure it again if it was."
+            f"Launch {first['company']}/{first['launch']} has two valid windows of {first['member']} for the scene "
+            f"{first['scene']} in round {first['round']}; give every launch once, and measure it again if it was."
         )
     return rates

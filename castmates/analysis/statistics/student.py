@@ -11,7 +11,7 @@ from functools import cache
 from statistics import NormalDist
 
 CONFIDENCE = 0.95
-FEWEST_BLOCKS = 3  # with two, one degree of freedom is left and the interval shows next to nothing
+FEWEST_LAUNCHES = 3  # with two, one degree of freedom is left and the interval shows next to nothing
 NORMAL = NormalDist()
 CLOSE = 1e-9  # relative size of the last step: after it, Newton is exact to rounding
 NEGLIGIBLE = 1e-22  # beside the weight of S = 1

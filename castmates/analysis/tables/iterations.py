@@ -70,7 +70,7 @@ def _scene(key: tuple[Hashable, ...], steps: "pd.DataFrame") -> dict[str, object
         "shortest_ms": float(ms.min()),
         "longest_ms": float(ms.max()),
         "outliers": int((away > FAR * spread).sum()) if spread > 0 else 0,
-        "key_launch": f"{chosen['company']}/{chosen['block']}",
+        "key_launch": f"{chosen['company']}/{chosen['launch']}",
         "key_round": int(chosen["round"]),
         "key_step": int(chosen["step"]),
     }

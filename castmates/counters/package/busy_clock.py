@@ -1,4 +1,4 @@
-"""The clock of the block's CPUs while they run: APERF over MPERF, where perf's `msr` unit counts them.
+"""The clock of the launch's CPUs while they run: APERF over MPERF, where perf's `msr` unit counts them.
 
 Unlike scaling_cur_freq, which is a moment's, it is the mean over all that ran between the edges. MPERF counts at the
 time stamp counter's rate while a CPU is not halted, APERF at its real clock.

@@ -1,4 +1,4 @@
-"""The frequency of the block's CPUs, at both edges of a window: an effect, recorded and never a reason."""
+"""The frequency of the launch's CPUs, at both edges of a window: an effect, recorded and never a reason."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -141,7 +141,7 @@ def freezing(facts: Mapping[str, Any]) -> Check:
 
 
 def cpuset_partition(facts: Mapping[str, Any]) -> Check:
-    """Can a block's CPUs be given to its programs alone? The kernel was not asked to do it."""
+    """Can a launch's CPUs be given to its programs alone? The kernel was not asked to do it."""
     name, why = "isolated partition", facts.get("no_cpuset_partition")
     cost = "A study cannot keep all else off its CPUs ('machine.prepare: {cpuset: isolated}')."
     if why is None:

@@ -34,7 +34,7 @@ LISTED = 5  # threads that are named where they are not in their group
 
 
 class ResctrlAllocator:
-    """Drives one mounted resctrl for the members of one block."""
+    """Drives one mounted resctrl for the members of one launch."""
 
     name = "resctrl"
 
@@ -59,7 +59,7 @@ class ResctrlAllocator:
         self._shared: dict[tuple[Share, ...], list[str]] = {}  # by shares that were in force: who else has these ways
 
     def prepare(self, members: Mapping[str, Held]) -> None:
-        """Make one group for each member, with what it was found with, and move its processes there; once a block."""
+        """Make one group for each member, with what it was found with, and move its processes there; once a launch."""
         schemata = self._read_of("", REST)
         everybody = everything(self.cache, schemata)
         self._others = [line for line in schemata if line not in everybody]

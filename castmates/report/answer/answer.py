@@ -74,12 +74,12 @@ def _settling(results: Results, settle: ToSettle | None) -> str:
     if not settle.feasible:
         return (
             f"More launches hardly settle {'them' if settle.pairs > 1 else 'it'}: if the losses are as small "
-            f"as they look, more than {MOST} launches of each program would be needed. The intervals show how large "
+            f"as they look, more than {MOST} launches of each lead would be needed. The intervals show how large "
             "they can be at most."
         )
-    launches = f"{settle.more} more {'launch' if settle.more == 1 else 'launches'} of each program"
+    launches = f"{settle.more} more {'launch' if settle.more == 1 else 'launches'} of each lead"
     if settle.planned:
-        missing = f"{counted(settle.more, 'launch')} of each program"
+        missing = f"{counted(settle.more, 'launch')} of each lead"
         first = f"{missing} that the study has planned did not count yet ({duration(settle.seconds)})"
     elif settle.kind == FEW:
         first = f"{launches} ({duration(settle.seconds)}); an interval that covers future launches takes at least three"
@@ -98,10 +98,10 @@ def _of_them(settle: ToSettle) -> str:
     """Which of several pairs so many launches settle, and which no sweep would."""
     if not settle.hopeless:
         return ""
-    names = [f"{pair.program} beside {pair.neighbours}" for pair in settle.hopeless[:NAMED]]
+    names = [f"{pair.program} beside {pair.antagonists}" for pair in settle.hopeless[:NAMED]]
     rest = len(settle.hopeless) - len(names)
     names += [f"{rest} others"] if rest else []
-    return f" for {settle.settled} of {settle.pairs} pairs ({listed(names)} would take more than {MOST} launches)"
+    return f" for {settle.settled} of {settle.pairs} mixes ({listed(names)} would take more than {MOST} launches)"
 
 
 def _how(results: Results, settle: ToSettle) -> str:

@@ -24,7 +24,7 @@ from castmates.report.answer.thrown_away import reasons, thrown_away
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import BAD as NO
 from castmates.report.text.stamps import nodes_stamps
-from castmates.report.text.words import as_degradation, counted, interval, listed, number, percent_of, plain
+from castmates.report.text.words import as_loss, counted, interval, listed, number, percent_of, plain
 from castmates.results.named import retry_command
 from castmates.study.spec import UNMANAGED
 
@@ -50,7 +50,7 @@ class Card:
 
 def cards(results: Results) -> list[Card]:
     """Three cards that are always there, and one for each trouble that there is."""
-    if not (results.blocks["status"] == "measured").any():
+    if not (results.launches["status"] == "measured").any():
         return _failures(results)
     always = [_sees_losses(results), _noise(results), rejected_card(results)]
     troubles = [*_nodes(results), *_cautions(results), *_failures(results), *_carryover(results)]
@@ -76,8 +76,8 @@ def _sees_losses(results: Results) -> Card:
         return Card(DOUBT, title, f"{pair}, which must slow down, had too few launches.", "health")
     if len(positive):
         planned = listed([_pair(row) for row in records(positive)])
-        return Card(DOUBT, title, f"{planned}, which must slow down, gave no valid measurements.", "health")
-    return Card(DOUBT, title, "No pair that must slow down was measured (key `controls`).", "health")
+        return Card(DOUBT, title, f"{planned}, which must slow down, gave no valid windows.", "health")
+    return Card(DOUBT, title, "No mix that must slow down was measured (key `controls`).", "health")
 
 
 def _noise(results: Results) -> Card:
@@ -86,10 +86,10 @@ def _noise(results: Results) -> Card:
     again = results.controls[(results.controls["control"] == AGAIN) & results.controls["study_lead"]]
     known = [row for row in records(again) if not math.isnan(row["ratio_low"])]
     if not known or results.stamp[0] in (NO_DATA, TOO_FEW):
-        text = "It takes three launches to compare a program with itself."
+        text = "It takes three launches to compare a lead with itself."
         return Card(DOUBT, "The noise is not known yet", text, "health")
     size = f"{rounded_up(max(abs(row[end] - 1) for row in known for end in ('ratio_low', 'ratio_high')))} %"
-    differed = f"The same program measured twice differed by up to {number(_most(known))} %"
+    differed = f"The same lead measured twice differed by up to {number(_most(known))} %"
     should = f"; it should differ by less than {100 * results.margin:.3g} %" if results.margin is not None else ""
     if results.stamp[0] == TRUSTWORTHY:
         return Card(GOOD, f"Noise is below {size}", f"{differed}, and by no more than {size} at 95 %.", "health")
@@ -109,11 +109,11 @@ def _unsteady(results: Results) -> Card:
     parts = []
     if again:
         who = listed([*dict.fromkeys(plain(row["lead"]) for row in again)])
-        parts.append(f"The same program measured twice differed by up to {number(_most(again))} % ({who})")
+        parts.append(f"The same lead measured twice differed by up to {number(_most(again))} % ({who})")
     if others:
         who = listed([*dict.fromkeys(map(_pair, others))])
         parts.append(f"{who}, which must not change, did by up to {number(_most(others))} %")
-    title = "The same program differs from itself" if again else "A change that must not be there was seen"
+    title = "The same lead differs from itself" if again else "A change that must not be there was seen"
     steady = "more than chance explains. The machine or the method is not steady."
     return Card(BAD, title, f"{'. '.join(parts)}, {steady}", "health")
 
@@ -163,21 +163,21 @@ def _nodes(results: Results) -> list[Card]:
 
 
 def _cautions(results: Results) -> list[Card]:
-    """Neighbours that cannot do on this machine what they are named for, or that share no cache with the lead."""
+    """Antagonists that cannot do on this machine what they are named for, or that share no cache with the lead."""
     first, *more = results.plan.cautions or ("",)
     if not first:
         return []
     text = first + (f" And {counted(len(more), 'more such sentence')} in the part on the machine." if more else "")
-    return [Card(DOUBT, "A neighbour may do less here than it seems", text, "machine")]
+    return [Card(DOUBT, "An antagonist may do less here than it seems", text, "machine")]
 
 
 def _failures(results: Results) -> list[Card]:
-    failed = results.blocks[results.blocks["status"] == "failed"]
+    failed = results.launches[results.launches["status"] == "failed"]
     if failed.empty:
         return []
     whose = listed([plain(lead) for lead in dict.fromkeys(failed["lead"])])
     why = str(failed["reason"].iloc[-1]).rstrip(".") or "no reason was recorded"
-    title = f"{len(failed)} of {counted(len(results.blocks), 'launch')} failed"
+    title = f"{len(failed)} of {counted(len(results.launches), 'launch')} failed"
     again = f"To measure them again: `{retry_command(results.study_file)}`."
     return [Card(BAD, title, f"{whose}: {why}. {again}", "tables")]
 
@@ -213,8 +213,7 @@ def _pair(row: Any) -> str:  # noqa: ANN401 (a row)
 
 def _losses(positive: pd.DataFrame) -> str:
     return " and ".join(
-        f"{number(as_degradation(row['ratio']))} % "
-        f"{interval(as_degradation(row['ratio_low']), as_degradation(row['ratio_high']))}"
+        f"{number(as_loss(row['ratio']))} % {interval(as_loss(row['ratio_low']), as_loss(row['ratio_high']))}"
         for row in records(positive)
     )
 

@@ -12,7 +12,7 @@ from castmates.analysis.explanations.phases import PhaseTimes, losses_by_phase
 from castmates.analysis.operations.per_trace import Traces, per_launch
 from castmates.errors import CastmatesError
 from castmates.report.text.words import counted, number
-from castmates.results.bundles import StudyBlocks
+from castmates.results.bundles import StudyLaunches
 from castmates.results.columns.comparison import COMPARISON_DETAILS
 from castmates.results.columns.contract import Table
 from castmates.results.columns.study import LATENCY, RESOURCES, frame
@@ -83,12 +83,12 @@ def _phases(study: Measured) -> pd.DataFrame:
     """The losses by phase of a study whose leads report phases."""
     if not any(company.lead.phases for company in study.plan.companies):
         return losses_by_phase(PhaseTimes([], _NO_LEADS))
-    blocks = StudyBlocks(study.folder, study.folder.places(study.plan))
-    return losses_by_phase(PhaseTimes(blocks.parts("steps", categories=NAMES), blocks.windows()))
+    launches = StudyLaunches(study.folder, study.folder.places(study.plan))
+    return losses_by_phase(PhaseTimes(launches.parts("steps", categories=NAMES), launches.windows()))
 
 
 _NO_LEADS = pd.DataFrame({name: [] for name in ("study", "company", "scene", "kind", "mix", "partition", "member")})
-_NO_LEADS = _NO_LEADS.assign(workload=[], role=[], platform=[], block=[], window=[], round=[], valid=[])
+_NO_LEADS = _NO_LEADS.assign(workload=[], role=[], platform=[], launch=[], window=[], round=[], valid=[])
 
 
 def _operations(studies: Studies, plans: Plans, margin: float, notes: list[str]) -> dict[str, pd.DataFrame]:
@@ -117,10 +117,10 @@ def _stale(studies: Studies, used: set[str]) -> Iterator[str]:
     for letter in sorted(used):
         study = studies[letter]
         try:
-            known = len(pd.read_parquet(study.folder.table_file("blocks"), columns=["block"]))
+            known = len(pd.read_parquet(study.folder.table_file("launches"), columns=["launch"]))
         except (OSError, ValueError):
             continue
-        if known < (there := len(study.plan.blocks)):
+        if known < (there := len(study.plan.launches)):
             yield (
                 f"{letter}'s tables are of {counted(known, 'launch')}, and {there} are measured: its counters and "
                 "quantiles are those of the former; `castmates sweep` makes the tables again."

@@ -42,8 +42,8 @@ def mean_sentences(several: Several) -> Iterator[str]:
         return
     values = [f"{_slowdown(row)} in {row['letter']}{_ratio(row)}" for row in means]
     yield (
-        f"Geometric mean of the slowdowns of the {means[0]['pairs']} pairs that all studies have: {'; '.join(values)}. "
-        "Its interval covers new launches of these pairs, not other pairs."
+        f"Geometric mean of the slowdowns of the {means[0]['pairs']} mixes that all studies have: {'; '.join(values)}. "
+        "Its interval covers new launches of these mixes, not other mixes."
     )
 
 
@@ -74,7 +74,7 @@ def _against(pair: Compared) -> str:
             "losses stand side by side, and no interval contains both."
         )
     if not rows:
-        return f"{pair.b.letter} and A have no lead beside the same neighbours against solo."
+        return f"{pair.b.letter} and A have no lead beside the same antagonists against solo."
     groups: dict[str, list[str]] = {}
     for row in rows:
         groups.setdefault(row["verdict"], []).append(pair_name(row))
@@ -97,7 +97,7 @@ def _under_partitions(pair: Compared) -> str:
 
 
 def pair_name(row: Row) -> str:
-    """A lead and its neighbours: dlrm beside stream + chase."""
+    """A lead and its antagonists: dlrm beside stream + chase."""
     beside = str(row["antagonists"]).replace("+", " + ")
     return f"{row['lead']} beside {beside}" if beside else f"{row['lead']} alone"
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from castmates.analysis.dataflow.join import FETCH
 from castmates.analysis.dataflow.summary import lead_alone
-from castmates.report.figures.neighbours import user_first
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.panels import (
     NOTE,
     drawing,
@@ -32,7 +32,7 @@ from castmates.report.text.words import counted, number, plain, units
 from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "A step along its schedule's path", "part": "operations", "place": 120, "needs": "PROFILE"}
-BESIDE = 5  # neighbours of a lead
+BESIDE = 5  # antagonists of a lead
 LEFT, RIGHT, LINE, HEAD = 1.6, 0.55, 0.27, 0.36  # inches
 # Name, its words, its colour; from the step's begin to its end, but what computes and waits takes turns.
 PARTS = (
@@ -61,7 +61,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_shown(results)):
         return ""
-    return f"No program of the study {results.name} left the graph of its step (castmates help tracing-graph)."
+    return f"No lead of the study {results.name} left the graph of its step (castmates help tracing-graph)."
 
 
 def caption(results: Results) -> str:

@@ -23,10 +23,10 @@ def interpolated(results: Results) -> pd.DataFrame:
             "lead_ways": ways,
             "role": "lead",
             "baseline": "solo",
-            "degradation_pct": rows["loss_pct"],
-            "degradation_low": rows["loss_low"],
-            "degradation_high": rows["loss_high"],
-            "blocks": 0,
+            "loss_pct": rows["loss_pct"],
+            "loss_low": rows["loss_low"],
+            "loss_high": rows["loss_high"],
+            "launches": 0,
             "verdict": INTERPOLATED,
             "possibly_biased": False,
             "machine": rows["machine"],
@@ -42,7 +42,7 @@ def with_interpolated(effects: pd.DataFrame, results: Results) -> pd.DataFrame:
         return effects
     keys = ["mix", "partition"]
     there = pd.MultiIndex.from_frame(effects[keys]).isin(pd.MultiIndex.from_frame(more[keys]))
-    kept = effects[~(there & (effects["blocks"] == 0).to_numpy())].assign(source=MEASURED)
+    kept = effects[~(there & (effects["launches"] == 0).to_numpy())].assign(source=MEASURED)
     return _in_order(pd.concat([kept, more.reindex(columns=kept.columns)], ignore_index=True), results)
 
 
@@ -64,9 +64,9 @@ def on_sensitivity(points: pd.DataFrame, results: Results) -> pd.DataFrame:
         return points
     more = rows.assign(
         curve=rows["partition"].map(curve_names(results.plan)),
-        rate_pct=100 - rows["degradation_pct"],
-        rate_low=100 - rows["degradation_high"],
-        rate_high=100 - rows["degradation_low"],
+        rate_pct=100 - rows["loss_pct"],
+        rate_low=100 - rows["loss_high"],
+        rate_high=100 - rows["loss_low"],
         rounds=0,
         held="",
     )

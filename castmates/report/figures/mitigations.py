@@ -1,4 +1,4 @@
-"""The figure `mitigations`: what the program and its neighbours lose under each thing that can be done for a mix."""
+"""The figure `mitigations`: what the program and its antagonists lose under each thing that can be done for a mix."""
 
 import math
 import textwrap
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.mitigations import NOTHING
-from castmates.report.figures.neighbours import other_looks
+from castmates.report.figures.antagonists import other_looks
 from castmates.report.figures.panels import (
     SmallPrint,
     axes_at,
@@ -56,8 +56,8 @@ class Panel:
     def labels(self) -> tuple[str, str]:
         """What the bars at either side are."""
         several = "+" in self.rows[0]["antagonists"]
-        neighbours = "its neighbours lose, on average (%)" if several else "its neighbour loses (%)"
-        return f"{squeezed(plain(self.rows[0]['lead']), 20, 1)} loses (%)", neighbours
+        antagonists = "its antagonists lose, on average (%)" if several else "its antagonist loses (%)"
+        return f"{squeezed(plain(self.rows[0]['lead']), 20, 1)} loses (%)", antagonists
 
     @property
     def height(self) -> float:
@@ -88,10 +88,10 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     rows = [row for panel in _panels(results) for row in panel.rows]
-    chosen = " The best mask was chosen on other launches." * any(row["blocks_choosing"] for row in rows)
+    chosen = " The best mask was chosen on other launches." * any(row["launches_choosing"] for row in rows)
     return (
-        "What the program and its neighbours lose against running alone, in per cent, with 95 % t intervals between "
-        f"launches ({units(row['blocks'] for row in rows)}), the least loss first. Pale: what is given back. Below "
+        "What the lead and its antagonists lose against running alone, in per cent, with 95 % t intervals between "
+        f"launches ({units(row['launches'] for row in rows)}), the least loss first. Pale: what is given back. Below "
         f"each loss: how much faster or slower they are than with nothing done.{chosen} "
     )
 
@@ -104,7 +104,7 @@ def alternative(results: Results) -> str:
         told = [_told(row, panel) for row in panel.rows if not math.isnan(row["loss_pct"])]
         parts.append(f"{panel.title}: {'; '.join(told)}")
     more = f" And {counted(len(panels) - MOST_TOLD, 'more mix')}." if len(panels) > MOST_TOLD else ""
-    return f"Loss of the program and of its neighbours. {'. '.join(parts)}.{more}" if parts else lacking(results)
+    return f"Loss of the lead and of its antagonists. {'. '.join(parts)}.{more}" if parts else lacking(results)
 
 
 def _told(row: Row, panel: Panel) -> str:
@@ -137,7 +137,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT + 0.115 * len(notes)
     height = head + sum(panel.height for panel in drawn) + BETWEEN * (len(drawn) - 1) + foot
     figure = Figure(figsize=(PAGE, height))
-    colours = [look[0] for look in other_looks(results, ["program", "neighbours"]).values()]
+    colours = [look[0] for look in other_looks(results, ["program", "antagonists"]).values()]
     ends = [_reach(drawn, name) for name in SIDES]
     top = height - head
     for panel in drawn:
@@ -164,7 +164,7 @@ def _reach(panels: Sequence[Panel], name: str) -> tuple[float, float]:
 
 
 def _side(axes: Axes, panel: Panel, name: str, colour: str, ends: tuple[float, float]) -> None:
-    """The bars of the program, or of its neighbours, with the line of nothing done."""
+    """The bars of the program, or of its antagonists, with the line of nothing done."""
     axes.set_xlim(*ends)
     axes.set_ylim(len(panel.rows) - 0.5, -0.5)
     axes.set_yticks([])
@@ -202,7 +202,7 @@ def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str)
         place, value, height=BAR, color="white" if hollow else tint, edgecolor=tint, linewidth=0.8, zorder=2
     )
     ends = "" if math.isnan(low) else f" {interval(low, high)}"
-    who = "the program loses" if name == "loss" else "its neighbours lose"
+    who = "the lead loses" if name == "loss" else "its antagonists lose"
     with_value(bar, f"{name_of(row)} {panel.amount(row)}: {who} {number(value)} %{ends}")
     if ends:
         axes.plot([low, high], [place, place], color=INK, linewidth=0.9, zorder=3)
@@ -214,7 +214,7 @@ def _bar(axes: Axes, panel: Panel, row: Row, name: str, place: int, colour: str)
 
 
 def _change(row: Row, name: str) -> str:
-    """Against nothing done: by how much the program, or its neighbours, are faster (+) or slower."""
+    """Against nothing done: by how much the program, or its antagonists, are faster (+) or slower."""
     sign, key = (1, "gain") if name == "loss" else (-1, "cost")
     value, *ends = (sign * row[f"{key}_{end}"] for end in ("pct", "low", "high"))
     if math.isnan(value):

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from castmates.analysis.dataflow.effects import STEP
 from castmates.report.figures import waterfall
-from castmates.report.figures.neighbours import user_first
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.panels import drawing
 from castmates.report.results import Results, records
 from castmates.report.text.paths import PART_WORDS
@@ -33,15 +33,14 @@ def lacking(results: Results) -> str:
     if (results.path_effects["partition"] == UNMANAGED).any():
         return ""
     return (
-        f"No program of the study {results.name} left the graph of its step beside others (castmates help "
-        f"tracing-graph)."
+        f"No lead of the study {results.name} left the graph of its step beside others (castmates help tracing-graph)."
     )
 
 
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "From a step of the lead alone to one beside a neighbour, in ms, along the path of its schedule: operations "
+        "From a step of the lead alone to one beside an antagonist, in ms, along the path of its schedule: operations "
         "that take longer on it, others on it, and what lies between. These add up to the difference. Lines at "
         f"their ends: 95 % t intervals between launches ({units(results.path_effects['launches'])}). "
     )
@@ -61,7 +60,7 @@ def alternative(results: Results) -> str:
 
 
 def _panels(results: Results) -> list[tuple[Row, list[Row]]]:
-    """Of each lead the neighbours that cost most: the row of the step, and those of its parts in order."""
+    """Of each lead the antagonists that cost most: the row of the step, and those of its parts in order."""
     table = results.path_effects
     table = table[table["partition"] == UNMANAGED]
     found = []

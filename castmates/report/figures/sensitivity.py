@@ -6,8 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.partitions.held import UNCERTAIN
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.interpolated import IN_KEY, in_caption, is_interpolated, on_sensitivity
-from castmates.report.figures.neighbours import user_first
 from castmates.report.figures.panels import Grid, drawing, drawn_grid
 from castmates.report.figures.sensitivity_axes import (
     ALONE,
@@ -47,7 +47,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(results.sensitivity):
         return ""
-    return f"No loss over a program's ways is known in the study {results.name}."
+    return f"No loss over a lead's ways is known in the study {results.name}."
 
 
 def _panels(results: Results, points: list[Row], knees: list[Row]) -> list[Panel]:
@@ -84,7 +84,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     )
     for axes, panel, looks in zip(grid.places, panels, looks_by_panel(panels, results), strict=False):
         paint(axes, panel, looks)
-    grid.labels(f"ways of the program{_mask(panels)}", "rate, % of alone with all ways")
+    grid.labels(f"ways of the lead{_mask(panels)}", "rate, % of alone with all ways")
     return grid.figure
 
 
@@ -112,10 +112,10 @@ def _key(panels: list[Panel]) -> str:
 
 def caption(results: Results) -> str:
     """What is shown, with the method of its intervals."""
-    launches = units(results.sensitivity["blocks"])
+    launches = units(results.sensitivity["launches"])
     return (
-        "How fast each program is with so many ways of the cache, in per cent of its rate alone with all of them: "
-        "alone, and beside neighbours that have other ways. Bars: 95 % t intervals between launches "
+        "How fast each lead is with so many ways of the cache, in per cent of its rate alone with all of them: "
+        "alone, and beside antagonists that have other ways. Bars: 95 % t intervals between launches "
         f"({launches}). The knee: the fewest ways from which on 95 % are kept. "
         + in_caption(on_sensitivity(results.sensitivity, results), "Dotted bars")
     )

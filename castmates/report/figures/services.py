@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from castmates.report.figures.neighbours import looks
+from castmates.report.figures.antagonists import looks
 from castmates.report.figures.panels import Grid, drawing, drawn_grid, lines_across, spread_labels
 from castmates.report.figures.style import GREY, PAGE, Look
 from castmates.report.figures.values import with_value
@@ -48,7 +48,7 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     limit = " Dotted: the study's limit." if results.loads["limit_ms"].notna().any() else ""
-    launches = units(results.services["blocks"])
+    launches = units(results.services["launches"])
     return (
         "Latency of requests from when they were due, against the load: p99 (whole lines) and p50 (broken lines). "
         f"Bars: 95 % t intervals between launches ({launches}). Crosses: saturated, less than 97 % of the load was "

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from castmates.analysis.effects.system import ANTT, STP
-from castmates.report.figures.neighbours import other_looks
+from castmates.report.figures.antagonists import other_looks
 from castmates.report.figures.panels import Grid, drawing, drawn_grid, lines_across
 from castmates.report.figures.style import GREY, PAGE, SMALL, Look
 from castmates.report.figures.values import with_value
@@ -34,8 +34,8 @@ class Panel:
 
     title: str
     metric: str
-    mixes: pd.DataFrame  # sorted, fewest neighbours first
-    means: dict[int, dict[str, object]]  # by number of neighbours
+    mixes: pd.DataFrame  # sorted, fewest antagonists first
+    means: dict[int, dict[str, object]]  # by number of antagonists
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -55,14 +55,14 @@ def caption(results: Results) -> str:
     source = sorted_mixes(results)
     means = results.system_over_mixes
     drawn = bool(means["all_value"].notna().any())
-    of = units(source["blocks"])
+    of = units(source["launches"])
     known = source["low"].notna().any()
     marks = (
         f"Marks: 95 % t intervals between launches ({of}). " if known else f"Too few launches for intervals ({of}). "
     )
     whose = "all mixes that could have been drawn" if drawn else "these mixes"
     band = f"Lines: the mean over {whose}; bands: its 95 % intervals. " if means["low"].notna().any() else ""
-    return f"Every mix, sorted among those with as many neighbours. {marks}{band}"
+    return f"Every mix, sorted among those with as many antagonists. {marks}{band}"
 
 
 def alternative(results: Results) -> str:
@@ -76,12 +76,12 @@ def sorted_mixes(results: Results) -> pd.DataFrame:
     rows = table[(table["partition"] == UNMANAGED) & table["metric"].isin(SHOWN)]
     names = rows["mix"].astype(str).map(without_class)
     parts = [
-        rows[names.isin(each.mixes)].assign(set=each.name, neighbours=lambda own: own["members"] - 1)
+        rows[names.isin(each.mixes)].assign(set=each.name, antagonists=lambda own: own["members"] - 1)
         for each in results.plan.sets
     ]
     if not parts:
         return rows.iloc[:0].assign(set="", neighbours=0)
-    keys = ["set", "platform", "metric", "neighbours", "value"]
+    keys = ["set", "platform", "metric", "antagonists", "value"]
     return pd.concat(parts, ignore_index=True).sort_values(keys, ascending=[True, True, False, True, True])
 
 
@@ -101,14 +101,14 @@ def _panels(results: Results, source: pd.DataFrame) -> Iterator[Panel]:
                 & (means["machine"] == machine)
                 & (means["metric"] == metric)
             ]
-            known = {int(row["neighbours"]): row for row in records(of_all) if not pd.isna(row["neighbours"])}
+            known = {int(row["antagonists"]): row for row in records(of_all) if not pd.isna(row["antagonists"])}
             if len(own):
                 yield Panel(f"{TITLES[str(name)]}: {metric}{beside}", metric, own, known)
 
 
 def _figure(panels: Sequence[Panel], results: Results) -> Figure:
-    sizes = sorted({int(size) for panel in panels for size in panel.mixes["neighbours"]})
-    looks = other_looks(results, [f"{size} neighbours" for size in sizes])
+    sizes = sorted({int(size) for panel in panels for size in panel.mixes["antagonists"]})
+    looks = other_looks(results, [f"{size} antagonists" for size in sizes])
     key = "a mark is a mix; lines and bands: means over mixes, with 95 % intervals"
     drawn = drawn_grid([panel.title for panel in panels], key, results, ROOM)
     for axes, panel in zip(drawn.places, panels, strict=False):
@@ -119,12 +119,12 @@ def _figure(panels: Sequence[Panel], results: Results) -> Figure:
 
 def _panel(axes: Axes, panel: Panel, looks: dict[int, Look]) -> None:
     at, middles = 0.0, []
-    for size, rows in panel.mixes.groupby("neighbours", sort=True):
+    for size, rows in panel.mixes.groupby("antagonists", sort=True):
         places = [at + place for place in range(len(rows))]
         _mixes(axes, panel.metric, places, rows, looks[int(str(size))], len(panel.mixes) <= FEW)
         if mean := panel.means.get(int(str(size))):
             _mean(axes, places, mean, looks[int(str(size))][0])
-        middles.append((sum(places) / len(places), counted(int(str(size)), "neighbour")))
+        middles.append((sum(places) / len(places), counted(int(str(size)), "antagonist")))
         at = places[-1] + 1 + BETWEEN
     axes.set_xlim(-1, at - BETWEEN)
     axes.set_xticks([middle for middle, _ in middles], [words for _, words in middles], fontsize=SMALL)

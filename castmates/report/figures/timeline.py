@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from castmates.report.figures.neighbours import looks as looks_of
+from castmates.report.figures.antagonists import looks as looks_of
 from castmates.report.figures.panels import NOTE, SmallPrint, axes_at, columns_for, finish, legend, small_print
 from castmates.report.figures.style import (
     COLUMN,
@@ -42,7 +42,7 @@ FEW = 6  # windows that fit into one column
 MASKS, LEVELS, RATES, BETWEEN, LEFT = 0.55, 1.25, 0.9, 0.1, 0.66  # inches: heights of the panels, what is around them
 NAME, LINES = 22, 3  # letters and lines of a window's name
 SHADE, LOST, WAIT = "#f1f1f1", "#f3dede", "#bdbdbd"
-LEAD = "#8a8a8a"  # the program itself: colours are its neighbours'
+LEAD = "#8a8a8a"  # the program itself: colours are its antagonists'
 MIB, GB = 2**20, 1e9
 
 
@@ -71,9 +71,9 @@ def caption(results: Results) -> str:
     chosen = _chosen(results)
     if chosen is None:
         return f"{lacking(results)} "
-    some = f"the first {len(chosen.spans)} measurements" if chosen.left_out else "all measurements"
+    some = f"the first {len(chosen.spans)} windows" if chosen.left_out else "all windows"
     return (
-        f"One launch ({chosen.block} of {chosen.of}), chosen by a rule and not by eye: {RULE}. {some.capitalize()} of "
+        f"One launch ({chosen.launch} of {chosen.of}), chosen by a rule and not by eye: {RULE}. {some.capitalize()} of "
         f"its middle round ({chosen.round} of {chosen.rounds}) side by side: the ways that each program may fill, what "
         "it holds of the last-level cache (stacked), and its bandwidth to memory; one launch, hence no interval. "
     )

@@ -21,7 +21,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     """The figure and its source data: the shares of every phase, and their changes against solo."""
     shares, changes = of_phases(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    points = changes.drop(columns=["solo", "corun", "blocks"]).assign(kind="corun")
+    points = changes.drop(columns=["solo", "corun", "launches"]).assign(kind="corun")
     source = shares.merge(points, on=[*keys, "kind"], how="left") if len(changes) else shares
     with styled():
         if reason := lacking(results):
@@ -67,9 +67,9 @@ def caption(results: Results) -> str:
         return f"{reason} "
     changes = _outermost(of_phases(results)[1])
     return (
-        "Where the issue slots go in each phase of a program's step, in per cent, alone and beside its neighbours. "
+        "Where the issue slots go in each phase of a lead's step, in per cent, alone and beside its antagonists. "
         f"Right: the category that changed most, in points, with its 95 % t interval between launches "
-        f"({units(changes['blocks'])}), not widened for having been picked. "
+        f"({units(changes['launches'])}), not widened for having been picked. "
     )
 
 

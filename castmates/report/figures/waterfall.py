@@ -33,7 +33,7 @@ from castmates.report.text.words import counted, number, plain, units
 
 FIGURE = {"title": "Where the loss of a step comes from", "part": "operations", "place": 110, "needs": "PROFILE"}
 PARTS = 9  # operations that a panel names; the others are one part
-BESIDE = 2  # neighbours of a lead: those that cost most
+BESIDE = 2  # antagonists of a lead: those that cost most
 LEFT, RIGHT, LINE, HEAD = 2.75, 0.45, 0.19, 0.42  # inches
 LONGER, SHORTER, TOTAL = "#b2182b", "#2166ac", "#8c8c8c"
 Row = dict[str, Any]
@@ -56,8 +56,8 @@ def lacking(results: Results) -> str:
 def caption(results: Results) -> str:
     """What stands below the figure."""
     return (
-        "From a step of the lead alone to one beside a neighbour, in ms: what each operation adds or takes away. These "
-        "add up to the difference. Lines at their ends: 95 % t intervals between launches "
+        "From a step of the lead alone to one beside an antagonist, in ms: what each operation adds or takes away. "
+        "These add up to the difference. Lines at their ends: 95 % t intervals between launches "
         f"({units(results.operation_effects['launches'])}). "
     )
 
@@ -73,7 +73,7 @@ def alternative(results: Results) -> str:
 
 
 def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
-    """Of each lead the neighbours that cost most: the row of the step, and those of its parts, the largest first."""
+    """Of each lead the antagonists that cost most: the row of the step, and those of its parts, the largest first."""
     found = []
     for _, rows in operations.panels(table, results):
         steps = rows[rows["group"] == STEP].sort_values("difference_ms", ascending=False)
@@ -84,12 +84,12 @@ def _panels(table: pd.DataFrame, results: Results) -> list[tuple[Row, Lines]]:
 
 
 def sheet(table: pd.DataFrame, found: Sequence[tuple[Row, Lines]], left: float, results: Results) -> Figure:
-    """A panel for each pair of a lead and a neighbour: the row of its step, and what adds up to the difference."""
+    """A panel for each pair of a lead and an antagonist: the row of its step, and what adds up to the difference."""
     heights = [LINE * (len(lines) + 2) for _, lines in found]
     count = fitting([HEAD + height for height in heights], around=1.0)
     key = "grey: whole steps, from their beginning at 0, which is not drawn; red: longer than alone; blue: shorter"
     if (table.groupby("member")["mix"].nunique() > BESIDE).any():
-        key += f"; of each program the {BESIDE} neighbours that cost most"
+        key += f"; of each lead the {BESIDE} antagonists that cost most"
     key += f"; not drawn: {counted(len(found) - count, 'pair')}; the CSV has all" if count < len(found) else ""
     notes = small_print(PAGE, key, results)
     foot = 0.42 + NOTE * len(notes)

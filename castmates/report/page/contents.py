@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from castmates.report.figures.index import Part, View, all_figures
 
 HEADINGS: dict[Part, str] = {
-    "losses": "Pairs in detail",
+    "losses": "Mixes in detail",
     "prediction": "Predicted, not measured",
     "operations": "Operations, traced",
     "recommendation": "Cache partitions",

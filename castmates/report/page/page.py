@@ -152,7 +152,7 @@ def _context(
         "stamps": stamps(results),
         "health": health.summary(results),
         "rejections": health.rejections(results.windows),
-        "rejected": words.rejection_sentence(results.blocks, results.windows),
+        "rejected": words.rejection_sentence(results.launches, results.windows),
         "carryover": [health.carryover(row) for row in records(results.carryover)],
         "figures": {
             name: {
@@ -204,8 +204,8 @@ def _context(
         "cautions": [*results.plan.cautions, *memory.pages(results.measured_records)],
         "memory_words": memory.bandwidth(results),
         "controls": [health.control(row) for row in records(results.controls)],
-        "launch_rows": _blocks(results),
-        "launches": len(results.blocks),
+        "launch_rows": _launches(results),
+        "launches": len(results.launches),
         "settled": bool(health.settles(results)),
         "origins": machine.origins(results.records, results.machine, compared=len(results.nodes) > 0),
         "cast": design.cast(results.plan),
@@ -254,8 +254,8 @@ def _parts(possible: Sequence[str], names: Collection[str], explained: bool) -> 
 
 
 def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
-    few = row["verdict"] == "too few blocks"
-    low, high = words.within(row) if few else (row["degradation_low"], row["degradation_high"])
+    few = row["verdict"] == "too few launches"
+    low, high = words.within(row) if few else (row["loss_low"], row["loss_high"])
     shown, ends = words.effect_words(row, low, high)
     return {
         **row,
@@ -267,23 +267,23 @@ def _effect(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _blocks(results: Results) -> list[dict[str, Any]]:
-    """The blocks, with what each found out about its settle time; of very many those that failed or lost most."""
+def _launches(results: Results) -> list[dict[str, Any]]:
+    """The launches, with what each found out about its settle time; of very many those that failed or lost most."""
     nan = float("nan")
     settles = health.settles(results)
     rows = []
-    for row in records(_listed(results.blocks)):
-        settle = settles.get((row["company"], row["block"]))
+    for row in records(_listed(results.launches)):
+        settle = settles.get((row["company"], row["launch"]))
         steady = settle.steady_after if settle else None
         times = {"settle": settle.seconds if settle else nan, "steady_after": nan if steady is None else steady}
         rows.append(row | times)
     return rows
 
 
-def _listed(blocks: pd.DataFrame) -> pd.DataFrame:
-    failed = blocks["status"] != "measured"
-    worst = blocks.assign(failed=failed).sort_values(["failed", "windows_rejected"], ascending=False, kind="stable")
-    return blocks.loc[worst.index[:LISTED].sort_values()]
+def _listed(launches: pd.DataFrame) -> pd.DataFrame:
+    failed = launches["status"] != "measured"
+    worst = launches.assign(failed=failed).sort_values(["failed", "windows_rejected"], ascending=False, kind="stable")
+    return launches.loc[worst.index[:LISTED].sort_values()]
 
 
 def _provenance(results: Results) -> list[tuple[str, str]]:
@@ -291,7 +291,7 @@ def _provenance(results: Results) -> list[tuple[str, str]]:
     rows = [("Study", results.name)]
     if results.study:
         rows.append(("Seed", str(results.study.seed)))
-    rows += [("Blocks in the plan", str(len(results.plan.blocks))), ("Castmates", castmates.__version__)]
+    rows += [("Launches in the plan", str(len(results.plan.launches))), ("Castmates", castmates.__version__)]
     rows.append(("Snakemake", _version("snakemake")))
     rows += [(f"Plug-in {package}", version) for package, version in plugins.versions().items()]
     recorded: dict[str, set[str]] = {}

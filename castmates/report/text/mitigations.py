@@ -16,12 +16,12 @@ SPLIT = "split"  # the curve of partitions that divide the ways, and no more
 NAMES = {
     NOTHING: "nothing is done",
     "ways": "separate cache ways",
-    "bandwidth": "neighbours' memory throttled",
+    "bandwidth": "antagonists' memory throttled",
     "code": "ways for its code alone",
     "core": "its siblings left idle",
-    "socket": "neighbours in another cache",
-    "other-socket": "neighbours on another socket",
-    "quota": "neighbours' CPU time limited",
+    "socket": "antagonists in another cache",
+    "other-socket": "antagonists on another socket",
+    "quota": "antagonists' CPU time limited",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the path of the schedule of a step consists of, and what neighbours change in it, in words."""
+"""What the path of the schedule of a step consists of, and what antagonists change in it, in words."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -68,7 +68,7 @@ def _settings(records: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _unread(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Why some partitions were not read, where a block records it; of a modelled machine there is nothing to read."""
+    """Why some partitions were not read, where a launch records it; of a modelled machine there is nothing to read."""
     why = dict.fromkeys(record["processor"]["registers"]["lacking"] for record in records if "processor" in record)
     if why and (NOT_READ in by_state or UNCERTAIN in by_state):
         reasons = listed(list(filter(None, why)))

@@ -60,7 +60,7 @@ def lacking(results: Results) -> str:
 
 
 def lacking_power(results: Results) -> str:
-    """What would be the evidence for a busy neighbour and was not measured; "" where there is all of it."""
+    """What would be the evidence for a busy antagonist and was not measured; "" where there is all of it."""
     if not results.asks(PROGRAMS):
         return ""
     metrics = set(results.resources["metric"])
@@ -75,7 +75,7 @@ def lacking_power(results: Results) -> str:
     proof = (
         ""
         if metrics & (set(POWER) - set(OF_GPUS))
-        else " What the part “busy neighbour” is due to is therefore not proved here."
+        else " What the part “busy antagonist” is due to is therefore not proved here."
     )
     return f"Not measured here: {listed(parts)}.{proof}"
 
@@ -102,7 +102,7 @@ def _rows(results: Results) -> list[Row]:
 
 def _whose(row: Row) -> Row:
     """In whose name a row stands."""
-    of_all = "the block's packages" if row["scope"] == PACKAGES else row["scope"]
+    of_all = "the launch's packages" if row["scope"] == PACKAGES else row["scope"]
     is_member = row["scope"] == MEMBER
     return {"whose": row["member"] if is_member else of_all, "is_member": is_member}
 

@@ -61,7 +61,7 @@ def sentences(results: Results) -> list[str]:
             f"{counted(len(few), 'mix')} {'has' if len(few) == 1 else 'have'} fewer than three launches in which every "
             "member has a valid pair: no interval."
         )
-    lost = sum(row["blocks_incomplete"] for row in records(table[table["metric"] == STP]))
+    lost = sum(row["launches_incomplete"] for row in records(table[table["metric"] == STP]))
     if lost:
         lines.append(
             f"Left out of a mix or partition, because one of its members has no valid pair of windows: "
@@ -74,6 +74,6 @@ def _sentence(row: Row) -> str:
     values = f"{number(row['value'], 2)} {interval(row['low'], row['high'], 2)}"
     return (
         f"{plain(row['lead'])} + {plain(row['antagonists']).replace('+', ' + ')}: {values} times the throughput of one "
-        f"program alone; {row['members']} would be no loss "
-        f"({counted(row['blocks'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
+        f"lead alone; {row['members']} would be no loss "
+        f"({counted(row['launches'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
     )

@@ -18,8 +18,8 @@ COMPARISON = Table(
     col("platform_b", str, "of the numbers of B"),
     *interval("slowdown_a", "as in effects of A", "95 % between launches, t"),
     *interval("slowdown_b", "as in effects of B"),
-    col("blocks_a", int, "launches that estimate in A"),
-    col("blocks_b", int, "launches that estimate in B"),
+    col("launches_a", int, "launches that estimate in A"),
+    col("launches_b", int, "launches that estimate in B"),
     col("rounds_a", int, "complete rounds in A"),
     col("rounds_b", int, "complete rounds in B"),
     *interval(
@@ -29,7 +29,7 @@ COMPARISON = Table(
     ),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the rows of this baseline, those under partitions by themselves"),
-    col("verdict", str, "loses more in B, loses less in B, equivalent, unclear, too few blocks, no data, …"),
+    col("verdict", str, "loses more in B, loses less in B, equivalent, unclear, too few launches, no data, …"),
     col("unit", str, 'of progress; "" where the studies count in different ones'),
     col("baseline_rate_a", float, "units per second, geometric mean over launches"),
     col("baseline_rate_b", float, "the same in B"),
@@ -53,7 +53,7 @@ COMPARISON_MEANS = Table(
     col("letter", str, "A is the baseline"),
     col("platform", str, '"" where a study has numbers of several: it has no mean'),
     col("pairs", int, "that all studies have: a lead and its antagonists"),
-    col("blocks", int, "launches in which all pairs of their company were measured"),
+    col("launches", int, "launches in which all pairs of their company were measured"),
     *interval(
         "slowdown",
         "geometric mean over the pairs",
@@ -76,7 +76,7 @@ COMPARISON_HISTORY = Table(
     col("host", str, 'several are joined by " and "'),
     *usual("lead antagonists"),
     *interval("slowdown", "of the lead against solo, as in effects", "95 % between launches, t"),
-    *usual("blocks"),
+    *usual("launches"),
 )
 
 REPLAY = Table(
@@ -93,8 +93,8 @@ REPLAY = Table(
     col("platform_here", str, "of the numbers here"),
     *interval("published_slowdown", "as published", "95 % between launches, t"),
     *interval("here_slowdown", "as measured here"),
-    col("published_blocks", int, "launches behind the published number"),
-    col("here_blocks", int, "launches that estimate here"),
+    col("published_launches", int, "launches behind the published number"),
+    col("here_launches", int, "launches that estimate here"),
     *interval(
         "ratio",
         "slowdown here / published slowdown; none across platforms",
@@ -102,7 +102,7 @@ REPLAY = Table(
     ),
     *usual("p_value"),
     col("p_holm", float, "adjusted over all effects that were measured again"),
-    col("verdict", str, "agrees, differs, unclear, too few blocks, no data, not measured here, not published, …"),
+    col("verdict", str, "agrees, differs, unclear, too few launches, no data, not measured here, not published, …"),
     *interval(
         "joint_slowdown",
         "of both together, if they have the same truth; none where they differ",
@@ -146,5 +146,5 @@ COMPARISON_DETAILS = Table(
     col(
         "p_holm", float, "adjusted over the table's rows of this baseline in all studies, those under partitions apart"
     ),
-    col("verdict", str, "larger in B, smaller in B, equivalent, unclear, too few blocks, no data, …"),
+    col("verdict", str, "larger in B, smaller in B, equivalent, unclear, too few launches, no data, …"),
 )

@@ -10,7 +10,7 @@ from castmates.results.columns.contract import Table, by_name, col, interval, us
 from castmates.results.columns.scenes import SCENE
 from castmates.study import capabilities
 
-_LAUNCH = (*usual("study company block member"),)
+_LAUNCH = (*usual("study company launch member"),)
 
 _NODE = (
     col("node", int, "from 0; every node comes after those that it needs"),

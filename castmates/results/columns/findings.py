@@ -4,10 +4,10 @@ from castmates.results.columns.contract import Table, col, interval, usual
 
 GAINS = Table(
     "gains",
-    "tables/gains.csv of the study of a trial: a row for the lead alone, and one beside each of its neighbours.",
+    "tables/gains.csv of the study of a trial: a row for the lead alone, and one beside each of its antagonists.",
     *usual("study lead"),
     col("changed", str, "the lead after its change"),
-    col("beside", str, 'its neighbours, joined by "+"; "" for alone'),
+    col("beside", str, 'its antagonists, joined by "+"; "" for alone'),
     *usual("unit"),
     col("rate", float, "of the lead as it is: geometric mean over launches"),
     col("changed_rate", float, "of the changed lead, in steps of its own"),
@@ -17,10 +17,10 @@ GAINS = Table(
         "by how much more work a second the changed lead does",
         "95 % between launches; NaN below three launches of either",
     ),
-    col("blocks", int, "launches of the lead as it is"),
-    col("changed_blocks", int, "launches of the changed one"),
+    col("launches", int, "launches of the lead as it is"),
+    col("changed_launches", int, "launches of the changed one"),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the rows of the trial"),
-    col("verdict", str, "faster, slower, equivalent, unclear, too few blocks"),
+    col("verdict", str, "faster, slower, equivalent, unclear, too few launches"),
     *usual("platform"),
 )

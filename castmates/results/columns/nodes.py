@@ -15,9 +15,9 @@ NODES = Table(
     col("processor", str, "its model"),
     col("control", str, 'A/A, positive, negative; "" for an effect'),
     *usual("mix lead antagonists member role partition baseline"),
-    *interval("slowdown", "over the launches on this node", "95 % between launches; NaN below three blocks"),
-    *interval("degradation_pct"),
-    *usual("blocks rounds"),
+    *interval("slowdown", "over the launches on this node", "95 % between launches; NaN below three launches"),
+    *interval("loss_pct"),
+    *usual("launches rounds"),
     col(
         "p_value", float, "that the nodes of this effect do not differ, the same in all its rows; of a control its own"
     ),

@@ -25,10 +25,14 @@ GROUPINGS = Table(
         "fresh_pct", "what fresh launches found; NaN where this was not measured yet", "95 % between these launches"
     ),
     col(
-        "agrees", str, 'fresh launches with the loss above: agrees, loses more, loses less, too few blocks; "" without'
+        "agrees",
+        str,
+        'fresh launches with the loss above: agrees, loses more, loses less, too few launches; "" without',
     ),
     col(
-        "confirmation", str, 'of the limit, by fresh launches: confirmed, exceeded, unclear, too few blocks; "" without'
+        "confirmation",
+        str,
+        'of the limit, by fresh launches: confirmed, exceeded, unclear, too few launches; "" without',
     ),
     col("confirmed_in", str, "the study of these launches"),
     *usual("platform machine"),

@@ -18,8 +18,8 @@ _PLACE = (
 
 RANGES = Table(
     "ranges",
-    "blocks/<company>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.",
-    *usual("study company block"),
+    "launches/<company>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.",
+    *usual("study company launch"),
     col("window", int | None, "in which it ended; NA between two windows"),
     col("slice", int | None, "in which it ended, counted or not; NA between two windows"),
     col("scene", str, "solo, corun:<mix> …; empty between two windows"),

@@ -4,7 +4,7 @@ from castmates.results.columns.contract import col, usual
 
 # Which trace a row is of: the first columns of what profile launches leave.
 TRACE = (
-    *usual("study company block scene"),
+    *usual("study company launch scene"),
     col("kind", str, "solo, corun"),
     col("mix", str, 'lead and antagonists, joined by +; "" where the scene serves several'),
     *usual("partition member round"),

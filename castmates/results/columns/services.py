@@ -16,13 +16,13 @@ SERVICES = Table(
     *usual("partition"),
     col("offered", float, "requests per second that were due; mean over windows"),
     col("answered", float, "answers per second in the same time"),
-    col("answered_share", float, "of the load: geometric mean over blocks"),
+    col("answered_share", float, "of the load: geometric mean over launches"),
     *ends("share", "95 % between launches"),
     col("unanswered", float, "share of the requests that were not answered when their slice ended"),
     col("saturated", bool, "it answers less than 97 % of the load: latencies grow for as long as that lasts"),
     *interval(
         "p50_ms",
-        "from when a request was due; geometric mean over blocks; NaN where it is not known",
+        "from when a request was due; geometric mean over launches; NaN where it is not known",
         "95 % between launches",
     ),
     *interval("p50_ratio", "over that of the baseline in the same launch, as in latency.csv", "95 % between launches"),
@@ -30,7 +30,7 @@ SERVICES = Table(
     *interval("p95_ratio", "over that of the baseline in the same launch", "95 % between launches"),
     *interval("p99_ms", "what the service is judged by", "95 % between launches"),
     *interval("p99_ratio", "over that of the baseline in the same launch", "95 % between launches"),
-    *usual("blocks platform machine"),
+    *usual("launches platform machine"),
     rule="estimate_effects",
     estimate="explanations.services:services",
     asked=capabilities.SERVICES,
@@ -38,7 +38,7 @@ SERVICES = Table(
 
 LOADS = Table(
     "loads",
-    "tables/loads.csv: the highest load that keeps the study's limit on a latency; a row per service, neighbours "
+    "tables/loads.csv: the highest load that keeps the study's limit on a latency; a row per service, antagonists "
     "and partition. What lies between two measured loads is interpolated, and stamped as that.",
     *usual("study"),
     col("service", str, "members of one service differ in their load alone"),
@@ -57,7 +57,7 @@ LOADS = Table(
     col("next_saturated", bool, "whether that one saturates the service"),
     col("source", str, 'of `interpolated`: interpolated; "" where it is NaN'),
     col("why", str, "why there is no load, or no more; in a sentence"),
-    col("blocks", int, "of the load that keeps the limit"),
+    col("launches", int, "of the load that keeps the limit"),
     *usual("platform machine"),
     rule="recommend_partitions",
     estimate="explanations.loads:loads",

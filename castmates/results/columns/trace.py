@@ -68,7 +68,7 @@ TRACE_SAMPLES = Table(
     *usual("unit source"),
 )
 
-SAMPLES = TRACE_SAMPLES  # blocks have a table of this name too
+SAMPLES = TRACE_SAMPLES  # launches have a table of this name too
 
 STACKS = Table(
     "stacks",

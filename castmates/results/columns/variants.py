@@ -16,7 +16,7 @@ VARIANT_EFFECTS = Table(
     col("mix", str, "of the variant"),
     col("base_mix", str, "of the lead as it is"),
     *interval(
-        "slowdown", "of the variant, as in effects", "95 % between launches; NaN below three blocks, here and below"
+        "slowdown", "of the variant, as in effects", "95 % between launches; NaN below three launches, here and below"
     ),
     *interval("base_slowdown", "of the lead as it is, as in effects"),
     *interval(
@@ -24,11 +24,11 @@ VARIANT_EFFECTS = Table(
         "slowdown of the variant / slowdown of the base: below 1 the variant loses less",
         "95 %, Welch's t over the launches of both",
     ),
-    *usual("blocks"),
-    col("base_blocks", int, "launches of the lead as it is"),
+    *usual("launches"),
+    col("base_launches", int, "launches of the lead as it is"),
     *usual("p_value"),
     col("p_holm", float, "adjusted over the study's rows, those under partitions by themselves"),
-    col("verdict", str, "more sensitive, less sensitive, equivalent, unclear, too few blocks, no data"),
+    col("verdict", str, "more sensitive, less sensitive, equivalent, unclear, too few launches, no data"),
     *interval(
         "speed",
         "how many times as fast as the base the variant is alone, with `work` in it",

@@ -1,4 +1,4 @@
-"""What it takes to start the processes of a block: its members, placebos and evictors."""
+"""What it takes to start the processes of a launch: its members, placebos and evictors."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -29,10 +29,10 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
             (folder / f"{name}.parquet").unlink(missing_ok=True)
         return {"reason": str(problem)}
     common = {
-        "study": outcome.block.study,
-        "company": outcome.block.company.id,
-        "block": outcome.block.number,
-        "member": outcome.block.company.lead.name,
+        "study": outcome.launch.study,
+        "company": outcome.launch.company.id,
+        "launch": outcome.launch.number,
+        "member": outcome.launch.company.lead.name,
         "platform": outcome.platform,
     }
     rows = {"graph_nodes": list(_nodes(graph, common)), "graph_edges": list(_edges(graph, common))}

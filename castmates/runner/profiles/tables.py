@@ -38,16 +38,16 @@ class Aligned:
         """Put a trace beside what is known of it."""
         offsets = [real - steady for steady, real, _ in taken.clocks]
         brackets = [bracket for *_, bracket in taken.clocks]
-        block, scene = outcome.block, taken.scene
+        launch, scene = outcome.launch, taken.scene
         common = {
-            "study": block.study,
-            "company": block.company.id,
-            "block": block.number,
+            "study": launch.study,
+            "company": launch.company.id,
+            "launch": launch.number,
             "scene": scene.name,
             "kind": scene.kind,
             "mix": scene.mix,
             "partition": scene.partition,
-            "member": block.company.lead.name,
+            "member": launch.company.lead.name,
             "round": taken.round,
             "platform": outcome.platform,
         }

@@ -1,4 +1,4 @@
-"""The hardware side of a block: one allocator, one monitor, several collectors and counters, used as one."""
+"""The hardware side of a launch: one allocator, one monitor, several collectors and counters, used as one."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -59,7 +59,7 @@ def reads_every_slice(source: Edges) -> bool:
 
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware side of a block."""
+    """The hardware side of a launch."""
 
     allocator: Allocator
     monitor: Monitor
@@ -77,7 +77,7 @@ class Hardware:
         counting: Counting | None = None,
         rounds_before: int = 0,
     ) -> "Hardware":
-        """Take what this machine gives for members on these CPUs, after so many rounds of earlier blocks."""
+        """Take what this machine gives for members on these CPUs, after so many rounds of earlier launches."""
         beside = surroundings(read_topology(), cpus)
         collectors = choose_collectors(cpus, beside.quiet, beside.neighbours, is_ours)
         allocator, monitor = choose(request, say)

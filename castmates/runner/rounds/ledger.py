@@ -35,7 +35,7 @@ OWN_STEPS = 5  # usual steps that are no silence yet
 
 @dataclass(frozen=True)
 class Ledger:
-    """What is needed to judge the slices and windows of a block."""
+    """What is needed to judge the slices and windows of a launch."""
 
     stage: Stage
     members: Mapping[str, Member]
@@ -139,7 +139,7 @@ class Ledger:
         return [Reason(ReasonKind.OFF_ITS_CPUS, detail) for detail in found]
 
     def _traffic(self, readings: Readings) -> list[Reason]:
-        """Return what others moved to and from memory, in the packages of the block."""
+        """Return what others moved to and from memory, in the packages of the launch."""
         moved, limit = readings.get("host", FOREIGN_TRAFFIC), self.design.limits.foreign_bytes
         if moved is None or moved <= limit:
             return []
@@ -179,7 +179,7 @@ class Ledger:
         return [Reason(ReasonKind.SWAPPING, f"{pages:.0f} pages")] if pages > self.design.limits.swap else []
 
     def _conditions(self, readings: Readings) -> list[Reason]:
-        """Return what of the machine is no longer as it was at the block's begin, or was away."""
+        """Return what of the machine is no longer as it was at the launch's begin, or was away."""
         reasons = []
         if readings.get("host", "settings_changed"):
             reasons.append(Reason(ReasonKind.GOVERNOR_CHANGED, readings.note("host", "settings_changed")))
@@ -245,7 +245,7 @@ def _drop_broken_cycles(windows: Sequence[Window]) -> None:
 
 
 def summary(windows: Sequence[Window]) -> dict[str, object]:
-    """Return the ledger of a whole block for block.json: by kind of scene, windows, rejected ones, and reasons."""
+    """Return the ledger of a whole launch for launch.json: by kind of scene, windows, rejected ones, and reasons."""
     rejected = [window for window in windows if window.reasons]
     of_windows = [(window.scene.kind, kinds(window.reasons)) for window in rejected]
     of_stretches = {(window.round, window.watched.stretch): kinds(window.of_stretch) for window in windows}

@@ -1,4 +1,4 @@
-"""What others took during a window: the hypervisor, programs on the block's CPUs, and those around them."""
+"""What others took during a window: the hypervisor, programs on the launch's CPUs, and those around them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ FORGIVEN = 2 * TICK
 
 @dataclass(frozen=True)
 class Load:
-    """Where the block is, and how much of it others may take."""
+    """Where the launch is, and how much of it others may take."""
 
     places: Mapping[str, tuple[int, ...]]  # of everyone in the cast, frozen or not
     surroundings: Surroundings
@@ -27,7 +27,7 @@ class Load:
         return [*self._steal(readings), *self._foreign(active, readings), *self._neighbours(readings)]
 
     def _steal(self, readings: Readings) -> list[Reason]:
-        """On every CPU of the block, also where no member runs: what is stolen there hides what happens there."""
+        """On every CPU of the launch, also where no member runs: what is stolen there hides what happens there."""
         limit = self.limits.steal
         stolen = {cpu: readings.get(f"cpu{cpu}", "steal_s") or 0.0 for cpu in self._cpus()}
         stolen = {cpu: min(seconds, readings.seconds) for cpu, seconds in stolen.items()}
@@ -78,7 +78,7 @@ class Load:
         return groups
 
     def _neighbours(self, readings: Readings) -> list[Reason]:
-        """Others' time on CPUs that share a last-level cache, or a package and its memory, with the block."""
+        """Others' time on CPUs that share a last-level cache, or a package and its memory, with the launch."""
         limits, reasons = self.limits, []
         for domain in self.surroundings.domains:
             others = self._others(domain, readings)

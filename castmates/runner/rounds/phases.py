@@ -60,7 +60,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class Joined:
-    """What phases add to the tables of a block."""
+    """What phases add to the tables of a launch."""
 
     steps: Mapping[tuple[int, str], list[Row]] = field(
         default_factory=dict
@@ -70,7 +70,7 @@ class Joined:
 
 
 def join(cast: Sequence[Running], windows: Sequence[Window]) -> Joined:
-    """Join what every member of the cast reported to the block's windows, which count from 1."""
+    """Join what every member of the cast reported to the launch's windows, which count from 1."""
     reported = {process.name: Reported.of(process.phases) for process in cast if process.phases is not None}
     steps: dict[tuple[int, str], list[Row]] = {}
     counts: dict[int, list[Count]] = {}

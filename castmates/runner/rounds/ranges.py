@@ -20,7 +20,7 @@ def are_kept(cast: Sequence[Running]) -> bool:
     return any(isinstance(process.phases, RangeLog) for process in cast)
 
 
-def block_rows(cast: Sequence[Running], windows: Sequence[Window]) -> Iterator[Row]:
+def launch_rows(cast: Sequence[Running], windows: Sequence[Window]) -> Iterator[Row]:
     """Yield a row for each range of each member, as far as they fit its limit; how many do not is noted in its log."""
     for process in cast:
         if not isinstance(log := process.phases, RangeLog):

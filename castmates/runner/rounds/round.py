@@ -41,20 +41,20 @@ class Rounds:
 
     def __post_init__(self) -> None:
         """Choose the length of slices from what was seen while everybody warmed up."""
-        block = self.outcome.block
-        self._members: Mapping[str, Member] = {member.name: member for member in block.company.members}
-        self._design = block.design
-        self._ledger = Ledger(self.stage, self._members, block.design, frozenset(self.outcome.runner_cpus))
+        launch = self.outcome.launch
+        self._members: Mapping[str, Member] = {member.name: member for member in launch.company.members}
+        self._design = launch.design
+        self._ledger = Ledger(self.stage, self._members, launch.design, frozenset(self.outcome.runner_cpus))
         self.prepare()
 
     def prepare(self) -> None:
         """Choose the length of the next round's slices, where something new was learned.
 
-        Only before a round: what is chosen was then used, so that the block's record has the lengths it was made of.
+        Only before a round: what is chosen was then used, so that the launch's record has the lengths it was made of.
         """
         if not self._learned:
             return
-        lead = self.outcome.block.company.lead
+        lead = self.outcome.launch.company.lead
         settle_s, watch_s = self._settling.seconds, self.stage.hardware.watch_s
         self.pace = pace_of(
             self._design, self.steps, lead.name, settle_s, watch_s, self._longest_period_s, lead.requests
@@ -79,7 +79,7 @@ class Rounds:
         # What is found later takes half of these slices at most: else few would have steps left, those with quick ones.
         most = max(MOST_LEFT_OUT * self.pace.length_s, self.pace.settle_s)
         steady_s = partial(self._settling.seconds_of, at_most=most)
-        for place, stretch in enumerate(stretches(self.outcome.block, number), start=1):
+        for place, stretch in enumerate(stretches(self.outcome.launch, number), start=1):
             changed = stretch.shares != self.stage.shares
             # Once a round, in case others have written masks: else all rounds to come would be rejected too.
             emptied = eviction.change_shares(self.stage, stretch.shares, anew=place == 1)
@@ -138,7 +138,7 @@ class Rounds:
     @property
     def _longest_period_s(self) -> float:
         """After how long a quota of CPU time is renewed, at most; 0 where no scene has one."""
-        shares = [share for scene in self.outcome.block.company.scenes for share in scene.shares]
+        shares = [share for scene in self.outcome.launch.company.scenes for share in scene.shares]
         return max((share.period / 1000 for share in shares if share.quota and share.period), default=0.0)
 
     @property

@@ -4,7 +4,7 @@ Each active process of each slice gives its progress from the switch to the slic
 of that time against the rate of the later half. Each process is looked at in each scene by itself, as one scene may
 settle slowly where all others settle at once, and over all its scenes. Running means of a few bins are held to the
 tolerance and to their scatter between slices. What comes before rates are steady is left out of every slice.
-Where they are not steady in the first half of a slice, all slices of the block so far do not count, and the next ones
+Where they are not steady in the first half of a slice, all slices of the launch so far do not count, and the next ones
 are longer: a rule that looks at the course of a slice, never at the difference between scenes.
 """
 
@@ -128,7 +128,7 @@ class Settling:
         return min(at_most, max(self.seconds, self.others.get(name, 0.0)))
 
     def about(self) -> dict[str, object]:
-        """Return what block.json has of it."""
+        """Return what launch.json has of it."""
         return {
             "seconds": round(self.seconds, 4),
             "steady_after": None if self.steady_after is None else round(self.steady_after, 4),
@@ -229,7 +229,7 @@ def _scene_that_is_off(scenes: Mapping[str, Scatter], certain: bool) -> str | No
 
 
 def _quantile(freedom: int, strict: bool) -> float:
-    """About Student's quantile at one in a hundred thousand, because single scenes have hundreds of means in a block.
+    """About Student's quantile at one in a hundred thousand, because single scenes have hundreds of means in a launch.
 
     All scenes together have ten times fewer means, and what lasts in all of them is worth more false alarms (one in a
     thousand): those cost a longer settle time, while what is missed stays in every rate.

@@ -73,7 +73,7 @@ class Slice:
     round: int = 0
     stretch: int = 0  # of the round, from 1
     cycle: int = 0  # of its stretch, from 1
-    number: int = 0  # within the block, from 1
+    number: int = 0  # within the launch, from 1
     length_s: float = math.nan  # from the switch on, but for the step that ends it: its nominal length
     end_ns: int | None = None  # after which the next step is everybody's last; None where all steps count
     steady_s: Callable[[str], float] = _at_once  # seconds after the switch from which on one's rate was steady

@@ -61,7 +61,7 @@ def why_not_countable(event: str, cpus: Sequence[int]) -> str:
 
 @contextmanager
 def group_of(pid: int, scope: Scope) -> Iterator[str | None]:
-    """A control group for the process, where it is to be counted by one; as members of a block have it."""
+    """A control group for the process, where it is to be counted by one; as members of a launch have it."""
     if scope != "cgroup":
         yield None
         return

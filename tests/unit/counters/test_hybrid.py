@@ -82,7 +82,7 @@ def test_events_of_both_kinds_share_a_turn_because_each_core_counts_its_own(hybr
     assert (found.tight, found.refused) == ([], {})
 
 
-def test_a_block_on_one_kind_alone_says_of_the_others_events_that_they_are_elsewhere(hybrid, attempt):
+def test_a_launch_on_one_kind_alone_says_of_the_others_events_that_they_are_elsewhere(hybrid, attempt):
     found = probe(EVENTS, [0, 1], hybrid, attempt)
     assert found.refused == {ON_ATOM.name: ELSEWHERE}
     assert found.turns == [tuple(one.name for one in (CYCLES, UNNAMED, ON_CORE))]

@@ -79,7 +79,7 @@ def test_what_ends_twice_or_never_is_counted_and_a_sentence_comes_once(listening
 @settings(max_examples=60)
 @given(CALLS)
 def test_phases_are_the_same_whether_ranges_are_kept_or_not(tmp_path_factory, calls):
-    """The sums of a block cannot change with what else is kept."""
+    """The sums of a launch cannot change with what else is kept."""
     folder = tmp_path_factory.mktemp("phases")
     phase_file.create(folder / "phases", capacity=64, ranges=False)
     everything = create(folder / "everything", capacity=64)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from castmates.protocols import Sample
-from castmates.report.block_facts import LedgerFacts
+from castmates.report.launch_facts import LedgerFacts
 from castmates.report.text.health import stretches_sentence
 from castmates.runner.rounds.ledger import Ledger, summary
 from castmates.runner.rounds.surroundings import Surroundings

@@ -1,4 +1,4 @@
-"""One block of a modelled study: the same rounds, windows, ledger and record as a measured one, in modelled time."""
+"""One launch of a modelled study: the same rounds, windows, ledger and record as a measured one, in modelled time."""
 
 import time
 from collections.abc import Callable
@@ -14,35 +14,35 @@ from castmates.runner.outcome import Outcome
 from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.measure import measure_rounds
 from castmates.runner.rounds.processor_record import processor_record
-from castmates.study.spec import Block, Scene
+from castmates.study.spec import Launch, Scene
 
 PLATFORM = "modelled"
 
 
-def run_block(block: Block, _logs: Path, _cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
-    """Play a block; nothing is started and nothing of this machine is touched, so that no lock is needed either."""
-    machine = block.design.model
+def run_launch(launch: Launch, _logs: Path, _cache: Path, say: Say, check: Callable[[], None]) -> Outcome:
+    """Play a launch; nothing is started and nothing of this machine is touched, so that no lock is needed either."""
+    machine = launch.design.model
     if machine is None:
-        raise CastmatesError(f"block {block.path} does not belong to a modelled study: its design has no 'model'.")
+        raise CastmatesError(f"launch {launch.path} does not belong to a modelled study: its design has no 'model'.")
     begin = time.monotonic()
-    chosen = evictors(block.company, machine)
-    world = World(machine, processes(block.company, chosen), block.seed)
+    chosen = evictors(launch.company, machine)
+    world = World(machine, processes(launch.company, chosen), launch.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=FIRST_PID)]
-    pids, design = {process.name: process.pid for process in cast}, block.design
+    pids, design = {process.name: process.pid for process in cast}, launch.design
     hardware = modelled_hardware(world, pids, design.monitor, design.beyond_site)
     stage = ModelledStage(world, cast, hardware, check, {each.name: each.bytes for each in chosen})
-    hardware.attach(stage.held(), [member.name for member in block.company.members])
-    outcome = Outcome(block, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
+    hardware.attach(stage.held(), [member.name for member in launch.company.members])
+    outcome = Outcome(launch, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
     outcome.reading = hardware.reading()
     outcome.cast.extend(cast)
-    say("a modelled block: nothing is started")
+    say("a modelled launch: nothing is started")
     try:
         measure_rounds(outcome, stage, say)
-        outcome.processor = processor_record(hardware.allocator, block)
+        outcome.processor = processor_record(hardware.allocator, launch)
         stage.dismiss()
     finally:
         hardware.release()
-    outcome.truth = {scene.name: truth(world, scene) for scene in block.company.scenes}
+    outcome.truth = {scene.name: truth(world, scene) for scene in launch.company.scenes}
     outcome.total_seconds = outcome.measure_seconds = time.monotonic() - begin
     return outcome
 

@@ -1,4 +1,4 @@
-"""The parts of a block.json that the report asks for: its members, what was thrown away, how it settled."""
+"""The parts of a launch.json that the report asks for: its members, what was thrown away, how it settled."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from castmates.report.facts import Facts
 
 
 class MemberFacts(Facts):
-    """A member as a block's spec has it."""
+    """A member as a launch's spec has it."""
 
     name: str = "–"
     workload: str = "–"
@@ -17,7 +17,7 @@ class MemberFacts(Facts):
 
 
 class RequestFacts(Facts):
-    """The records of a service's requests in one block."""
+    """The records of a service's requests in one launch."""
 
     records: int = 0
     lost: int = 0  # overwritten before they were read, or impossible
@@ -25,14 +25,14 @@ class RequestFacts(Facts):
 
 
 class CollectorCost(Facts):
-    """What a collector did to the lead's rate in one block."""
+    """What a collector did to the lead's rate in one launch."""
 
     logs: tuple[float, ...] = ()  # of each pair: the rate with it over the rate without it
     seconds: float | None = None  # of the two reads of a window, where it does nothing in between
 
 
 class LedgerFacts(Facts):
-    """How much of a block was thrown away; by kind of scene, and by kind of reason and scene."""
+    """How much of a launch was thrown away; by kind of scene, and by kind of reason and scene."""
 
     windows: Mapping[str, int] = {}
     rejected: Mapping[str, int] = {}
@@ -55,7 +55,7 @@ class Response(Facts):
 
 
 class Settled(Response):
-    """What a block found out about its settle time."""
+    """What a launch found out about its settle time."""
 
     seconds: float = math.nan  # waited after a change of scene
     steady_after: float | None = None  # when rates were seen to be steady
@@ -66,7 +66,7 @@ class Settled(Response):
 
 
 class EvictionFacts(Facts):
-    """How far the caches were emptied in a block, before its stretches."""
+    """How far the caches were emptied in a launch, before its stretches."""
 
     times: int = 0
     left: float | None = None  # share of the caches that members held then, in the median

@@ -1,21 +1,21 @@
-"""Tables of many blocks are read at once, or in parts, as they were written."""
+"""Tables of many launches are read at once, or in parts, as they were written."""
 
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
 from castmates.errors import CastmatesError
-from castmates.results import block_tables
-from castmates.results.columns.block import COUNTERS, STEPS, WINDOWS
+from castmates.results import launch_tables
+from castmates.results.columns.launch import COUNTERS, STEPS, WINDOWS
 from castmates.results.columns.study import frame
 
-NS = 2**60 + 1  # more than a float can distinguish from its neighbours
+NS = 2**60 + 1  # more than a float can distinguish from its antagonists
 
 
-def steps_of(block, rows, begin=True, **phases):
+def steps_of(launch, rows, begin=True, **phases):
     table = [
         {
-            "study": "s", "company": "c", "block": block, "window": n, "member": "m@0", "t_ns": NS + n, "units": n,
+            "study": "s", "company": "c", "launch": launch, "window": n, "member": "m@0", "t_ns": NS + n, "units": n,
             "platform": "measured", "slice": n,
         } | {f"{phase}_s": seconds for phase, seconds in phases.items()}
         for n in range(rows)
@@ -34,7 +34,7 @@ def test_nanoseconds_are_exact_beside_missing_ones(missing):
 
 @pytest.fixture
 def places(tmp_path):
-    """Five blocks: with steps, without rows, from before there were begins, with a phase, with no table at all."""
+    """Five launches: with steps, without rows, from before there were begins, with a phase, with no table at all."""
     tables = [
         steps_of(1, 3), steps_of(2, 0), steps_of(3, 4, begin=False),
         steps_of(4, 2, input=0.25), None,
@@ -47,9 +47,9 @@ def places(tmp_path):
     return found
 
 
-def test_rows_come_in_the_order_of_the_blocks_with_the_types_of_the_contract(places):
-    found = block_tables.read(places, "steps")
-    assert found["block"].tolist() == [1] * 3 + [3] * 4 + [4] * 2
+def test_rows_come_in_the_order_of_the_launches_with_the_types_of_the_contract(places):
+    found = launch_tables.read(places, "steps")
+    assert found["launch"].tolist() == [1] * 3 + [3] * 4 + [4] * 2
     assert found.dtypes[list(STEPS)].astype(str).to_dict() == dict(STEPS)
     assert found["t_ns"].tolist() == [NS, NS + 1, NS + 2, NS, NS + 1, NS + 2, NS + 3, NS, NS + 1]
     assert found["begin_ns"].dropna().tolist() == [NS + 1, NS + 1]  # to the last digit
@@ -58,34 +58,34 @@ def test_rows_come_in_the_order_of_the_blocks_with_the_types_of_the_contract(pla
 
 
 def test_parts_are_the_whole(places):
-    whole = block_tables.read(places, "steps", ["block", "t_ns", "input_s"])
-    for blocks in (1, 2, 10):
-        found = list(block_tables.parts(places, "steps", ["block", "t_ns", "input_s"], blocks))
+    whole = launch_tables.read(places, "steps", ["launch", "t_ns", "input_s"])
+    for launches in (1, 2, 10):
+        found = list(launch_tables.parts(places, "steps", ["launch", "t_ns", "input_s"], launches))
         assert all(len(part) for part in found)
         assert_frame_equal(pd.concat(found, ignore_index=True), whole)
 
 
 def test_names_as_categories_are_the_same_names(places):
-    whole = block_tables.read(places, "steps")
-    for blocks in (1, 2, 10):
-        found = list(block_tables.parts(places, "steps", blocks=blocks, categories=("study", "member")))
+    whole = launch_tables.read(places, "steps")
+    for launches in (1, 2, 10):
+        found = list(launch_tables.parts(places, "steps", launches=launches, categories=("study", "member")))
         assert {str(part[name].dtype) for part in found for name in ("study", "member")} == {"category"}
         together = pd.concat([part.astype({"study": "str", "member": "str"}) for part in found], ignore_index=True)
         assert_frame_equal(together[list(STEPS)], whole[list(STEPS)])
 
 
 def test_nothing_is_a_table_without_rows(places):
-    assert block_tables.read([], "steps").columns.tolist() == list(STEPS)
-    assert block_tables.read(places, "counters").dtypes.astype(str).to_dict() == dict(COUNTERS)
-    assert list(block_tables.parts(places, "counters")) == []
+    assert launch_tables.read([], "steps").columns.tolist() == list(STEPS)
+    assert launch_tables.read(places, "counters").dtypes.astype(str).to_dict() == dict(COUNTERS)
+    assert list(launch_tables.parts(places, "counters")) == []
 
 
 def test_what_is_gathered_reads_as_it_was(places, tmp_path):
-    whole, bundle = block_tables.read(places, "steps"), tmp_path / "bundle"
+    whole, bundle = launch_tables.read(places, "steps"), tmp_path / "bundle"
     bundle.mkdir()
     for name in ("steps", "counters"):
-        block_tables.gather(places, name, bundle / f"{name}.parquet")
-    assert_frame_equal(block_tables.read([bundle], "steps"), whole)
+        launch_tables.gather(places, name, bundle / f"{name}.parquet")
+    assert_frame_equal(launch_tables.read([bundle], "steps"), whole)
     assert_frame_equal(pd.read_parquet(bundle / "steps.parquet"), whole)
     assert pd.read_parquet(bundle / "counters.parquet").dtypes.astype(str).to_dict() == dict(COUNTERS)
 
@@ -101,6 +101,6 @@ def test_what_is_gathered_reads_as_it_was(places, tmp_path):
 def test_windows_that_cannot_be_read_are_named(tmp_path, write, sentence):
     write(tmp_path / "windows.parquet")
     with pytest.raises(CastmatesError, match=sentence) as caught:
-        block_tables.read([tmp_path], "windows")
+        launch_tables.read([tmp_path], "windows")
     assert "\n" not in str(caught.value)
     assert f"remove {tmp_path} " in str(caught.value)

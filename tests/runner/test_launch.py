@@ -1,4 +1,4 @@
-"""A block with real processes: what it records, how it fails, and that nothing is left running."""
+"""A launch with real processes: what it records, how it fails, and that nothing is left running."""
 
 import json
 import os
@@ -16,8 +16,8 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.linux import cgroups
 from castmates.machine.probes import our_git_state
-from castmates.pipeline.measure_block import measure_block
-from castmates.results.columns.block import SLICES, WINDOWS
+from castmates.pipeline.measure_launch import measure_launch
+from castmates.results.columns.launch import SLICES, WINDOWS
 from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
 from castmates.runner.processes.launch import Start, WorkloadFailed, launch
@@ -34,17 +34,17 @@ pytestmark = pytest.mark.needs("two-cpus")
 
 
 def measured(plan: Plan, cache: Path, folder: Path) -> dict:
-    measure_block(plan, plan.blocks[0].path, folder, cache)
-    return json.loads((folder / "block.json").read_text())
+    measure_launch(plan, plan.launches[0].path, folder, cache)
+    return json.loads((folder / "launch.json").read_text())
 
 
-# The script that measures a block, where there are no control groups.
+# The script that measures a launch, where there are no control groups.
 WITH_SIGNALS = """
 import runpy
 from castmates.runner import staging
 from castmates.runner.processes.freezer import SignalFreezer
 staging.choose_freezer = lambda *words: SignalFreezer()
-runpy.run_path("scripts/measure_block.py", run_name="__main__")
+runpy.run_path("scripts/measure_launch.py", run_name="__main__")
 """
 
 
@@ -76,7 +76,7 @@ def test_every_scene_is_measured_in_every_round(good):
     assert record["status"] == "measured"
     assert record["rounds"] == 2
     assert sum(record["ledger"]["windows"].values()) == record["windows"]
-    scenes = {scene.name for scene in plan.blocks[0].company.scenes}
+    scenes = {scene.name for scene in plan.launches[0].company.scenes}
     assert scenes == {"solo", "solo-again", "placebo:1", "corun:lead+beside", "alone:beside@1"}
     assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}
     assert windows["valid"].all(), windows[["scene", "reasons"]]
@@ -119,7 +119,7 @@ def test_the_record_names_the_commit_in_a_checkout(good):
 
 def test_members_sit_on_their_cpus_with_pools_to_match(good):
     plan, folder, _ = good
-    for member in plan.blocks[0].company.members:
+    for member in plan.launches[0].company.members:
         first = (folder / "logs" / f"{member.name}.log").read_text().splitlines()[0]
         assert first == f"cpus {list(member.cpus)} threads 1"
 
@@ -150,7 +150,7 @@ def nobody_left(mark: str) -> bool:
 
 
 def scratch_of(mark: str) -> set[Path]:
-    """Find the folders that the running members of a block were given."""
+    """Find the folders that the running members of a launch were given."""
     environments = [one.info["environ"] or {} for one in holders(mark)]
     beats = {Path(one["CASTMATES_HEARTBEAT"]).parent for one in environments if "CASTMATES_HEARTBEAT" in one}
     return beats | {Path(one["TMPDIR"]) for one in environments if "TMPDIR" in one}
@@ -225,7 +225,7 @@ while True:
     assert nobody_left(mark)
 
 
-def test_a_workload_that_dies_in_the_middle_ends_the_block_with_its_reason(cache, tmp_path):
+def test_a_workload_that_dies_in_the_middle_ends_the_launch_with_its_reason(cache, tmp_path):
     plan = plan_of({"lead": counter(0.6), "beside": counter()}, ["beside"], cache, rounds=20)
     record = measured(plan, cache, tmp_path)
     assert record["status"] == "failed"
@@ -235,9 +235,9 @@ def test_a_workload_that_dies_in_the_middle_ends_the_block_with_its_reason(cache
 
 def only_solo(plan: Plan) -> Plan:
     """Cut the plan down to one scene."""
-    one = plan.blocks[0]
+    one = plan.launches[0]
     company = one.company.model_copy(update={"scenes": one.company.scenes[:1]})
-    return plan.model_copy(update={"blocks": (one.model_copy(update={"company": company}),)})
+    return plan.model_copy(update={"launches": (one.model_copy(update={"company": company}),)})
 
 
 @pytest.mark.parametrize("longest", [0.4, 0.8])
@@ -305,8 +305,8 @@ def start_runner(
     plan: Plan, cache: Path, folder: Path, *more: str, kind: str = "", nohup: bool = False
 ) -> subprocess.Popen:
     (folder / "plan.json").write_text(plan_text(plan))
-    script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_block.py"]
-    words = [plan.blocks[0].path, "--plan", str(folder / "plan.json"), "--output", str(folder / "out/block.json")]
+    script = ["-c", WITH_SIGNALS] if kind == "signals" else ["scripts/measure_launch.py"]
+    words = [plan.launches[0].path, "--plan", str(folder / "plan.json"), "--output", str(folder / "out/launch.json")]
     return subprocess.Popen(
         [*(["nohup"] if nohup else []), sys.executable, *script, *words, *more],
         env=os.environ | {"CASTMATES_CACHE": str(cache)},
@@ -331,7 +331,7 @@ def endless(cache: Path, mark: str, before: str = "") -> Plan:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_block_cleanly_and_records_nothing(cache, tmp_path, mark, kind, number):
+def test_a_signal_ends_the_launch_cleanly_and_records_nothing(cache, tmp_path, mark, kind, number):
     runner = start_runner(endless(cache, mark), cache, tmp_path, kind=kind)
     wait_for_round(runner)
     scratch = scratch_of(mark)
@@ -340,7 +340,7 @@ def test_a_signal_ends_the_block_cleanly_and_records_nothing(cache, tmp_path, ma
     assert runner.returncode == 130
     assert "ended early, nothing recorded" in said
     assert "Traceback" not in said
-    assert not (tmp_path / "out/block.json").exists()
+    assert not (tmp_path / "out/launch.json").exists()
     assert len(scratch) == 2
     assert not any(folder.exists() for folder in scratch)
     assert nobody_left(mark)
@@ -376,7 +376,7 @@ def test_a_hangup_that_is_ignored_stays_ignored(cache, tmp_path, mark):
     assert nobody_left(mark)
 
 
-def test_a_block_ends_when_the_one_who_asked_for_it_is_gone(cache, tmp_path, mark):
+def test_a_launch_ends_when_the_one_who_asked_for_it_is_gone(cache, tmp_path, mark):
     owner = subprocess.Popen(["sleep", "600"])
     runner = start_runner(endless(cache, mark), cache, tmp_path, "--owner", str(owner.pid))
     wait_for_round(runner)
@@ -387,7 +387,7 @@ def test_a_block_ends_when_the_one_who_asked_for_it_is_gone(cache, tmp_path, mar
     assert nobody_left(mark)
 
 
-def test_a_block_ends_when_its_warden_is_dead(cache, tmp_path, mark):
+def test_a_launch_ends_when_its_warden_is_dead(cache, tmp_path, mark):
     runner = start_runner(endless(cache, mark), cache, tmp_path)
     wait_for_round(runner)
     # What a program that runs nothing left behind, such as perf's `true`, is the runner's too, and has no command line.
@@ -418,18 +418,18 @@ def test_a_scratch_folder_that_cannot_be_made_is_a_sentence(cache, tmp_path, mon
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(CastmatesError, match="no scratch folder can be made in TMPDIR or /tmp"):
-        measure_block(plan, plan.blocks[0].path, tmp_path / "out", cache)
+        measure_launch(plan, plan.launches[0].path, tmp_path / "out", cache)
 
 
-def test_a_block_that_the_plan_does_not_hold_is_one_sentence(cache, tmp_path):
+def test_a_launch_that_the_plan_does_not_hold_is_one_sentence(cache, tmp_path):
     plan = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
     (tmp_path / "plan.json").write_text(plan_text(plan))
     done = subprocess.run(
-        [sys.executable, "scripts/measure_block.py", "x/1", "--plan", str(tmp_path / "plan.json"), "--output", "x"],
+        [sys.executable, "scripts/measure_launch.py", "x/1", "--plan", str(tmp_path / "plan.json"), "--output", "x"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 1
-    assert "has no block 'x/1'" in done.stderr
+    assert "has no launch 'x/1'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""From a plan to the files of one block, measured or modelled, ending in good order however it is ended."""
+"""From a plan to the files of one launch, measured or modelled, ending in good order however it is ended."""
 
 import signal
 import sys
@@ -16,7 +16,7 @@ from castmates.linux.processes import read_process
 from castmates.pipeline.failures import ENDED
 from castmates.pipeline.on_node import built_for_us
 from castmates.protocols import Say
-from castmates.results.columns.block import RECORD
+from castmates.results.columns.launch import RECORD
 from castmates.results.folder import StudyFolder
 from castmates.results.records import record_or_why, too_busy
 from castmates.runner import progress, record
@@ -26,20 +26,20 @@ from castmates.study.adaptive import as_launched
 from castmates.study.decisions import undecided
 from castmates.study.plan_text import Task, task_in
 from castmates.study.rounds import FIRST_LAUNCHES
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import Launch, Plan
 from castmates.study.trace_launches import trace_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal, or the end of the process that asked for the block; nothing may swallow it."""
+    """A signal, or the end of the process that asked for the launch; nothing may swallow it."""
 
 
-def measure_block(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
-    """Measure the block of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
+def measure_launch(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
+    """Measure the launch of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
     task = planned(task_in(plan, name), name, plan.study)
-    refuse_other_node(task.block, task.machines)
+    refuse_other_node(task.launch, task.machines)
     measure(task, folder, cache, owner)
 
 
@@ -50,21 +50,21 @@ def measure(
     owner: int | None = None,
     write: Callable[[Outcome, Path], None] = record.write,
 ) -> None:
-    """Measure a block on a node of its class, or play it where its machine is modelled.
+    """Measure a launch on a node of its class, or play it where its machine is modelled.
 
     Its files are written into `folder`. It ends early when the process `owner` is gone; progress goes to standard
     error.
     """
-    block = task.block
-    run_block, name = _runner_of(task), block.path
+    launch = task.launch
+    run_launch, name = _runner_of(task), launch.path
     logs = folder / "logs"
     make_folder(logs)
-    profiles, traces = block.design.profiling is not None, block.design.tracing is not None
-    say = _printer(f"trace {trace_name(block)}" if traces else f"{'profile task' if profiles else 'block'} {name}")
+    profiles, traces = launch.design.profiling is not None, launch.design.tracing is not None
+    say = _printer(f"trace {trace_name(launch)}" if traces else f"{'profile task' if profiles else 'launch'} {name}")
     try:
         with _signals_raise():
-            outcome = run_block(as_launched(built_for_us(block, cache)), logs, cache, say, _follow(owner))
-        outcome.block = block  # as planned; where its programs are built, `environments` of the record shows
+            outcome = run_launch(as_launched(built_for_us(launch, cache)), logs, cache, say, _follow(owner))
+        outcome.launch = launch  # as planned; where its programs are built, `environments` of the record shows
         if profiles or traces:
             say("reading traces" if profiles else "putting the trace together")
         # What is measured is written, even if we are asked to end now; reading traces may take long, and can be ended.
@@ -92,7 +92,7 @@ def measure(
 
 def refuse_busy_machine(folder: StudyFolder) -> None:
     """Measure no more where nothing of the first launches counts because others ran: the next ones would end alike."""
-    files = list(islice(folder.blocks.glob(f"*/*/{RECORD}"), FIRST_LAUNCHES + 1))
+    files = list(islice(folder.launches.glob(f"*/*/{RECORD}"), FIRST_LAUNCHES + 1))
     if len(files) == FIRST_LAUNCHES and too_busy([record_or_why(file) for file in files]):
         raise CastmatesError(
             f"this machine is too busy: nothing of the first {FIRST_LAUNCHES} launches counts, because other programs "
@@ -101,23 +101,23 @@ def refuse_busy_machine(folder: StudyFolder) -> None:
         )
 
 
-def _runner_of(task: Task) -> Callable[[Block, Path, Path, Say, Callable[[], None]], Outcome]:
-    """Import what measures the block, or what plays it; a launch need not wait for both."""
-    if task.block.design.model is None:
-        from castmates.runner import block as real
+def _runner_of(task: Task) -> Callable[[Launch, Path, Path, Say, Callable[[], None]], Outcome]:
+    """Import what measures the launch, or what plays it; a launch need not wait for both."""
+    if task.launch.design.model is None:
+        from castmates.runner import launch as real
 
-        return partial(real.run_block, needs=task.needs)
-    from castmates.modelled import block as modelled
+        return partial(real.run_launch, needs=task.needs)
+    from castmates.modelled import launch as modelled
 
-    return modelled.run_block
+    return modelled.run_launch
 
 
 def planned(task: Task | None, name: str, study: str) -> Task:
     """The launch, where the plan of the study has it and it can be measured now."""
-    task = in_plan_of(study, task, f"block '{name}'")
-    if undecided([task.block]):
+    task = in_plan_of(study, task, f"launch '{name}'")
+    if undecided([task.launch]):
         raise CastmatesError(
-            f"how many rounds the block '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
+            f"how many rounds the launch '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
             "its company: run the sweep, or write a number for 'budget.rounds'."
         )
     return task
@@ -134,17 +134,17 @@ def in_plan_of(study: str, task: Task | None, what: str) -> Task:
 
 
 def _printer(prefix: str) -> Callable[[str], None]:
-    """Progress of a block, one line a message, on standard error."""
+    """Progress of a launch, one line a message, on standard error."""
 
     def say(message: str) -> None:
-        with suppress(OSError):  # the listener may be gone; a full disk shows at what matters, the block's own files
+        with suppress(OSError):  # the listener may be gone; a full disk shows at what matters, the launch's own files
             print(f"{datetime.now():%H:%M:%S} {prefix}: {message}", file=sys.stderr, flush=True)
 
     return say
 
 
 def _follow(owner: int | None) -> Callable[[], None]:
-    """A check that ends the block when the process that asked for it is gone (its number may be reused)."""
+    """A check that ends the launch when the process that asked for it is gone (its number may be reused)."""
     if owner is None:
         return lambda: None
     asked = read_process(owner)
@@ -152,7 +152,7 @@ def _follow(owner: int | None) -> Callable[[], None]:
     def check() -> None:
         now = read_process(owner)
         if asked is None or now is None or not now.alive or now.born != asked.born:
-            raise Interrupted(f"process {owner}, which started this block, is gone")
+            raise Interrupted(f"process {owner}, which started this launch, is gone")
 
     return check
 

@@ -3,12 +3,12 @@
 from castmates.errors import CastmatesError
 from castmates.study.model import Study
 
-MOST = 10_000  # as for 'budget.blocks'
+MOST = 10_000  # as for 'budget.launches'
 
 
-def checked_blocks(asked: object, study: Study, study_file: str) -> int:
+def checked_launches(asked: object, study: Study, study_file: str) -> int:
     """The number of launches that the user asks for, if this study can have so many."""
-    fewest = study.budget.blocks
+    fewest = study.budget.launches
     try:
         number = int(str(asked).strip())
     except ValueError:
@@ -30,8 +30,8 @@ def checked_blocks(asked: object, study: Study, study_file: str) -> int:
     return number
 
 
-def with_blocks(study: Study, asked: int) -> Study:
+def with_launches(study: Study, asked: int) -> Study:
     """The study with as many launches as were asked for, where that is more than it has."""
-    if study.budget.has_looks or asked <= study.budget.blocks:
+    if study.budget.has_looks or asked <= study.budget.launches:
         return study
-    return study.model_copy(update={"budget": study.budget.model_copy(update={"blocks": asked})})
+    return study.model_copy(update={"budget": study.budget.model_copy(update={"launches": asked})})

@@ -1,4 +1,4 @@
-"""Reads the tables that blocks left, of thousands of blocks: whole, or in parts that fit into memory."""
+"""Reads the tables that launches left, of thousands of launches: whole, or in parts that fit into memory."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from castmates.errors import CastmatesError
 from castmates.files import ODD, Unreadable, regular, sha256_of, why
 from castmates.results.bundled_records import bundle_list
-from castmates.results.columns.block import BLOCK_TABLES, DIGESTS, WINDOWS, table_file
+from castmates.results.columns.launch import DIGESTS, LAUNCH_TABLES, WINDOWS, table_file
 from castmates.results.columns.study import frame
 from castmates.results.folder import BUNDLES
 from castmates.results.records import table_digests
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-BLOCKS_AT_A_TIME = 500
-NEEDED = "windows"  # every block has them
+LAUNCHES_AT_A_TIME = 500
+NEEDED = "windows"  # every launch has them
 
 
 def read(
     places: Sequence[Path], name: str, columns: Sequence[str] | None = None, categories: Sequence[str] = ()
 ) -> "pd.DataFrame":
-    """One table of the blocks in these folders, in their order; with these columns alone, if any.
+    """One table of the launches in these folders, in their order; with these columns alone, if any.
 
     A table may have columns beyond the data contract (steps have their phases): they come last, unless not asked for.
     The columns `categories` come as categories: names that stand in millions of rows are read several times as fast.
@@ -34,7 +34,7 @@ def read(
 
 
 def read_windows(places: Sequence[Path]) -> "pd.DataFrame":
-    """All windows of the blocks in these folders, with the columns of the data contract."""
+    """All windows of the launches in these folders, with the columns of the data contract."""
     return read(places, "windows", list(WINDOWS))
 
 
@@ -42,23 +42,23 @@ def parts(
     places: Sequence[Path],
     name: str,
     columns: Sequence[str] | None = None,
-    blocks: int = BLOCKS_AT_A_TIME,
+    launches: int = LAUNCHES_AT_A_TIME,
     categories: Sequence[str] = (),
 ) -> Iterator["pd.DataFrame"]:
-    """The same rows in the same order, so many blocks at a time; a part without rows is left out."""
-    for begin in range(0, len(places), blocks):
-        tables = _read(_files(places[begin : begin + blocks], name), name, columns, categories)
+    """The same rows in the same order, so many launches at a time; a part without rows is left out."""
+    for begin in range(0, len(places), launches):
+        tables = _read(_files(places[begin : begin + launches], name), name, columns, categories)
         part = _frame(tables, name, columns, categories)
         if len(part):
             yield part
 
 
 def gather(places: Sequence[Path], name: str, file: Path) -> None:
-    """Write one table of all these blocks into one file, which is read like that of one block."""
+    """Write one table of all these launches into one file, which is read like that of one launch."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    types = BLOCK_TABLES[name]
+    types = LAUNCH_TABLES[name]
     # As they are stored, a few names and their places: no row spells them out.
     names = [column for column, kind in types.items() if kind == "str"]
     plain = pa.Schema.from_pandas(frame([], types), preserve_index=False)
@@ -78,13 +78,13 @@ def gather(places: Sequence[Path], name: str, file: Path) -> None:
 
 
 def in_order_of(places: Sequence[Path], table: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows of the table by their blocks, which lie in these folders, in this order."""
+    """The rows of the table by their launches, which lie in these folders, in this order."""
     import numpy as np
     import pandas as pd
 
     ranks = {(place.parts[-2], place.parts[-1]): rank for rank, place in enumerate(places)}
-    launch = table.groupby(["company", "block"], sort=False, observed=True).ngroup().to_numpy()
-    first = table[["company", "block"]].drop_duplicates()
+    launch = table.groupby(["company", "launch"], sort=False, observed=True).ngroup().to_numpy()
+    first = table[["company", "launch"]].drop_duplicates()
     first_ranks = np.array(
         [ranks[company, str(number)] for company, number in first.itertuples(index=False)], dtype=np.int64
     )
@@ -121,7 +121,9 @@ def _table(file: Path, name: str, columns: Sequence[str] | None, categories: Seq
     try:
         _check(file)
         with ParquetFile(file, pre_buffer=False, read_dictionary=list(categories)) as opened:
-            if name == NEEDED and (lacking := {*(columns or BLOCK_TABLES[name])}.difference(opened.schema_arrow.names)):
+            if name == NEEDED and (
+                lacking := {*(columns or LAUNCH_TABLES[name])}.difference(opened.schema_arrow.names)
+            ):
                 raise ValueError(f"it has no column '{min(lacking)}'")
             if not opened.metadata.num_rows:
                 return None
@@ -154,7 +156,7 @@ def _digest(file: str, _changed: int, _size: int) -> str:
 
 def _unreadable(file: Path, problem: Exception) -> CastmatesError:
     words = why(problem).rstrip(".:")
-    again = "its tables gathered" if file.parent.parent.name == BUNDLES else "the block measured"
+    again = "its tables gathered" if file.parent.parent.name == BUNDLES else "the launch measured"
     return CastmatesError(f"{file} cannot be read ({words}); remove {file.parent} to have {again} again.")
 
 
@@ -165,7 +167,7 @@ def _frame(
     import pandas as pd
     import pyarrow as pa
 
-    types = {column: BLOCK_TABLES[name].get(column, "float64") for column in columns or BLOCK_TABLES[name]}
+    types = {column: LAUNCH_TABLES[name].get(column, "float64") for column in columns or LAUNCH_TABLES[name]}
     types |= dict.fromkeys(categories, "category")
     if not tables:
         return frame([], types)

@@ -1,4 +1,4 @@
-"""One colour and one marker for each neighbour, and for being alone: the same in all figures of a study."""
+"""One colour and one marker for each antagonist, and for being alone: the same in all figures of a study."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from castmates.report.results import Results
 from castmates.report.text.words import plain
 from castmates.study.spec import Plan
 
-# What runs without a neighbour has no colour.
+# What runs without an antagonist has no colour.
 BASELINES: dict[str, Look] = {
     "solo": (INK, "o"),
     "alone": (INK, "o"),
@@ -19,15 +19,15 @@ BASELINES: dict[str, Look] = {
 
 
 def looks(results: Results, names: Iterable[str]) -> dict[str, Look]:
-    """Colour and marker of these neighbours; one that sits on several CPUs (stream@1) has one colour for all of them.
+    """Colour and marker of these antagonists; one that sits on several CPUs (stream@1) has one colour for all of them.
 
     The order of the study decides, not what a figure happens to show.
     """
-    return looks_in_order(neighbours(results), names)
+    return looks_in_order(antagonists(results), names)
 
 
 def looks_in_order(order: Iterable[str], names: Iterable[str]) -> dict[str, Look]:
-    """The same, where only the order of the neighbours is known."""
+    """The same, where only the order of the antagonists is known."""
     names = list(dict.fromkeys(names))
     known = looks_of(dict.fromkeys(filter(None, [*order, *map(plain, names)])), shift=1)
     found: dict[str, Look] = {}
@@ -43,22 +43,22 @@ def looks_in_order(order: Iterable[str], names: Iterable[str]) -> dict[str, Look
 
 
 def other_looks(results: Results, names: Iterable[Name]) -> dict[Name, Look]:
-    """Looks of things that are no neighbours: in colours that no neighbour has, as long as there are any."""
-    known, names = neighbours(results), list(dict.fromkeys(names))
+    """Looks of things that are no antagonists: in colours that no antagonist has, as long as there are any."""
+    known, names = antagonists(results), list(dict.fromkeys(names))
     whole = looks_of(range(len(known) + len(names)), shift=1)
     return {name: whole[len(known) + place] for place, name in enumerate(names)}
 
 
 @once
-def neighbours(results: Results) -> list[str]:
+def antagonists(results: Results) -> list[str]:
     """Everybody who runs beside a lead, together and one by one: in the plan's order, those of the controls last."""
     together = [str(name) for name in results.effects["antagonists"].unique()]
     for names in (results.controls["mix"], results.windows["mix"]):
         together += [beside(str(name)) for name in names.dropna().unique()]
-    return neighbours_of(results.plan, together)
+    return antagonists_of(results.plan, together)
 
 
-def neighbours_of(plan: Plan, more: Iterable[str] = ()) -> list[str]:
+def antagonists_of(plan: Plan, more: Iterable[str] = ()) -> list[str]:
     """Those of a plan in its order, then more that were measured."""
     mixes = (*plan.mixes, *(control.mix for control in plan.controls))
     together = [plain(name) for name in (*("+".join(mix.antagonists) for mix in mixes), *more)]

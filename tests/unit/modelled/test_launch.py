@@ -1,4 +1,4 @@
-"""A modelled block through the runner's own rounds, windows, ledger, driver and record."""
+"""A modelled launch through the runner's own rounds, windows, ledger, driver and record."""
 
 import json
 
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.measure_block import measure_block
+from castmates.pipeline.measure_launch import measure_launch
 from castmates.study.schedule import stretches
 from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 
@@ -14,11 +14,11 @@ from tests.unit.modelled.makers import QUIET, STUDY, SWEEPS, project_of
 def played(tmp_path, monkeypatch, text, number=1):
     monkeypatch.chdir(tmp_path)
     plan = project_of(tmp_path, text).plan()
-    block = plan.blocks[number - 1]
-    measure_block(plan, block.path, tmp_path / "out", tmp_path)
-    record = json.loads((tmp_path / "out" / "block.json").read_text())
+    launch = plan.launches[number - 1]
+    measure_launch(plan, launch.path, tmp_path / "out", tmp_path)
+    record = json.loads((tmp_path / "out" / "launch.json").read_text())
     tables = [pd.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("windows", "samples", "steps")]
-    return block, record, *tables
+    return launch, record, *tables
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +28,9 @@ def quiet(tmp_path_factory):
 
 
 def test_without_noise_every_window_shows_the_truth(quiet):
-    block, record, windows, *_ = quiet
+    launch, record, windows, *_ = quiet
     assert record["status"] == "measured"
-    assert len(windows) == 2 * sum(len(scene.active) for scene in block.company.scenes)
+    assert len(windows) == 2 * sum(len(scene.active) for scene in launch.company.scenes)
     assert windows["valid"].all()
     for row in windows.to_dict("records"):
         assert row["rate"] == pytest.approx(record["truth"][row["scene"]][row["member"]]["rate"], rel=1e-3)
@@ -46,8 +46,8 @@ def test_everything_says_that_it_is_modelled(quiet):
 
 
 def test_windows_carry_the_masks_that_the_kernel_in_memory_has(quiet):
-    block, _, windows, *_ = quiet
-    for scene in block.company.scenes:
+    launch, _, windows, *_ = quiet
+    for scene in launch.company.scenes:
         for share in scene.shares:
             if share.member in scene.active and share.ways is not None:
                 own = windows[(windows["scene"] == scene.name) & (windows["member"] == share.member)]
@@ -72,7 +72,7 @@ def test_the_traffic_of_a_window_is_the_model_s(quiet):
     assert last[solo["window"], "flood@2"] == pytest.approx(true["steps_per_second"] * 262_144 * 64 * 1.33, rel=0.01)
 
 
-def test_the_same_block_is_the_same_again(tmp_path, monkeypatch):
+def test_the_same_launch_is_the_same_again(tmp_path, monkeypatch):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     first = played(tmp_path / "a", monkeypatch, STUDY)[2]
@@ -107,13 +107,13 @@ def test_shares_of_working_sets_come_to_all_at_most(tmp_path):
 
 
 def test_every_stretch_begins_with_caches_that_hold_next_to_nothing_of_the_members(quiet):
-    block, record, *_ = quiet
+    launch, record, *_ = quiet
     eviction = record["eviction"]
-    assert eviction["times"] == eviction["read"] == 2 * len(stretches(block, 1))
+    assert eviction["times"] == eviction["read"] == 2 * len(stretches(launch, 1))
     assert eviction["left_most"] < 0.02
     assert eviction["not_emptied"] == 0
 
 
-def test_a_block_without_masks_empties_nothing(tmp_path, monkeypatch):
+def test_a_launch_without_masks_empties_nothing(tmp_path, monkeypatch):
     _, record, *_ = played(tmp_path, monkeypatch, STUDY + QUIET)
     assert record["eviction"] == {}

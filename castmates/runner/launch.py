@@ -1,4 +1,4 @@
-"""One block: one launch of a company, in which every scene is measured in several rounds."""
+"""One launch: one launch of a company, in which every scene is measured in several rounds."""
 
 import os
 import time
@@ -42,32 +42,32 @@ from castmates.runner.tracing.stacks import map_of, remove_maps
 from castmates.study.counter_keys import MOST_RANGES
 from castmates.study.cpus import format_cpu_list
 from castmates.study.profile_launches import is_logged
-from castmates.study.spec import Block
+from castmates.study.spec import Launch
 from castmates.study.trace_launches import profiled_steps
 from castmates.workloads.heartbeat import HeartbeatError
 
 NOT_KNOWN: Mapping[str, int] = MappingProxyType({})
 
 
-def run_block(
-    block: Block,
+def run_launch(
+    launch: Launch,
     logs: Path,
     cache: Path,
     say: Say,
     check: Callable[[], None],
     needs: Mapping[str, int] = MappingProxyType({}),
 ) -> Outcome:
-    """Measure a block; a workload that fails is an outcome, everything else an exception. Leaves nothing running.
+    """Measure a launch; a workload that fails is an outcome, everything else an exception. Leaves nothing running.
 
     `needs` has the bytes that each workload takes.
     """
 
     def wait(words: str) -> None:
         say(words)
-        progress.waiting(block, words)
+        progress.waiting(launch, words)
 
-    with machine_lock(_purpose(block), say=wait):
-        outcome = Outcome(block, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
+    with machine_lock(_purpose(launch), say=wait):
+        outcome = Outcome(launch, left_behind=heal_or_refuse(say).left, platform=platform_here(), needs=needs)
         begin = time.monotonic()
         try:
             _run(outcome, logs, cache, say, check)
@@ -76,7 +76,7 @@ def run_block(
         except NotCleanedUp as problem:
             outcome.left_behind.append(str(problem))
         except BaseException:
-            if block.design.tracing:  # nobody will read their stacks
+            if launch.design.tracing:  # nobody will read their stacks
                 remove_maps({*outcome.pids, *(process.pid for process in outcome.cast)})
             raise
         outcome.total_seconds = time.monotonic() - begin
@@ -84,16 +84,16 @@ def run_block(
 
 
 def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[], None]) -> None:
-    block = outcome.block
-    refuse_hopeless(_cache_request(block))
-    if block.design.prepare.cpuset:
-        isolation.refuse_several_cpus(block.company)
+    launch = outcome.launch
+    refuse_hopeless(_cache_request(launch))
+    if launch.design.prepare.cpuset:
+        isolation.refuse_several_cpus(launch.company)
     with (
         guarded() as warden,
-        _knobs(block, warden, say) as outcome.prepared,
-        prefetchers.switched(block.company, _purpose(block), Journal(), say) as switches,
-        _aside(block) as outcome.runner_cpus,
-        on_stage(block.company.lead.workload, warden, check, bool(bounded_members(block.company))) as stage,
+        _knobs(launch, warden, say) as outcome.prepared,
+        prefetchers.switched(launch.company, _purpose(launch), Journal(), say) as switches,
+        _aside(launch) as outcome.runner_cpus,
+        on_stage(launch.company.lead.workload, warden, check, bool(bounded_members(launch.company))) as stage,
         _noted(outcome, stage),
     ):
         begin, stage.prefetchers = time.monotonic(), switches
@@ -102,18 +102,18 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             outcome.hardware |= stage.hardware.about()
             outcome.reading = stage.hardware.reading()
             stage.await_ready()
-            stage.bound(block.company)
+            stage.bound(launch.company)
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
-            with stage.isolated(block.design.prepare.cpuset, _purpose(block), say) as partition:
+            with stage.isolated(launch.design.prepare.cpuset, _purpose(launch), say) as partition:
                 outcome.prepared |= {isolation.KNOB: partition} if partition else {}
-                if block.design.profiling:
+                if launch.design.profiling:
                     profile_rounds(outcome, stage, logs.parent / TRACES, say, roofs)
-                elif block.design.tracing:
+                elif launch.design.tracing:
                     trace_rounds(outcome, stage, logs.parent / RAW, say)
                 else:
                     measure_rounds(outcome, stage, say)
-                    outcome.processor = processor_record(stage.hardware.allocator, block)
+                    outcome.processor = processor_record(stage.hardware.allocator, launch)
                     measure_after_rounds(outcome, stage, say)
             load_ahead()  # while members end; not before, because a launch wants a runner without threads
             outcome.hardware |= stage.hardware.about()  # once more: by now it shows what it cost
@@ -128,7 +128,7 @@ def _noted(outcome: Outcome, stage: LiveStage) -> Iterator[None]:
     try:
         yield
     finally:
-        if outcome.block.design.tracing:
+        if outcome.launch.design.tracing:
             for name in stage.cast:
                 with suppress(OSError):
                     outcome.pids.update(stage.freezer.stragglers(name))
@@ -136,28 +136,28 @@ def _noted(outcome: Outcome, stage: LiveStage) -> Iterator[None]:
 
 def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Say) -> Roofs | None:
     """Launch members, placebos and evictors, one after the other; return what measures roofs, where that is wanted."""
-    block, company = outcome.block, outcome.block.company
+    launch, company = outcome.launch, outcome.launch.company
     outcome.freezer = stage.freezer.kind
     outcome.environments = starts.environments_used(company, cache)
     outcome.inputs = starts.inputs_used(company, cache)
     evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
-    roofs = _roofs(block, stage.scratch.files, cache)
+    roofs = _roofs(launch, stage.scratch.files, cache)
     refuse_too_little(company, outcome.needs, stage.evictors, roofs=roofs.bytes if roofs else 0)
     everyone = starts.starts(company, stage.scratch.files, cache, evictors)
-    everyone = [replace(start, ranges=_ranges_of(start, block)) for start in everyone]
-    profiling = block.design.profiling
-    if block.design.counters.profile or profiling or profiled_steps(block):
-        traces = logs.parent / (TRACES if profiling else RAW) if profiling or block.design.tracing else None
-        asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(block))
-    if (tracing := block.design.tracing) is not None:
+    everyone = [replace(start, ranges=_ranges_of(start, launch)) for start in everyone]
+    profiling = launch.design.profiling
+    if launch.design.counters.profile or profiling or profiled_steps(launch):
+        traces = logs.parent / (TRACES if profiling else RAW) if profiling or launch.design.tracing else None
+        asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(launch))
+    if (tracing := launch.design.tracing) is not None:
         for start in everyone[: len(company.members)]:
             recorders.prepare(start, tracing.events)
     everyone += roofs.starts if roofs else []
     outcome.hardware = {"eviction": eviction.about(company, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
-    progress.launching(block)
-    stage.make_room_for_quotas(company, _purpose(block))
+    progress.launching(launch)
+    stage.make_room_for_quotas(company, _purpose(launch))
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
         if tracing is not None:
@@ -166,72 +166,72 @@ def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Sa
     return roofs
 
 
-def _roofs(block: Block, scratch: Path, cache: Path) -> Roofs | None:
+def _roofs(launch: Launch, scratch: Path, cache: Path) -> Roofs | None:
     """What measures the roofs of the lead's CPUs, in launches under oneDNN's log."""
-    if not is_logged(block):
+    if not is_logged(launch):
         return None
-    return roofs_of(block.company.lead, read_topology(), starts.native_programs(block.company, cache), scratch)
+    return roofs_of(launch.company.lead, read_topology(), starts.native_programs(launch.company, cache), scratch)
 
 
-def _ranges_of(start: Start, block: Block) -> int:
+def _ranges_of(start: Start, launch: Launch) -> int:
     """How many annotations of a member are kept one by one; of a profile launch those of the lead alone."""
-    profiling = block.design.profiling
-    if block.design.tracing is not None:
+    profiling = launch.design.profiling
+    if launch.design.tracing is not None:
         return MOST_RANGES
     if profiling is None:
-        return block.design.counters.ranges
-    return profiling.ranges if start.name == block.company.lead.name else 0
+        return launch.design.counters.ranges
+    return profiling.ranges if start.name == launch.company.lead.name else 0
 
 
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:
-    """Choose what watches the block's CPUs; those of evictors are not among them: they run between windows only."""
-    block = outcome.block
+    """Choose what watches the launch's CPUs; those of evictors are not among them: they run between windows only."""
+    launch = outcome.launch
     cpus = sorted(
         {cpu for process in stage.cast.values() if process.name not in stage.evictors for cpu in process.start.cpus}
     )
-    rounds_before = (block.number - 1) * block.design.rounds
-    hardware = Hardware.choose(cpus, _cache_request(block), say, block.design.counters, rounds_before)
-    if prefetchers.wanted(block.company):
+    rounds_before = (launch.number - 1) * launch.design.rounds
+    hardware = Hardware.choose(cpus, _cache_request(launch), say, launch.design.counters, rounds_before)
+    if prefetchers.wanted(launch.company):
         hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
-    if any(share.quota for scene in block.company.scenes for share in scene.shares):
+    if any(share.quota for scene in launch.company.scenes for share in scene.shares):
         hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
-    return stage.watched(hardware, [member.name for member in block.company.members])
+    return stage.watched(hardware, [member.name for member in launch.company.members])
 
 
-def _cache_request(block: Block) -> CacheRequest:
-    """Return what the block wants of the cache."""
-    shares = [share for scene in block.company.scenes for share in scene.shares if share.of_cache]
+def _cache_request(launch: Launch) -> CacheRequest:
+    """Return what the launch wants of the cache."""
+    shares = [share for scene in launch.company.scenes for share in scene.shares if share.of_cache]
     return CacheRequest(
         shares=bool(shares),
         cdp=any(share.code is not None for share in shares),
-        rate=block.design.monitor,
-        driver=block.design.driver,
-        beyond_site=block.design.beyond_site,
-        purpose=_purpose(block),
+        rate=launch.design.monitor,
+        driver=launch.design.driver,
+        beyond_site=launch.design.beyond_site,
+        purpose=_purpose(launch),
     )
 
 
-def _knobs(block: Block, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:
+def _knobs(launch: Launch, warden: Warden, say: Say) -> AbstractContextManager[prepare.Record]:
     """Set the knobs that the study names; the warden puts them back if this process cannot."""
     journal = Journal()
     warden.guard_journal(journal)  # of what is shared out, too
-    return prepare.prepared(block.design.prepare, _cpus(block), prepare.Preparing(_purpose(block), say, journal))
+    return prepare.prepared(launch.design.prepare, _cpus(launch), prepare.Preparing(_purpose(launch), say, journal))
 
 
-def _aside(block: Block) -> AbstractContextManager[list[int]]:
+def _aside(launch: Launch) -> AbstractContextManager[list[int]]:
     """Move this process off the members' CPUs."""
     allowed = os.sched_getaffinity(0)
-    if missing := _cpus(block) - allowed:
+    if missing := _cpus(launch) - allowed:
         raise CastmatesError(
-            f"block {block.path} was planned for CPU {min(missing)}, but only CPUs {format_cpu_list(allowed)} may be "
+            f"launch {launch.path} was planned for CPU {min(missing)}, but only CPUs {format_cpu_list(allowed)} may be "
             "used here; run the sweep where it was planned, or plan it anew here."
         )
-    return moved_aside(_cpus(block), block.company.lead.cpus)
+    return moved_aside(_cpus(launch), launch.company.lead.cpus)
 
 
-def _cpus(block: Block) -> set[int]:
-    return {cpu for member in block.company.members for cpu in member.cpus}
+def _cpus(launch: Launch) -> set[int]:
+    return {cpu for member in launch.company.members for cpu in member.cpus}
 
 
-def _purpose(block: Block) -> str:
-    return f"block {block.path} of study {block.study}"
+def _purpose(launch: Launch) -> str:
+    return f"launch {launch.path} of study {launch.study}"

@@ -1,14 +1,14 @@
-"""A block's tables are written without pandas, and are to the byte what pandas would write."""
+"""A launch's tables are written without pandas, and are to the byte what pandas would write."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from castmates.results.columns.block import BLOCK_TABLES
+from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.study import frame
 
-NS = 2**60 + 1  # more than a float can distinguish from its neighbours
+NS = 2**60 + 1  # more than a float can distinguish from its antagonists
 VALUES = {
     "str": st.text(st.characters(exclude_categories=["Cs"])) | st.none(),
     "int64": st.integers(-(2**63), 2**63 - 1),
@@ -31,9 +31,9 @@ def same(rows, columns, folder):
     return (folder / "ours").read_bytes() == (folder / "theirs").read_bytes()
 
 
-@pytest.mark.parametrize("name", BLOCK_TABLES)
+@pytest.mark.parametrize("name", LAUNCH_TABLES)
 def test_every_table_of_the_contract_can_be_written(tmp_path, name):
-    columns = BLOCK_TABLES[name]
+    columns = LAUNCH_TABLES[name]
     assert set(columns.values()) <= set(VALUES)
     assert same([], columns, tmp_path)
 

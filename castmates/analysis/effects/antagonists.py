@@ -41,10 +41,10 @@ def bandwidth_columns(
     per_second = own["rate"] * np.array([UNIT_BYTES[member.command[0]] for member in members])
     share = per_second / np.array([_highest(member.command, peak) for member in members])
     launches = own.assign(gb_s=per_second / 1e9, peak_pct=100 * share)
-    means = launches.groupby([*_SCENE, "block", "member"], observed=True)[["gb_s", "peak_pct"]].mean()
+    means = launches.groupby([*_SCENE, "launch", "member"], observed=True)[["gb_s", "peak_pct"]].mean()
     # A member without a peak leaves the sum without one.
-    lacking = means.isna().groupby([*_SCENE, "block"], observed=True).any()
-    scenes = means.groupby([*_SCENE, "block"], observed=True).sum().mask(lacking).reset_index()
+    lacking = means.isna().groupby([*_SCENE, "launch"], observed=True).any()
+    scenes = means.groupby([*_SCENE, "launch"], observed=True).sum().mask(lacking).reset_index()
     wanted = contrasts[["row", "company", "scene"]].drop_duplicates()
     rows = wanted.merge(scenes, on=["company", "scene"]).groupby(ROW)[["gb_s", "peak_pct"]].mean()
     found = rows.reindex(pd.MultiIndex.from_frame(table[ROW]))

@@ -1,4 +1,4 @@
-"""The records of blocks (block.json) -> the table of blocks."""
+"""The records of launches (launch.json) -> the table of launches."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -7,27 +7,27 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.effects.mask_stamp import MODELLED
-from castmates.results.columns.study import BLOCKS, frame
+from castmates.results.columns.study import LAUNCHES, frame
 
 
-def blocks_table(records: Iterable[Mapping[str, Any]], ignored_hosts: Collection[str] = ()) -> pd.DataFrame:
-    """A row per block.json, failed blocks included, in the order of company and number.
+def launches_table(records: Iterable[Mapping[str, Any]], ignored_hosts: Collection[str] = ()) -> pd.DataFrame:
+    """A row per launch.json, failed launches included, in the order of company and number.
 
-    The blocks of hosts that are ignored are marked.
+    The launches of hosts that are ignored are marked.
     """
     rows = [_row(record) for record in records]
     rows = [row | {"left_out": row["host"] in ignored_hosts and row["platform"] != MODELLED} for row in rows]
-    return frame(sorted(rows, key=lambda row: (row["company"], row["block"])), BLOCKS)
+    return frame(sorted(rows, key=lambda row: (row["company"], row["launch"])), LAUNCHES)
 
 
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:
     spec = record["spec"]
-    # A block that never came to measuring has no time for it.
+    # A launch that never came to measuring has no time for it.
     seconds = record.get("seconds", {})
     return {
         "study": spec["study"],
         "company": spec["company"]["id"],
-        "block": spec["number"],
+        "launch": spec["number"],
         "lead": workload_of(spec["company"]["members"][0]["name"]),
         "status": record["status"],
         "reason": record.get("reason", ""),

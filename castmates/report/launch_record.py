@@ -1,16 +1,16 @@
-"""What the report asks of each block.json."""
+"""What the report asks of each launch.json."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from castmates.report.block_facts import CollectorCost, EvictionFacts, LedgerFacts, MemberFacts, RequestFacts, Settled
+from castmates.report.launch_facts import CollectorCost, EvictionFacts, LedgerFacts, MemberFacts, RequestFacts, Settled
 
 Number = TypeVar("Number", int, float)
 UNREAD = ("not watched", "traffic not counted", "looks without a value")  # of what a monitor describes
 
 
-class BlockRecord:
-    """The block.json of one block.
+class LaunchRecord:
+    """The launch.json of one launch.
 
     It reads from the mapping when it is asked: thousands of records share most of what they hold.
     """
@@ -112,7 +112,7 @@ class BlockRecord:
 
     @property
     def design(self) -> Mapping[str, Any]:
-        """The design's fields by name, as the block was measured with them."""
+        """The design's fields by name, as the launch was measured with them."""
         return _mapping(self._spec, "design")
 
     @property

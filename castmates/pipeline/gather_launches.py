@@ -1,4 +1,4 @@
-"""The tables of some measured blocks -> one file each, because thousands of small files are slow to read."""
+"""The tables of some measured launches -> one file each, because thousands of small files are slow to read."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ from castmates.study.spec import Plan
 
 
 def write_bundle(plan: Plan, folder: StudyFolder, name: str, output: Path) -> None:
-    """Gather the tables of a bundle's blocks."""
-    paths = bundles(block.path for block in analysed(plan, folder).blocks)[name]
-    gather_bundle([folder.block(path) for path in paths], output)
+    """Gather the tables of a bundle's launches."""
+    paths = bundles(launch.path for launch in analysed(plan, folder).launches)[name]
+    gather_bundle([folder.launch(path) for path in paths], output)

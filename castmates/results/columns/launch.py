@@ -1,4 +1,4 @@
-"""The data contract of a block: the files that it leaves, and the columns of its tables."""
+"""The data contract of a launch: the files that it leaves, and the columns of its tables."""
 
 import hashlib
 import json
@@ -7,14 +7,14 @@ from typing import Any
 
 from castmates.results.columns.contract import Table, by_name, col, usual
 
-RECORD = "block.json"  # what the block records of itself, written last: a block without it is not measured
-DIGESTS = "sha256"  # its first key, alone in the first line: of the block's tables, and of all other lines
+RECORD = "launch.json"  # what the launch records of itself, written last: a launch without it is not measured
+DIGESTS = "sha256"  # its first key, alone in the first line: of the launch's tables, and of all other lines
 
 WINDOWS = Table(
     "windows",
-    "blocks/<company>/<n>/windows.parquet: a row per round, scene and active member: all slices of that scene in "
+    "launches/<company>/<n>/windows.parquet: a row per round, scene and active member: all slices of that scene in "
     "the round. A rejected window stays, with its reasons.",
-    *usual("study company block"),
+    *usual("study company launch"),
     col("round", int, "1, 2, …; spare rounds go on counting"),
     col("position", int, "place of its first slice among the round's windows, from 1"),
     *usual("window"),
@@ -46,7 +46,7 @@ WINDOWS = Table(
     col("later", float, "rate in the later halves of its slices over that in the earlier ones"),
     col("lead_in_passes", int, "unmeasured cycles before its stretch"),
     col("not_steady", bool, "caches were emptied, and rates or occupancy still changed at last, or are not known"),
-    col("host", str, 'the node; "" where a model was played, and in blocks from before this was written'),
+    col("host", str, 'the node; "" where a model was played, and in launches from before this was written'),
     col("processor", str, 'its model; "" where nothing was measured'),
     *usual("machine"),
     # Of an open-loop service, in its slices that count; NaN for all other members.
@@ -59,16 +59,16 @@ WINDOWS = Table(
     col("p99_s", float, "what the member is judged by"),
     rule="estimate_effects",
 )
-# Columns of windows that blocks lack which were measured before: empty there.
+# Columns of windows that launches lack which were measured before: empty there.
 OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s", "p99_s")
 
 SLICES = Table(
     "slices",
-    "blocks/<company>/<n>/slices.parquet: a row per slice and active member.",
-    *usual("study company block round"),
+    "launches/<company>/<n>/slices.parquet: a row per slice and active member.",
+    *usual("study company launch round"),
     col("stretch", int, "of the round, from 1: the scenes under one partition"),
     col("cycle", int, "of its stretch, from 1; the last one is watched"),
-    col("slice", int, "number within the block, in order of time, from 1"),
+    col("slice", int, "number within the launch, in order of time, from 1"),
     col("window", int, "that it belongs to"),
     *usual("scene kind member role"),
     col("switch_ns", int, "when the scene was set, CLOCK_MONOTONIC"),
@@ -90,9 +90,9 @@ SLICES = Table(
 
 STEPS = Table(
     "steps",
-    "blocks/<company>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes "
-    "`<phase>_s`, the seconds that the step spent in it, for each phase that a member of the block reports.",
-    *usual("study company block window member t_ns"),
+    "launches/<company>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes "
+    "`<phase>_s`, the seconds that the step spent in it, for each phase that a member of the launch reports.",
+    *usual("study company launch window member t_ns"),
     col("units", int, "since the member's start"),
     *usual("platform"),
     col("begin_ns", int | None, "of the step, where its phases are reported"),
@@ -101,9 +101,9 @@ STEPS = Table(
 
 COUNTERS = Table(
     "counters",
-    "blocks/<company>/<n>/counters.parquet: a row per window, member and event, and per phase where phases are "
+    "launches/<company>/<n>/counters.parquet: a row per window, member and event, and per phase where phases are "
     "counted.",
-    *usual("study company block window round scene member"),
+    *usual("study company launch window round scene member"),
     col("event", str, "perf's name of it"),
     col("set", str, "the group of events that it was asked for with"),
     col("value", float, "NaN unless the status is counted or scaled; a zero was counted"),
@@ -119,8 +119,8 @@ COUNTERS = Table(
 
 TOPDOWN = Table(
     "topdown",
-    "blocks/<company>/<n>/topdown.parquet: a row per window, member and Top-Down metric.",
-    *usual("study company block window round scene member"),
+    "launches/<company>/<n>/topdown.parquet: a row per window, member and Top-Down metric.",
+    *usual("study company launch window round scene member"),
     col("level", int, "of Top-Down, from 1"),
     col("metric", str, "in TMA's words: Frontend_Bound …"),
     col("value", float, "a share of all slots, from 0 to 1"),
@@ -133,8 +133,8 @@ TOPDOWN = Table(
 
 LAYERS = Table(
     "layers",
-    "blocks/<company>/<n>/layers.parquet: where a lead's steps spend their time; from profiled windows only.",
-    *usual("study company block scene mix partition member layer"),
+    "launches/<company>/<n>/layers.parquet: where a lead's steps spend their time; from profiled windows only.",
+    *usual("study company launch scene mix partition member layer"),
     col("kind", str, "convolution, pooling, attention …"),
     col("direction", str, "forward, backward, optimizer, input"),
     *usual("calls"),
@@ -146,15 +146,15 @@ LAYERS = Table(
 
 SAMPLES = Table(
     "samples",
-    "blocks/<company>/<n>/samples.parquet: a row per reading of a collector or monitor.",
-    *usual("study company block window t_ns source"),
+    "launches/<company>/<n>/samples.parquet: a row per reading of a collector or monitor.",
+    *usual("study company launch window t_ns source"),
     col("subject", str, 'a member, or "cpu0", "host" …'),
     col("metric", str, "which quantity the row is of"),
     col("value", float, "NaN where there was none; `note` has the reason"),
     *usual("note platform"),
 )
 
-BLOCK_TABLES = by_name(WINDOWS, SLICES, STEPS, SAMPLES, COUNTERS, TOPDOWN, LAYERS)
+LAUNCH_TABLES = by_name(WINDOWS, SLICES, STEPS, SAMPLES, COUNTERS, TOPDOWN, LAYERS)
 
 
 def table_file(name: str) -> str:
@@ -163,7 +163,7 @@ def table_file(name: str) -> str:
 
 
 def record_text(record: Mapping[str, Any], tables: Mapping[str, str]) -> str:
-    """The record of a block as its file has it; `tables` are the digests of its tables, by their files."""
+    """The record of a launch as its file has it; `tables` are the digests of its tables, by their files."""
     rest = json.dumps(record, indent=1, sort_keys=True).removeprefix("{") + "\n"
     digests = {**tables, RECORD: hashlib.sha256(rest.encode()).hexdigest()}
     return f'{{"{DIGESTS}": {json.dumps(digests)},{rest}'
