@@ -2,7 +2,7 @@
 
 Modelled: many adaptive studies of config/studies/modelled-adaptive.yaml, whose truth is known, with several limits, by
 the code that takes looks in a sweep. With `--results`, a full grid that was really measured (an adaptive study without
-`adaptive`, with `launches` as many as `most_blocks`): adaptive studies are played on its launches, in random orders.
+`adaptive`, with `launches` as many as `most_launches`): adaptive studies are played on its launches, in random orders.
 """
 
 import argparse

@@ -25,8 +25,8 @@ def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> No
     report.text(
         f"Ours: launches with {design.rounds} rounds, windows of {design.window:g} s in slices{_lengths(campaign)}, "
         "their whole command counted (interpreter, launch, settling, rejected slices, clean-up, writing; not the "
-        "time of Snakemake). The same seconds also buy the A/A control, the placebo and the antagonists' own losses, which the "
-        "usual way's runs do not give. `Without our controls` leaves the slices of these scenes out of the "
+        "time of Snakemake). The same seconds also buy the A/A control, the placebo and the antagonists' own losses, "
+        "which the usual way's runs do not give. `Without our controls` leaves the slices of these scenes out of the "
         "charge: a company without them was not measured. The study's positive and negative control are off in these "
         "launches.",
         f"Usual way: fresh processes for every run, until ready, a warm-up, one window, kill; it has no limits, so "

@@ -11,6 +11,7 @@ import math
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import castmates
@@ -53,7 +54,7 @@ def full_grid(results: Results) -> Results:
         raise CastmatesError(f"{results.name} is no adaptive study; leave out --full.")
     budget = results.study.budget
     study = results.study.model_copy(
-        update={"name": f"{results.name}-full", "budget": budget.without_looks(budget.most_blocks)}
+        update={"name": f"{results.name}-full", "budget": budget.without_looks(budget.most_launches)}
     )
     file = results.folder.path / "full.yaml"
     replace_text(file, study_text(study, "Written by `python -m benchmarks.studies --full`: the full grid."))
@@ -69,6 +70,7 @@ def span_of(results: Results) -> Span:
 
 def describe(report: Report, results: Results, full: Results | None) -> None:
     """The question, the answer, every loss, and what else this kind of study is there for."""
+    results = replace(results, strict=False)  # a table that the study does not ask for is empty
     found = answer(results)
     report.text(*([f"*{found.question}*"] if found.question else []))
     report.text(" ".join(filter(None, [found.headline, found.below])), measured_words(results))

@@ -84,7 +84,7 @@ def _print_details(where: "Console", several: "Several") -> None:
             where.print(f"• {sentence}", markup=False)
         if section.rows:
             table = Table(box=None)
-            for head in ("program", "what", "in A", "in the other", "difference", "verdict"):
+            for head in ("lead", "what", "in A", "in the other", "difference", "verdict"):
                 table.add_column(head, overflow="fold")
             for row in section.rows:
                 table.add_row(*(row[name] for name in ("who", "what", "said_a", "said_b", "said", "verdict")))

@@ -153,7 +153,7 @@ def yaml_lines(study: Study, proposal: Proposal, needs: Sequence[int | None], wa
     else:
         lines.append(f"precision: {100 * wanted:g}%")
         limit = max(about + about // 2, study.budget.launches) + CONFIRMED_AFTER if about else None
-        lines += [f"most_blocks: {limit}"] if limit else []
+        lines += [f"most_launches: {limit}"] if limit else []
     lines += [f"rounds: {proposal.rounds}", f"window: {proposal.window}", f"settle: {proposal.settle}"]
     return "".join(f"  {line}\n" for line in lines)
 

@@ -179,7 +179,7 @@ class PlannedSweep:
         made = {(each.inputs, each.inputs_key or "") for each in launch.company.members if each.inputs}
         return self._files(inputs, made)
 
-    def first_blocks(self, company: str) -> list[str]:
+    def first_launches(self, company: str) -> list[str]:
         """The launches of a company that decide how many rounds its others have; none where that is decided."""
         if company in self.decided:
             return []

@@ -1,4 +1,4 @@
-"""One launch: one launch of a company, in which every scene is measured in several rounds."""
+"""One launch of a company, in which every scene is measured in several rounds."""
 
 import os
 import time

@@ -54,7 +54,7 @@ class Budget(Written):
         description="launches of each company; the sampling unit of the headline; with 'precision' or 'adaptive' the "
         "first look",
     )
-    most_blocks: int = Field(
+    most_launches: int = Field(
         default=20,
         ge=1,
         le=10_000,
@@ -126,7 +126,7 @@ class Budget(Written):
             )
         return launches
 
-    @field_validator("most_blocks")
+    @field_validator("most_launches")
     @classmethod
     def _enough_to_confirm(cls, most: int, info: ValidationInfo) -> int:
         first = info.data.get("launches", 0)
@@ -155,7 +155,7 @@ class Budget(Written):
         """How many launches each company has at each look; there is but one where none decides anything."""
         if not self.has_looks:
             return [self.launches]
-        return [*range(self.launches, self.most_blocks, self.batch), self.most_blocks]
+        return [*range(self.launches, self.most_launches, self.batch), self.most_launches]
 
 
 class Limits(Written):

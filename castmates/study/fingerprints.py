@@ -27,13 +27,15 @@ class Fingerprints:
 
     def of_plan(self, plan: Plan, digits: int = 16) -> str:
         """The fingerprint of a plan; its text, which may be hundreds of megabytes, is never whole in memory."""
-        rest = plan.canonical(without=["launches"])
-        digest = hashlib.sha256(b'{"launches":[')  # the first of the sorted keys
+        names = type(plan).model_fields
+        before = plan.canonical(without=[name for name in names if name >= "launches"])  # keys are sorted
+        after = plan.canonical(without=[name for name in names if name <= "launches"])
+        digest = hashlib.sha256(before[:-1].encode() + b',"launches":[')
         for place, launch in enumerate(plan.launches):
             if place:
                 digest.update(b",")
             self._add(digest, launch)
-        digest.update(b"]," + rest[1:].encode())
+        digest.update(b"]," + after[1:].encode())
         return digest.hexdigest()[:digits]
 
     def _add(self, digest: _Digest, launch: Launch) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from castmates.english import counted
 from castmates.study.spec import Plan
 
 
@@ -39,7 +40,7 @@ def reached_words(taken: Sequence[Mapping[str, Any]]) -> str:
 
 def _missed(company: Mapping[str, Any], wanted: float) -> str:
     name, launches, half = company["company"], company["launches"], company["half_width_pct"]
-    after = f"after {launches} launch{'s' * (launches != 1)}"
+    after = f"after {counted(launches, 'launch')}"
     if half is None:
         return f"{name}: no interval {after}"
     late = ", but too late to be confirmed" if half <= wanted else ""

@@ -16,12 +16,12 @@ def checked_launches(asked: object, study: Study, study_file: str) -> int:
     if study.budget.precision is not None:
         raise CastmatesError(
             f"launches={asked}: {study_file} has a 'precision', which decides how many launches there are; change "
-            "'precision' or 'most_blocks' under 'budget' there."
+            "'precision' or 'most_launches' under 'budget' there."
         )
     if study.budget.adaptive:
         raise CastmatesError(
             f"launches={asked}: {study_file} is 'adaptive', so that looks decide how many launches there are; change "
-            "'most_blocks' under 'budget' there."
+            "'most_launches' under 'budget' there."
         )
     if not fewest <= number <= MOST:
         raise CastmatesError(

@@ -37,7 +37,7 @@ STUDY = {
         "longest_settle": 0,
     },
     # An emulated CPU is one of the host's threads: what it loses to others there looks like silence here.
-    "limits": {"steal": "100%", "foreign": "100%", "antagonists": "100%", "silence": "100%"},
+    "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "silence": "100%"},
 }
 WAYS = {"unmanaged": (12, 12), "split-3": (3, 9), "split-8": (8, 4), "lead-2": (2, 12)}
 

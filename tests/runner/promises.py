@@ -92,8 +92,8 @@ def branches(function: Function, _: Target) -> Iterator[str]:
 
 def branches_to_a_match(function: Function, _: Target) -> Iterator[str]:
     """`hashjoin`: what a row holds is read behind a jump, and only there."""
-    launches = function.ways("way: a match")
-    if not launches or not all(any(one.reads for one in launch) for launch in launches):
+    blocks = function.ways("way: a match")
+    if not blocks or not all(any(one.reads for one in block) for block in blocks):
         yield "a match is not read behind a jump"
 
 

@@ -59,4 +59,4 @@ def test_what_is_not_as_promised_is_found(tmp_path, kernel, file, found, changes
 def test_vectors_that_are_not_the_widest_are_found(tmp_path):
     narrow = Target("gcc", "x86-64-v3")
     made = functions(assembler_text(narrow, native.SOURCES / "avx.c", tmp_path), narrow.arm)
-    assert broken(PROMISES["avx"], made, GCC) == ["avx_launch: its vectors have {256} bits and not 512"]
+    assert broken(PROMISES["avx"], made, GCC) == ["avx_block: its vectors have {256} bits and not 512"]

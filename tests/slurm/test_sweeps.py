@@ -63,7 +63,7 @@ def test_tables_are_the_same_though_a_node_is_drained_and_jobs_are_killed(distur
     assert not list(project.results.rglob("*@n?"))  # files that were begun and not finished
 
 
-def test_blocks_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nodes(cluster, tmp_path, cache):
+def test_launches_have_a_node_to_themselves_and_there_are_as_many_at_a_time_as_nodes(cluster, tmp_path, cache):
     project = on(cluster, Sweeps.make(tmp_path / "project", cache))
     project.write_study(MEASURED)
     running = project.start("--until", "estimate_effects")

@@ -37,7 +37,7 @@ recommend: {lead_loss: 10%}
 model: {ways: 12}
 cache: {sweeps: [{split: all}, {bandwidth: {antagonists: [20%, 50%]}}]}
 """
-BUDGET = "budget: {adaptive: true, launches: 4, batch: 2, most_blocks: 12, company: %d, longest_launch: 36000}\n"
+BUDGET = "budget: {adaptive: true, launches: 4, batch: 2, most_launches: 12, company: %d, longest_launch: 36000}\n"
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_bad_input_is_one_sentence(tmp_path):
     for budget, expected in {
         "{adaptive: true, precision: 1%, launches: 4}": "no 'precision' beside it",
         "{adaptive: true, launches: 3}": "at least 4, because 'adaptive' learns too little",
-        "{adaptive: true, launches: 5, most_blocks: 6}": "at least 7, because 'adaptive' is given",
+        "{adaptive: true, launches: 5, most_launches: 6}": "at least 7, because 'adaptive' is given",
     }.items():
         with pytest.raises(Exception, match=expected):
             read_keys(Study, f"name: x\nleads: [a]\nbudget: {budget}\n", "study.yaml")

@@ -71,26 +71,26 @@ def named(results, **budget):
     ("rows", "headline"),
     [
         ((SLOWER, SAME, SAME, SAME), "a loses 16 % of its speed beside x."),
-        ((SLOWER, SAME, ("slower", 5.6, 3, 8), SAME), "Two programs lose speed beside x: a 16 % and b 5.6 %."),
+        ((SLOWER, SAME, ("slower", 5.6, 3, 8), SAME), "Two leads lose speed beside x: a 16 % and b 5.6 %."),
         ((SLOWER, ("slower", 3.0, 2, 4), SAME, SAME), "a loses 16 % beside x and 3.0 % beside y."),
-        ((SLOWER,) * 4, "All 4 pairs lose speed; most of all a beside x: 16 %."),
+        ((SLOWER,) * 4, "All 4 mixes lose speed; most of all a beside x: 16 %."),
         ((HOPED, OPEN, SAME, SAME), "No change is proven yet; one gain is suspected, of a beside x."),
         ((HOPED, OPEN, HOPED, SAME), "No change is proven yet; two gains are suspected, both beside x."),
         ((NEARLY, OPEN, HOPED, HOPED), "No loss is proven yet; one is suspected, of a beside x."),
         ((NEARLY, OPEN, NEARLY, OPEN), "No loss is proven yet; two are suspected, both beside x."),
         ((OPEN, OPEN, NEARLY, SAME), "No loss is proven yet; one is suspected, of b beside x."),
-        ((SAME,) * 4, "No loss: all four pairs stay within the margin of the speed alone."),
-        ((SAME, OPEN, OPEN, SAME), "No answer yet for 2 of 4 pairs; the other 2 stay within the margin."),
+        ((SAME,) * 4, "No loss: all four mixes stay within the margin of the speed alone."),
+        ((SAME, OPEN, OPEN, SAME), "No answer yet for 2 of 4 mixes; the other 2 stay within the margin."),
         ((OPEN,) * 4, "No answer yet: these launches differ more than the losses that they are to show."),
-        ((SAME, OPEN, MISSING, MISSING), "No answer yet for 1 of 4 pairs; one stays within the margin."),
-        ((SAME, OPEN, OPEN, OPEN), "No answer yet for 3 of 4 pairs; the other stays within the margin."),
-        ((SAME, SAME, MISSING, FEW), "No loss in 2 of 4 pairs: they stay within the margin of the speed alone."),
-        ((MISSING,) * 4, "No pair of programs has any numbers."),
+        ((SAME, OPEN, MISSING, MISSING), "No answer yet for 1 of 4 mixes; one stays within the margin."),
+        ((SAME, OPEN, OPEN, OPEN), "No answer yet for 3 of 4 mixes; the other stays within the margin."),
+        ((SAME, SAME, MISSING, FEW), "No loss in 2 of 4 mixes: they stay within the margin of the speed alone."),
+        ((MISSING,) * 4, "No mix has any numbers."),
         (
             (FEW, FEW, MISSING, FEW),
             "Too few launches for an answer: these numbers describe the launches that were measured, no others.",
         ),
-        ((FASTER, SAME, SAME, SAME), "One pair gained speed; no loss is proven."),
+        ((FASTER, SAME, SAME, SAME), "One mix gained speed; no loss is proven."),
     ],
 )
 def test_the_headline_is_what_the_verdicts_come_to(study, rows, headline):
@@ -120,7 +120,7 @@ def test_each_verdict_has_its_words_and_a_suspected_loss_its_reason(study):
     found = pairs(told(study, NEARLY, SLOWER, FASTER, SAME))
     said = {(pair.program, pair.antagonists): (pair.words, pair.note) for pair in found}
     assert said["a", "y"] == ("loss", "")
-    assert said["a", "x"] == ("suspected loss", "not proven: 4 pairs were tried")
+    assert said["a", "x"] == ("suspected loss", "not proven: 4 mixes were tried")
     assert said["b", "x"] == ("gain", "")
     assert said["b", "y"][0] == "no loss"
     assert [pair.antagonists for pair in found if pair.program == "a"] == ["y", "x"], "the heaviest loss first"

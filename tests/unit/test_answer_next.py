@@ -55,7 +55,7 @@ def test_where_a_precision_decides_no_number_is_asked_for(study):
     with pytest.raises(CastmatesError):
         checked_launches(found.settle.launches, known.study, "s.yaml")
     assert found.command == "castmates sweep s.yaml"
-    assert f"set `most_blocks` to at least {found.settle.launches}" in found.settling
+    assert f"set `most_launches` to at least {found.settle.launches}" in found.settling
 
 
 def test_failed_launches_are_discarded_before_the_planned_ones_are_measured(tmp_path):
@@ -86,7 +86,7 @@ def test_without_the_study_file_there_is_no_command_and_what_takes_it_is_named(s
 
 def test_a_hopeless_pair_does_not_hide_what_settles_the_others(study):
     found = answer(named(told(study, CLOSE, FAR, SAME, SAME)))
-    assert "for 1 of 2 pairs (a beside y would take more than 100 launches)" in found.settling
+    assert "for 1 of 2 mixes (a beside y would take more than 100 launches)" in found.settling
     assert found.command
 
 
@@ -138,7 +138,7 @@ def test_a_missed_loss_is_in_the_headline_of_no_loss(study):
     results = told(of_kinds(study), SAME, SAME, SAME, SAME)
     results = judged(results, ("positive", "no sensitivity shown here", 1.001))
     found = answer(results)
-    assert found.headline.startswith("No loss was seen, but nor was one that must be there: all four pairs")
+    assert found.headline.startswith("No loss was seen, but nor was one that must be there: all four mixes")
     assert "The loss of c beside compute must be there and was not found" in found.below
 
 
@@ -195,8 +195,8 @@ def test_a_narrow_terminal_gets_short_lines_and_notes_below_their_rows(study):
     narrow, wide = (list(answer_lines(found, width)) for width in (60, 100))
     assert max(map(len, narrow)) <= 75, "rows of the table are whole"
     assert len(narrow) > len(wide)
-    assert any(line.strip().startswith("not proven: 4 pairs") for line in narrow)
-    assert any("suspected loss (not proven: 4 pairs were tried)" in line for line in wide)
+    assert any(line.strip().startswith("not proven: 4 mixes") for line in narrow)
+    assert any("suspected loss (not proven: 4 mixes were tried)" in line for line in wide)
 
 
 def test_variants_of_a_lead_can_be_told_apart_and_a_note_of_many_rows_is_printed_once(study):

@@ -183,21 +183,21 @@ def attribution_section(one):
 def test_without_partitions_the_figure_is_folded_below_a_line_and_the_reason_stands_once(tmp_path, chosen):
     plain = read_results(make(tmp_path / "study", ["a", "b"], ["x", "y"]))
     html = page(plain, dict.fromkeys(shown(plain), "<svg></svg>"))
-    (line, folded) = re.search(r"<summary>([^<]*loop[^<]*)</summary>(.*?)</details>", html, re.DOTALL).groups()
+    (line, folded) = re.search(r"<summary>([^<]*placebo[^<]*)</summary>(.*?)</details>", html, re.DOTALL).groups()
     parts = plain.attribution.set_index("part")
     assert (parts.loc[["sharing", "busy antagonist"], "verdict"] == "unclear").all(), "nothing may be claimed of them"
-    assert line.endswith("an idle loop in the antagonist&#39;s place, and what its work adds")
+    assert line.endswith("a placebo in the antagonist&#39;s place, and what its work adds")
     alike = parts.assign(verdict="slower").reset_index()
     assert attribution_figure.in_short(replace(plain, attribution=alike)).endswith(" points, its work the rest")
     open_ = alike.assign(
         verdict=alike["verdict"].mask((alike["part"] == "sharing") & (alike["mix"] == "a+x"), "unclear")
     )
-    assert attribution_figure.in_short(replace(plain, attribution=open_)).endswith("is proven for 3 of 4 pairs")
+    assert attribution_figure.in_short(replace(plain, attribution=open_)).endswith("is proven for 3 of 4 mixes")
     assert 'id="figure-attribution"' in folded
     table = attribution_section(plain)
     assert "separate ways" not in table, "no partition was tried"
     assert "How it was separated</th>" not in table
-    assert "How it was separated</th>" in attribution_section(chosen), "pairs differ in it"
+    assert "How it was separated</th>" in attribution_section(chosen), "mixes differ in it"
     assert attribution_figure.in_short(chosen) == ""
 
 
@@ -207,7 +207,7 @@ def test_a_part_that_may_be_biased_has_a_dagger():
     flagged = Results(**{**vars(one), "attribution": one.attribution.assign(possibly_biased=part)})
     said = texts(attribution_figure.draw(flagged)[0])
     assert "cache capacity †" in said
-    assert "†: possibly biased by rejected measurements" in " ".join(" ".join(said).split())
+    assert "†: possibly biased by rejected windows" in " ".join(" ".join(said).split())
     assert all("possibly biased" in text for text in attribution.sentences(flagged))
     page = attribution_section(flagged)
     assert page.count("†") == 2

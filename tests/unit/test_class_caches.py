@@ -136,8 +136,8 @@ def test_a_panel_of_the_sensitivity_has_the_ways_and_the_size_of_its_class(swept
 
 
 def test_losses_under_partitions_name_the_size_of_a_way_in_each_class(swept):
-    (label,) = [text for text in texts(partitions.draw(swept[1])[0]) if text.startswith("ways of the program")]
-    assert label == "ways of the program (1 MiB each on small, 2 MiB each on large)"
+    (label,) = [text for text in texts(partitions.draw(swept[1])[0]) if text.startswith("ways of the lead")]
+    assert label == "ways of the lead (1 MiB each on small, 2 MiB each on large)"
 
 
 def test_only_masks_of_the_class_with_ways_of_io_may_be_joined(swept):

@@ -17,7 +17,7 @@ from tests.unit.partition_maker import windows as partitioned
 from tests.unit.windows_maker import company, mix, plan, written
 
 ONE = plan(
-    [company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "a-program-with-a-very-long-name-indeed@2"))], launches=4
+    [company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "a-lead-with-a-very-long-name-indeed@2"))], launches=4
 )
 
 
@@ -109,7 +109,7 @@ def test_nothing_is_cut_in_a_narrow_terminal_nor_in_a_pipe(folders):
     assert "\N{HORIZONTAL ELLIPSIS}" not in table
     assert {"11.8", "[9.9,", "13.5]"} <= {*table.split()}
     piped = CliRunner(env={"COLUMNS": None}).invoke(app, words).output
-    assert "dlrm+a-program-with-a-very-long-name-indeed" in piped
+    assert "dlrm+a-lead-with-a-very-long-name-indeed" in piped
     assert "\N{HORIZONTAL ELLIPSIS}" not in piped
     assert (
         "• dlrm beside stream loses 11.8 % [9.9, 13.5] in A and 34.6 % [33.3, 36.0] in B, in 4 and 4 launches" in piped
@@ -152,9 +152,9 @@ def three(tmp_path_factory):
 def test_three_studies_are_held_against_the_first(three, tmp_path):
     done = compare(*three, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "B against A: of 2 pairs 2 are unclear." in done.output
-    assert "C against A: of 2 pairs 2 lose more than in A (dlrm beside stream, dlrm beside a-program-" in done.output
-    assert "Geometric mean of the slowdowns of the 2 pairs that all studies have: 1.13" in done.output
+    assert "B against A: of 2 mixes 2 are unclear." in done.output
+    assert "C against A: of 2 mixes 2 lose more than in A (dlrm beside stream, dlrm beside a-lead-" in done.output
+    assert "Geometric mean of the slowdowns of the 2 mixes that all studies have: 1.13" in done.output
     assert "These are 4 comparisons, pairs times studies" in done.output
     assert re.search(r"Host of the launches +here +here +there", done.output)
     rows = list(csv.DictReader((tmp_path / "out" / "comparison.csv").read_text(encoding="utf-8").splitlines()))
@@ -194,7 +194,7 @@ def test_any_of_them_may_be_the_baseline(three, name):
     done = compare(*three, "--baseline", three[2] if name == "path" else name)
     assert "A is march" in done.output
     assert "B is january" in done.output
-    assert "C against A: of 2 pairs 2 lose less than in A" in done.output
+    assert "C against A: of 2 mixes 2 lose less than in A" in done.output
 
 
 def test_a_baseline_that_is_not_there_is_refused(three):
@@ -290,11 +290,11 @@ def test_pairs_that_only_the_baseline_lacks_are_counted_and_named(folders, tmp_p
     second = study_folder.write(tmp_path / "again", ONE, windows(0.2), host="elsewhere")
     done = compare(first, folders["b"], second)
     assert done.exit_code == 0, done.output
-    sentence = "1 pair that A lacks and several of B and C have: dlrm beside a-program-with-a-very-long-name-indeed;"
+    sentence = "1 mix that A lacks and several of B and C have: dlrm beside a-lead-with-a-very-long-name-indeed;"
     assert sentence in done.output
     assert f"{sentence} `castmates compare` with another --baseline compares it." in done.output
-    assert "pair that A lacks" not in compare(second, folders["b"], first).output
-    assert "pair that A lacks" not in compare(folders["a"], folders["b"], second).output
+    assert "mix that A lacks" not in compare(second, folders["b"], first).output
+    assert "mix that A lacks" not in compare(folders["a"], folders["b"], second).output
 
 
 def test_masks_are_compared_as_the_processor_held_them(tmp_path):

@@ -189,7 +189,7 @@ def test_the_plan_shows_what_the_study_will_not_know(project):
     (project / "study.yaml").write_text(more)
     said = CliRunner().invoke(app, ["plan", "study.yaml"], catch_exceptions=False).stdout
     assert (
-        "5 jobs on 2 last-level caches with 3 cores each; the study does not measure 6 of the 8 pairs (chase beside"
+        "5 jobs on 2 last-level caches with 3 cores each; the study does not measure 6 of the 8 mixes (chase beside"
         in said
     )
     (project / "study.yaml").write_text(STUDY.replace("chase: {", "chess: {"))

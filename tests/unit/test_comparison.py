@@ -189,7 +189,7 @@ def record(number, started="t", platform="measured", seed=1):
     return {"host": "h", "boot_id": "b", "started": started, "platform": platform, "spec": spec}
 
 
-def test_blocks_in_both_are_found():
+def test_launches_in_both_are_found():
     assert shared_launches([record(1), record(2)], [record(2), record(3)]) == ["c/2"]
     assert not shared_launches([record(1)], [record(1, started="later")])
     modelled = [

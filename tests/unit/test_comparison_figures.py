@@ -41,7 +41,7 @@ def test_every_pair_has_a_line_for_every_study_and_the_mean_comes_first(apart):
     figure, source = several_figure.draw(apart)
     assert len(source) == 4
     shown = texts(figure)
-    assert next(one for one in shown if one.startswith(("geometric", "dlrm beside"))) == "geometric mean of 2 pairs"
+    assert next(one for one in shown if one.startswith(("geometric", "dlrm beside"))) == "geometric mean of 2 mixes"
     for name in ("A  late", "B  early", "C  middle"):
         assert shown.count(name) == 3
     assert shown.count("baseline") == 3

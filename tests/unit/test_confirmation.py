@@ -169,7 +169,7 @@ def record(mix, **facts):
     return {"status": "measured", "platform": "measured", "host": "here", "spec": spec} | facts
 
 
-def test_blocks_that_do_not_count(parent):
+def test_launches_that_do_not_count(parent):
     _, plan = parent
     mix, other = (mix_under(plan, "vision+database", name) for name in ("split-3", "split-4"))
     beside = mix_under(plan, "vision+stream", "split-3")

@@ -254,7 +254,7 @@ def manifest(launch, **changes):
     }
 
 
-def test_blocks_table():
+def test_launches_table():
     failed = {"status": "failed", "reason": "stream@1 ended with code 1.", "seconds": {}, "rounds": 0, "windows": 0}
     table = launches_table([manifest(TWO.launches[3], **failed), manifest(TWO.launches[1]), manifest(TWO.launches[0])])
     assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(LAUNCHES)

@@ -243,7 +243,7 @@ def test_the_same_name_with_another_identity_is_left_out():
     assert (found["launches"], found["slowdown"]) == (3, pytest.approx(2.0))
 
 
-def test_blocks_that_the_plan_forgot_are_left_out():
+def test_launches_that_the_plan_forgot_are_left_out():
     gone = written(plan([company("gone", mix(LEAD, STREAM))], launches=3), lambda *_: 1.0)
     later = written(plan([company("dlrm-1", mix(LEAD, STREAM))], launches=4), lambda *_: 1.0)
     table = effects(pd.concat([written(ONE, simple), gone, later[later["launch"] == 4]]))

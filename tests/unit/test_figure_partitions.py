@@ -86,7 +86,7 @@ def test_a_panel_for_each_mix_with_the_sensitivity_of_its_lead():
     assert {"dlrm beside stream", "bert beside chase"} <= set(said)
     assert any(text.startswith("modelled (not measured)") for text in said)
     assert {"split", partitions.OWN, partitions.OWN_BESIDE_PLACEBOS, "without a partition", "cap-2"} <= set(said)
-    assert "ways of the program (1.5 MiB each)" in said
+    assert "ways of the lead (1.5 MiB each)" in said
     assert len(figure.axes) == 2
     assert list(source.columns) == partitions.SHOWN
     assert "not measured" not in " ".join(texts(partitions.draw(results(atoms()))[0]))
@@ -119,7 +119,7 @@ def test_a_lead_alone_has_a_panel_of_its_own():
     figure, _ = partitions.draw(one)
     assert "dlrm alone" in texts(figure)
     assert texts_for("partitions", one).alternative == "Losses under partitions: dlrm from 6.4 to 18.1 %."
-    assert texts_for("heatmap", one).alternative == "No pair of the study sweep was measured without a partition."
+    assert texts_for("heatmap", one).alternative == "No mix of the study sweep was measured without a partition."
     assert "was measured without a partition" in " ".join(" ".join(texts(heatmap.draw(one)[0])).split())
 
 

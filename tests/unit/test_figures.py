@@ -149,7 +149,7 @@ def test_the_controls_that_must_not_differ_are_drawn_and_the_positive_one_is_tol
     figure, source = control.draw(read_results(make(tmp_path / "study", leads=["a"])))
     said = " ".join(texts(figure))
     assert all(name in said for name in ("compute+compute", "(negative)", "(of a control)"))
-    positive = "positive control chase+stream, beside an idle loop over beside: 1.31 [1.30, 1.32], sensitive"
+    positive = "positive control chase+stream, beside a placebo over beside: 1.31 [1.30, 1.32], sensitive"
     assert positive in said.replace("\n", " ")
     assert set(source["control"].dropna()) == {"A/A", "positive", "negative"}
 
@@ -241,7 +241,7 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
         ("steal", "", ["hypervisor"]),
         ("foreign load; swapping", "children of make (pid 7)", ["make", "swapping"]),
         ("too few cycles", "", ["too few cycles left"]),
-        ("antagonists", NOT_VISIBLE, ["not visible"]),
+        ("neighbours", NOT_VISIBLE, ["not visible"]),
         ("foreign load", "interrupts", ["interrupts"]),
         ("", "", []),
     ],

@@ -48,7 +48,7 @@ def test_a_decision_leaves_launches_their_fingerprints():
 
 def test_a_launch_has_no_part_that_the_fingerprint_leaves_out_but_what_looks_decide():
     assert sorted(Launch.model_fields) == ["company", "design", "number", "seed", "skipped", "study"]
-    before = plan(study(["x"], ["a", "b"], budget={"launches": 4, "most_blocks": 8, "adaptive": True}))
+    before = plan(study(["x"], ["a", "b"], budget={"launches": 4, "most_launches": 8, "adaptive": True}))
     after = with_skipped(before, lambda launch: (launch.company.mixes[0].identity,))
     assert after.launches[0] != before.launches[0]
     assert without_decisions(after).launches == before.launches

@@ -129,7 +129,7 @@ def test_mitigations_are_put_in_words_and_what_was_not_measured_has_its_reason()
     tried = Tried(trial_of(changed="", mix="job+n0"), frame([], GAINS), frame([], EFFECTS), table)
     head, quota, ways = sentences(tried)
     assert "mitigations of job+n0" in head
-    assert quota.startswith("quota quota-50: a gain of 8.0 % [5.0, 11.0] in steps a second")
+    assert quota.startswith("quota quota-50: 8.0 % [5.0, 11.0] more steps a second")
     assert "(proven; 5 launches); its antagonists pay 48.0 %" in quota
     assert ways == "ways: not measured, because nothing is cut here."
 

@@ -117,7 +117,7 @@ def test_a_panel_that_shows_nothing_is_left_out_and_said(folder):
     assert [axes.get_title("left") for axes in figure.axes] == [health_rows.LAUNCHES]
     assert {health_rows.REJECTED, health_rows.COUNTED} <= set(source["panel"])
     said = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
-    assert "no measurement was rejected; all events were counted all the time" in said
+    assert "no window was rejected; all events were counted all the time" in said
 
 
 def test_samples_of_at_most_a_hundred_launches_are_read(folder):

@@ -8,7 +8,7 @@ from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.parquet import write_rows
 from castmates.results.columns.study import frame
 
-NS = 2**60 + 1  # more than a float can distinguish from its antagonists
+NS = 2**60 + 1  # more than a float can distinguish from its neighbours
 VALUES = {
     "str": st.text(st.characters(exclude_categories=["Cs"])) | st.none(),
     "int64": st.integers(-(2**63), 2**63 - 1),

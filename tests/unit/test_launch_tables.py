@@ -9,7 +9,7 @@ from castmates.results import launch_tables
 from castmates.results.columns.launch import COUNTERS, STEPS, WINDOWS
 from castmates.results.columns.study import frame
 
-NS = 2**60 + 1  # more than a float can distinguish from its antagonists
+NS = 2**60 + 1  # more than a float can distinguish from its neighbours
 
 
 def steps_of(launch, rows, begin=True, **phases):

@@ -104,7 +104,7 @@ def test_every_mix_is_planned_for_every_class_from_its_capture(two):
     assert commands["xeon"] != commands["epyc"], "each class has the sizes of its own cache"
 
 
-def test_blocks_carry_their_class_and_never_share_a_company(two):
+def test_launches_carry_their_class_and_never_share_a_company(two):
     plan = two.plan()
     for launch in plan.launches:
         assert {mix.machine for mix in launch.company.mixes} == {launch.company.machine}

@@ -22,7 +22,7 @@ def test_a_number_that_cannot_be_is_one_sentence(asked):
 
 def test_where_a_precision_decides_the_sentence_names_what_to_change():
     with pytest.raises(
-        CastmatesError, match=r"^launches=12: s\.yaml has a 'precision', .* change 'precision' or 'most_blocks'"
+        CastmatesError, match=r"^launches=12: s\.yaml has a 'precision', .* change 'precision' or 'most_launches'"
     ):
         checked_launches(12, of(precision="1%"), "s.yaml")
 

@@ -76,7 +76,7 @@ def test_processors_are_never_pooled():
     assert "A (6 launches) and B (3 launches)" in sentence
 
 
-def test_blocks_of_a_model_are_never_left_out_for_their_host():
+def test_launches_of_a_model_are_never_left_out_for_their_host():
     record = {
         "spec": {"study": "s", "company": {"id": "c", "members": [{"name": "a@0"}]}, "number": 1},
         "status": "measured", "started": "", "host": "n3",

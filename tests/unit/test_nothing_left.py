@@ -90,7 +90,7 @@ def test_where_every_measurement_was_thrown_away_the_page_is_whole_and_names_the
     page = written(results)
     first, found = " ".join(page["sections"]["result"]), answer(results)
     assert found.headline in page["headings"]
-    assert found.headline.startswith("No measurement is left: all ")
+    assert found.headline.startswith("No window is left: all ")
     assert f"castmates sweep {STUDY} --retry" in found.command
     assert (
         "To get a result: stop the other programs on this machine (bash), then measure these launches again." in first
@@ -144,4 +144,4 @@ def test_measurements_that_are_rejected_without_a_disturbed_slice_were_thrown_aw
     assert lost.windows_lost == lost.because["still filling"] > 0
     assert lost.share == pytest.approx(lost.windows_lost / lost.windows)
     card = rejected_card(read_results(folder, STUDY))
-    assert f"{lost.windows_lost} of {lost.windows} whole measurements were rejected because emptied caches" in card.text
+    assert f"{lost.windows_lost} of {lost.windows} windows were rejected because emptied caches" in card.text

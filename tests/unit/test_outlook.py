@@ -115,7 +115,7 @@ def loss(variance: float, launches: int) -> float:
     return 100 * (1 - math.exp(-detectable(variance, launches)))
 
 
-def test_nothing_is_known_before_the_first_blocks(folder):
+def test_nothing_is_known_before_the_first_launches(folder):
     known = found(load())
     (chance,) = known.chances.known
     assert known.chances.assumed
@@ -137,7 +137,7 @@ def test_nothing_is_known_before_the_first_blocks(folder):
 def test_too_few_launches_are_called_that(folder):
     text = said(load(launches=2))
     assert "2 are too few to find any loss, 12 find a loss of 4.3 %, 20 find 3.2 %" in text
-    assert "only one among the 2 pairs: none found, " in text
+    assert "only one among the 2 mixes: none found, " in text
     assert "a loss of nothing" not in text
 
 
@@ -258,7 +258,7 @@ def test_its_own_launches_tell_more_than_a_pilot(folder):
 
 
 def test_a_wanted_precision_leaves_the_number_of_launches_open(folder):
-    loaded = load(precision="1%", launches=4, batch=3, most_blocks=13)
+    loaded = load(precision="1%", launches=4, batch=3, most_launches=13)
     assert found(loaded).to_measure == found(loaded).total.launches == (4, 13)
     assert "4 to 13 launches, nothing measured yet" in said(loaded)
     plan = loaded.plan()
@@ -266,11 +266,11 @@ def test_a_wanted_precision_leaves_the_number_of_launches_open(folder):
     assert found(loaded).to_measure == (3, 6)
     measure(loaded, set(plan.looks[2]), swing=0.0001)
     assert found(loaded).to_measure == (0, 0)
-    assert found(load(precision="0.0001%", launches=4, batch=3, most_blocks=13)).to_measure[1]
+    assert found(load(precision="0.0001%", launches=4, batch=3, most_launches=13)).to_measure[1]
 
 
 def test_what_a_look_leaves_is_read_again(folder):
-    loaded = load(precision="1%", launches=4, batch=3, most_blocks=13)
+    loaded = load(precision="1%", launches=4, batch=3, most_launches=13)
     plan = loaded.plan()
     measure(loaded, set(plan.looks[0]))
     reached = take_look(plan, loaded.results, 0.01, [])
@@ -284,7 +284,7 @@ def test_what_a_look_leaves_is_read_again(folder):
     measure(loaded, {path for look in plan.looks[1:] for path in look})
     loaded.results.look_file(2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
     assert headline(found(loaded)) == "everything is measured: 13 launches. ±1 % reached by 1 of 1 company."
-    assert not found(load(precision="2%", launches=4, batch=3, most_blocks=13)).precision, "the look is an old one"
+    assert not found(load(precision="2%", launches=4, batch=3, most_launches=13)).precision, "the look is an old one"
     file.write_text("{}")
     with pytest.raises(CastmatesError, match=r"looks/1\.json: this is not what a look leaves"):
         went_on(file)
@@ -308,11 +308,11 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
         ({"precision": "1%", "launches": 3}, "'budget.launches' is 3, but expected at least 4, because 'precision'"),
         ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0% and at most 100%"),
         (
-            {"precision": "1%", "most_blocks": 10},
-            "'budget.most_blocks' is 10, but expected at least 11, because 'precision' is given: no company stops "
+            {"precision": "1%", "most_launches": 10},
+            "'budget.most_launches' is 10, but expected at least 11, because 'precision' is given: no company stops "
             "before 6",
         ),
-        ({"precision": "1%", "launches": 15}, "'budget.most_blocks' is 20, but expected at least 21"),
+        ({"precision": "1%", "launches": 15}, "'budget.most_launches' is 20, but expected at least 21"),
         (
             {"rounds": "some"},
             "'budget.rounds' is 'some', but expected a whole number from 1 to 1000, or one of the words auto and pilot",

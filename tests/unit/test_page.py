@@ -129,8 +129,8 @@ def test_the_first_screen_has_the_tables_numbers(usual):
     slower = results.lead_effects("solo").query("verdict == 'slower'").iloc[0]
     row = f"{slower['loss_pct']:.1f} % {slower['loss_low']:.1f} … {slower['loss_high']:.1f} loss"
     assert row in text
-    assert text.index(row) < text.index("Pairs in detail", text.index(row)) < text.index("Reference", text.index(row))
-    assert f"{int(results.launches['windows_rejected'].sum())} of 180 measurements" in text
+    assert text.index(row) < text.index("Mixes in detail", text.index(row)) < text.index("Reference", text.index(row))
+    assert f"{int(results.launches['windows_rejected'].sum())} of 180 windows" in text
     assert "Seed 41" in text
     assert "The launches come from" not in text
 
@@ -222,7 +222,7 @@ def test_only_the_plans_launches_speak_of_versions_and_hosts(tmp_path):
     text = words_of(folder)
     assert "2 hosts (elsewhere: 1, synthetic-host: 1); their effects are pooled" in text
     assert "lies inside the study's margin" in text
-    assert text.index("their effects are pooled") < text.rindex("Pairs in detail")
+    assert text.index("their effects are pooled") < text.rindex("Mixes in detail")
     (folder / "plan.json").unlink()
     assert len(read_results(folder).records) == 3
 
@@ -395,13 +395,13 @@ def test_no_flag_is_told_with_the_largest_excess():
     one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "solo", "possibly_biased": False}
     rows = [one | {"rejection_rate": here, "baseline_rejection_rate": 0.02} for here in (0.0, 0.061, float("nan"))]
     assert health.biased_sentence(rows) == (
-        "None is flagged; the largest excess of rejected measurements over the baseline is 4.1 points "
+        "None is flagged; the largest excess of rejected windows over the baseline is 4.1 points "
         "(x in x+a against solo)."
     )
     assert health.biased_sentence(rows[:1]) == "No scene was rejected more often than its baseline."
 
 
-def test_blocks_whose_rates_never_became_steady_are_counted_and_named():
+def test_launches_whose_rates_never_became_steady_are_counted_and_named():
     good = Settled(seconds=0.3, steady_after=0.1, slowest="x@0", asked=0.3)
     never = Settled(seconds=2.0, slowest="a@1", unsteady=True, asked=0.3)
     said = health.settle_sentence({("c", 1): good, ("c", 2): never, ("c", 3): good, ("d", 1): never})
@@ -409,7 +409,7 @@ def test_blocks_whose_rates_never_became_steady_are_counted_and_named():
     assert said.endswith("within the longest settle time in 2 of 4 launches: c/2 and d/1.")
 
 
-def test_a_settle_time_that_most_blocks_raised_is_proposed():
+def test_a_settle_time_that_most_launches_raised_is_proposed():
     waited = {1: 0.6234, 2: 0.6234, 3: 0.3}
     said = health.settle_sentence(
         {("c", number): Settled(seconds=seconds, steady_after=0.5, asked=0.3) for number, seconds in waited.items()}

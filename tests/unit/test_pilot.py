@@ -157,8 +157,8 @@ def test_the_launches_for_a_precision_are_the_fewest(variance, wanted):
     ("budget", "needs", "told", "key"),
     [
         ({}, [7, 12], "# about 12 launches for ±1 % of every lead's time alone", "launches: 12"),
-        ({"precision": 0.01}, [7, 12], "# about 12 launches", "most_blocks: 24"),
-        ({"precision": 0.01, "launches": 14}, [7], "# about 7 launches", "most_blocks: 20"),
+        ({"precision": 0.01}, [7, 12], "# about 12 launches", "most_launches: 24"),
+        ({"precision": 0.01, "launches": 14}, [7], "# about 7 launches", "most_launches: 20"),
         ({}, [7, None], "# more than 200 launches, and so no number is proposed, for", ""),
         ({"precision": 0.01}, [None], "# more than 200 launches", ""),
     ],

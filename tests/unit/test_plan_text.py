@@ -21,7 +21,7 @@ def test_the_plan_comes_back_and_is_short():
     assert Plan.model_validate(unfolded(content)) == PLAN
 
 
-def test_blocks_of_one_company_share_it():
+def test_launches_of_one_company_share_it():
     found = plan_of(plan_text(PLAN))
     assert len({id(launch.company) for launch in found.launches}) == 2
     assert len({id(launch.design) for launch in found.launches}) == 1

@@ -103,7 +103,7 @@ def test_companies_are_bounded():
     assert max(len(launch.company.mixes) for launch in many.launches) == 2
 
 
-def test_priorities_take_all_first_blocks_first():
+def test_priorities_take_all_first_launches_first():
     from castmates.study.schedule import launch_priority
 
     launches = plan(study(["x", "y"], ["a"])).launches
@@ -155,7 +155,7 @@ def test_a_measured_company_is_never_regrouped():
 
 
 def test_a_wanted_precision_plans_to_the_limit_and_says_when_each_launch_is_due():
-    budget = {"precision": 0.01, "launches": 4, "batch": 3, "most_blocks": 11}
+    budget = {"precision": 0.01, "launches": 4, "batch": 3, "most_launches": 11}
     one = plan(study(["x"], ["a"], budget=budget))
     assert [[int(path.partition("/")[2]) for path in look] for look in one.looks] == [
         [1, 2, 3, 4],
@@ -167,7 +167,7 @@ def test_a_wanted_precision_plans_to_the_limit_and_says_when_each_launch_is_due(
 
 
 def test_controls_follow_the_first_look():
-    budget = {"precision": 0.01, "launches": 4, "most_blocks": 10}
+    budget = {"precision": 0.01, "launches": 4, "most_launches": 10}
     control = {"positive": {"lead": "y", "antagonists": ["b"]}, "negative": None}
     one = plan(study(["x"], ["a"], budget=budget, controls=control), programs=workloads("x", "y", "a", "b"))
     assert Counter(launch.company.lead.workload for launch in one.launches) == {"x": 10, "y": 4}
@@ -175,7 +175,7 @@ def test_controls_follow_the_first_look():
 
 
 def test_a_mix_that_changes_its_company_goes_on_counting():
-    budget = {"precision": 0.01, "launches": 4, "most_blocks": 10}
+    budget = {"precision": 0.01, "launches": 4, "most_launches": 10}
     both = plan(study(["x"], ["a", "b"], budget=budget))
     measured = [launch for launch in both.launches if launch.number <= 4]
     less = plan(study(["x"], ["a"], budget=budget), measured=measured)
@@ -210,7 +210,7 @@ def test_any_history_of_edits_keeps_the_promises(history):
     for antagonists, launches, company, luck, most in history:
         budget = {"launches": launches, "company": company}
         if most is not None:
-            budget = {"launches": 4, "company": company, "precision": 0.01, "most_blocks": most}
+            budget = {"launches": 4, "company": company, "precision": 0.01, "most_launches": most}
         one = study(["x", "y"], sorted(antagonists), budget=budget)
         room = Room(bytes=10, needs=NEEDS)
         now = plan(one, measured=measured.values(), room=room)

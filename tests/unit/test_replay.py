@@ -153,7 +153,7 @@ def test_what_cannot_be_replayed_is_refused_in_a_sentence(project):
         "empty": "there is no published study here",
         "crate.zip": "nothing is unpacked here; unpack it yourself",
         "crate.zip/launches/c/1": "nothing is unpacked here",
-        "crate/data": "inside a study and is no launch",
+        "crate/data": "inside a study and no launch",
         "crate/launches/chase-00000000/1": "there is no launch 'chase-00000000/1' (companies: chase-",
     }.items():
         assert words in refused(named), named

@@ -33,7 +33,7 @@ def epyc(tmp_path_factory):
 def reasons(topology, busy, takers=(), limits=None, cpu=0, runner=()):
     """Judge a slice of a lead on one CPU, while others took so many CPUs around it, by place."""
     beside = surroundings(topology, [cpu])
-    samples = [Sample(0, "cputime", place, "antagonists_busy_s", cpus * SECONDS) for place, cpus in busy.items()]
+    samples = [Sample(0, "cputime", place, "neighbours_busy_s", cpus * SECONDS) for place, cpus in busy.items()]
     samples += [Sample(0, "cputime", LEAD, "cpu_s", SECONDS), Sample(0, "cputime", "runner", "cpu_s", 0.0)]
     samples += [Sample(0, "cputime", f"cpu{cpu}", metric, SECONDS * (metric == "user_s")) for metric in METRICS]
     samples += [Sample(0, "cputime", f"cpu{quiet}", metric, 0.0) for quiet in beside.quiet for metric in METRICS]
@@ -51,7 +51,7 @@ def test_a_share_of_256_cpus_lets_whole_cpus_pass_and_an_absolute_limit_does_not
     assert reasons(large, streaming, limits=shares_alone) == []  # as it was: 3 % of 256 are 7.68 CPUs
     (reason,) = reasons(large, streaming, takers=[("l3:0", 2.0, "stream (pid 7)")])
     assert reason == (
-        "antagonists: others took the time of 7.6 CPUs around cache l3:0 (limit 0.5 CPUs), mostly stream (pid 7)"
+        "neighbours: others took the time of 7.6 CPUs around cache l3:0 (limit 0.5 CPUs), mostly stream (pid 7)"
     )
     assert reasons(large, {"l3:0": 0.5}) == []
     assert len(reasons(large, {"l3:0": 0.6})) == 1
@@ -71,20 +71,20 @@ def test_one_cache_to_a_package_is_one_ring(large):
 
 def test_load_in_another_cache_of_the_package_is_seen_where_memory_is_shared(epyc):
     beside = surroundings(epyc, [0])
-    assert [(ring.name, ring.size, len(ring.antagonists)) for ring in beside.packages] == [("package0", 32, 30)]
+    assert [(ring.name, ring.size, len(ring.neighbours)) for ring in beside.packages] == [("package0", 32, 30)]
     assert beside.caches == tuple(range(8))
     assert beside.neighbours["package0"][:3] == (1, 2, 3)
     quiet = {"l3:0": 0.0, "package0": 0.0}
     assert reasons(epyc, quiet) == []
     (reason,) = reasons(epyc, quiet | {"package0": 8.0}, takers=[("package0", 3.9, "stream (pid 7)")])
     assert reason == (
-        "antagonists: others took the time of 8.0 CPUs around package 0 (limit 1 CPUs), mostly stream (pid 7)"
+        "neighbours: others took the time of 8.0 CPUs around package 0 (limit 1 CPUs), mostly stream (pid 7)"
     )
     assert reasons(epyc, quiet | {"package0": 8.0}, limits=Limits(package_cpus=9)) == []
 
 
 def test_the_other_package_is_not_blamed(epyc):
-    assert "package1" not in surroundings(epyc, [0]).antagonists
+    assert "package1" not in surroundings(epyc, [0]).neighbours
     both = surroundings(epyc, [0, 16])
     assert [ring.name for ring in both.packages] == ["package0", "package1"]
     assert both.caches == (*range(8), *range(16, 24))

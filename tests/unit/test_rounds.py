@@ -183,7 +183,7 @@ def test_a_lost_decision_is_that_of_the_launches_measured_with_it(folder):
     assert again.words.endswith("7 rounds in each launch after the first ones, as in those that are measured already.")
 
 
-def test_blocks_of_different_rounds_are_foreseen_by_their_own():
+def test_launches_of_different_rounds_are_foreseen_by_their_own():
     spread = Spread("x+a", 0.0, of_means=0.0003, within=0.0008, between=0.0001, launches=4, rounds=4.0)
     assert spread.foreseen(4, had=4) == pytest.approx(0.0003)
     assert spread.foreseen(8, had=4) == pytest.approx(0.0002)

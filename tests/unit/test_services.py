@@ -357,12 +357,12 @@ def test_the_first_screen_speaks_of_latency_although_the_rate_is_unchanged(times
     said = headline(results, found, {})
     if times == 2.0:
         assert said == (
-            "Two pairs answer their slowest requests later, by p99: redis-1000 beside stream (2.0 times as long) and "
+            "Two mixes answer their slowest requests later, by p99: redis-1000 beside stream (2.0 times as long) and "
             "redis-2000 beside stream (2.0 times as long)."
         )
         assert found[0].note == "p99 2.000 ms, alone 1.000 ms"
     else:
-        assert said == "No loss: both pairs stay within 2 % of the speed alone."
+        assert said == "No loss: both mixes stay within 2 % of the speed alone."
     assert words.SPEED in below(results, found)
 
 

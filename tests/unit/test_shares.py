@@ -18,7 +18,7 @@ KEYS = {
     "budget.precision": lambda share: {"budget": {"precision": share}},
     **{
         f"limits.{key}": lambda share, key=key: {"limits": {key: share}}
-        for key in ("steal", "foreign", "antagonists", "silence", "cycles", "restart_gap", "left_in_caches")
+        for key in ("steal", "foreign", "neighbours", "silence", "cycles", "restart_gap", "left_in_caches")
     },
     "recommend.lead_loss": lambda share: {"recommend": {"lead_loss": share}},
     "place.jobs.a.limit": lambda share: {"place": {"jobs": {"a": {"limit": share}}}},

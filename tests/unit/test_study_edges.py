@@ -84,7 +84,7 @@ def test_partitions_that_are_not_named_are_counted(parent):
         mix_under(plan, "vision+database", "split-99")
 
 
-def test_the_most_blocks_are_still_allowed_and_one_more_is_not():
+def test_the_most_launches_are_still_allowed_and_one_more_is_not():
     wanted = half_width(1e-4, 7)
     assert launches_for(1e-4, wanted, most=7) == 7
     assert launches_for(1e-4, wanted, most=6) is None

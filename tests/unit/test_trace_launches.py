@@ -9,6 +9,7 @@ from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces
 from castmates.study.model import Study, Workload
 from castmates.study.plan_text import plan_of, plan_text, trace_task_of
+from castmates.study.reading import read_keys
 from castmates.study.trace_launches import (
     chosen_mix,
     identity_of,

@@ -44,8 +44,8 @@ def rejected(*kinds):
 def test_rejections_are_counted_and_like_reasons_put_together():
     windows = rejected("too few steps", "too few steps; steal")
     said = words.rejection_sentence(launches({"windows_rejected": 2}), windows)
-    assert said == "2 of 10 measurements (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
-    assert words.rejection_sentence(launches({}), rejected()) == "None of the 10 measurements was rejected."
+    assert said == "2 of 10 windows (20.0 %) were rejected, most often for too few steps (2) and steal (1)."
+    assert words.rejection_sentence(launches({}), rejected()) == "None of the 10 windows was rejected."
     assert words.rejection_sentence(launches(), rejected()) == "Nothing was measured."
 
 
@@ -64,19 +64,19 @@ def test_failures_are_counted_with_their_reasons():
     assert words.failure_sentence(launches(*many)).count("; and 2 further reasons, in the table of launches. `") == 1
 
 
-def test_blocks_without_a_clean_round_are_told_with_the_failures():
+def test_launches_without_a_clean_round_are_told_with_the_failures():
     failed, unclean = {"status": "failed", "reason": "it ended.", "rounds": 0}, {"rounds": 0}
     said = words.failure_sentence(launches(failed, unclean, unclean, {}))
     assert said.startswith("1 of 4 launches failed: it ended. `castmates sweep --retry` measures it again.")
     assert said.endswith(
-        " 2 launches have a rejected measurement in every round; `castmates sweep --retry` measures them again too."
+        " 2 launches have a rejected window in every round; `castmates sweep --retry` measures them again too."
     )
     assert words.failure_sentence(launches(unclean, {})) == (
-        "All 2 launches were measured. 1 launch has a rejected measurement in every round. "
+        "All 2 launches were measured. 1 launch has a rejected window in every round. "
         "`castmates sweep --retry` measures it again."
     )
     for fine in (launches(failed, {}), launches({}, {})):
-        assert "without a rejected measurement" not in words.failure_sentence(fine)
+        assert "without a rejected window" not in words.failure_sentence(fine)
 
 
 def test_what_is_not_measured_is_never_called_measured():
@@ -117,7 +117,7 @@ def records(*origins):
     return [{"status": "measured", "host": host, "versions": {"kernel": kernel}} for host, kernel in origins]
 
 
-def test_blocks_that_ran_several_versions_of_a_program_are_told():
+def test_launches_that_ran_several_versions_of_a_program_are_told():
     def record(*versions):
         members = {f"xz@{cpu}": {"package": {"xz-utils": version}} for cpu, version in enumerate(versions)}
         return {"status": "measured", "members": members | {"chase@9": {"package": None}}}
@@ -128,7 +128,7 @@ def test_blocks_that_ran_several_versions_of_a_program_are_told():
     ]
 
 
-def test_blocks_of_several_hosts_or_kernels_are_told():
+def test_launches_of_several_hosts_or_kernels_are_told():
     facts = {"hostname": "a", "kernel": "6.1"}
     assert origins(records(*[("a", "6.1")] * 3, *[("b", "6.1")] * 2), **facts) == [
         "The launches come from 2 hosts (a: 3, b: 2); their effects are pooled, "
@@ -142,7 +142,7 @@ def test_blocks_of_several_hosts_or_kernels_are_told():
     assert origins(records(("b", "6.1"), ("c", "6.1")))[0].endswith("are pooled.")
 
 
-def test_blocks_of_another_host_or_kernel_than_the_described_one_are_told():
+def test_launches_of_another_host_or_kernel_than_the_described_one_are_told():
     assert origins(records(("b", "6.2")), hostname="a", kernel="6.1") == [
         "The launches come from the host b, which is not the machine below (a).",
         "The launches come from the kernel 6.2, which is not the kernel below (6.1).",

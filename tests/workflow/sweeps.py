@@ -29,7 +29,7 @@ STUDY = {
     "counters": {"topdown": 0, "cost_pairs": 0},  # the runner's tests have these
     # The machine that runs the tests is shared: nothing may be rejected for what others do there.
     "controls": None,
-    "limits": {"steal": "100%", "foreign": "100%", "antagonists": "100%", "restart_gap": "100%", "silence": "100%"},
+    "limits": {"steal": "100%", "foreign": "100%", "neighbours": "100%", "restart_gap": "100%", "silence": "100%"},
 }
 
 

@@ -17,7 +17,7 @@ from tests.workflow.sweeps import Sweeps
 
 pytestmark = pytest.mark.modelled
 
-BUDGET = {"adaptive": True, "launches": 4, "batch": 4, "most_blocks": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
+BUDGET = {"adaptive": True, "launches": 4, "batch": 4, "most_launches": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
           "company": 64, "longest_launch": 3600}  # fmt: skip
 STUDY = {
     "platform": "modelled",

@@ -26,7 +26,7 @@ STUDY = {
 def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
     sweeps.write_study(STUDY)
-    sweeps.sweep("results/small/tables/recommendations.csv")
+    sweeps.sweep("results/small/tables/effects.csv")
     before = json.loads(sweeps.castmates("advice", "--place", "--format", "json"))
     assert {row["fresh_pct"] for row in before["groupings"]} == {None}
     said = sweeps.castmates("advice", "--place", "--confirm", "--cores", "2")

@@ -8,7 +8,7 @@ QUICK = STUDY["budget"] | {"rounds": 1, "window": 0.05, "settle": 0.01, "longest
 
 
 def budget(precision: str, most: int, **changes: object) -> dict[str, object]:
-    return {"budget": QUICK | {"launches": 4, "batch": 6, "precision": precision, "most_blocks": most} | changes}
+    return {"budget": QUICK | {"launches": 4, "batch": 6, "precision": precision, "most_launches": most} | changes}
 
 
 def looks(sweeps: Sweeps) -> list[dict]:
@@ -16,7 +16,7 @@ def looks(sweeps: Sweeps) -> list[dict]:
     return [json.loads(file.read_text()) for file in files]
 
 
-def test_blocks_are_added_until_the_precision_or_the_budget_is_reached(project):
+def test_launches_are_added_until_the_precision_or_the_budget_is_reached(project):
     before = project.launches()
     project.write_study(budget("0.0001%", 10))  # out of reach
     project.sweep(TABLES)

@@ -112,7 +112,7 @@ def test_a_first_launch_that_is_measured_again_changes_no_decision(decided, tmp_
 
 def test_looks_at_the_precision_come_after_the_decision(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
-    budget = BUDGET | {"launches": 4, "precision": "100%", "batch": 6, "most_blocks": 12}
+    budget = BUDGET | {"launches": 4, "precision": "100%", "batch": 6, "most_launches": 12}
     sweeps.write_study(STUDY | {"budget": budget})
     sweeps.sweep(TABLES)
     (numbers,) = rounds(sweeps).values()

@@ -167,7 +167,7 @@ def own_rules():
 
 
 def tables_of(rule):
-    """What a rule writes: of its tables those that the study asks for; all of a rule that has nothing to do."""
+    """Of the tables that a rule writes those that the study asks for; all where it has nothing to do."""
     return list(written_by(rule, TERMS.tables) or written_by(rule))
 
 
@@ -325,9 +325,9 @@ def rounds_of_launch(wildcards):
     return str(FOLDER.rounds_file(wildcards.company)) if waits else []
 
 
-def first_blocks(wildcards):
+def first_launches(wildcards):
     """The launches of a company that decide how many rounds its others have; none where it is decided: that stays."""
-    return launch_files(RECORD, SWEEP.first_blocks(wildcards.company))
+    return launch_files(RECORD, SWEEP.first_launches(wildcards.company))
 
 
 def environment_of_inputs(wildcards):
@@ -381,7 +381,9 @@ def slurm_keys(of, wildcards):
 
     settings = workflow.resource_settings
     rule_of = {"profiles/": "profile_launch", "traces/": "trace_launch"}
-    of_launches = settings.overwrite_resources.get(rule_of.get(of, "measure_launch"), {})
+    of_launches = settings.overwrite_resources.get(
+        rule_of.get(of, "measure_launch"), {}
+    )
     of_class = SWEEP.slurm_keys(path_of_launch(of, wildcards))
     return in_effect(of_class, of_launches, settings.default_resources or {})
 

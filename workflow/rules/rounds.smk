@@ -6,7 +6,7 @@ localrules:
 rule decide_rounds:
     input:
         plan=ancient("results/{study}/plan.json"),
-        launches=ancient(first_blocks),
+        launches=ancient(first_launches),
     output:
         update("results/{study}/rounds/{company}.json"),
     log:

@@ -1,8 +1,8 @@
 """What power did in windows, where it was measured: clocks of members, and what belongs to whole packages.
 
 The evidence for the part `busy antagonist` of a loss: each co-run against its baselines, and the placebos that stand
-for a busy antagonist against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever went on
-there in the window, other programs included; its values stand beside the lead's windows and in no member's name.
+for a busy antagonist against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever
+went on there in the window, other programs included; its values stand beside the lead's windows not a member's.
 """
 
 from collections.abc import Mapping, Sequence

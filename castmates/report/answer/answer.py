@@ -109,10 +109,10 @@ def _how(results: Results, settle: ToSettle) -> str:
     if settle.planned:
         return ""
     if results.study is not None and results.study.budget.adaptive:
-        return f"The study is `adaptive`: set `most_blocks` to at least {settle.launches} under `budget` first. "
+        return f"The study is `adaptive`: set `most_launches` to at least {settle.launches} under `budget` first. "
     if has_looks(results):
         return (
-            f"The study's `precision` decides how many there are: make it smaller and set `most_blocks` to at least "
+            f"The study's `precision` decides how many there are: make it smaller and set `most_launches` to at least "
             f"{settle.launches} under `budget` first. "
         )
     return "" if settle.command else "The study file is not known here: `castmates sweep` takes it. "

@@ -123,19 +123,19 @@ def rejected_card(results: Results) -> Card:
     lost = thrown_away(results)
     if not lost.slices:
         return Card(DOUBT, "Nothing is known of disturbances", "The launches have no ledger.", "rejected")
-    undisturbed = f"None of {counted(lost.slices, 'short measurement')} was disturbed"
+    undisturbed = f"None of {counted(lost.slices, 'slice')} was disturbed"
     if not lost.rejected and not lost.windows_lost:
         return Card(GOOD, "Nothing was thrown away", f"{undisturbed}.", "rejected")
     state = GOOD if lost.share < LITTLE else DOUBT if lost.share < MUCH else BAD
     title = f"{number(100 * lost.share, 0 if lost.share >= 0.0995 else 1)} % of the measuring was thrown away"
-    whole = f"{lost.windows_lost} of {counted(lost.windows, 'whole measurement')}"
+    whole = f"{lost.windows_lost} of {counted(lost.windows, 'window')}"
     if not lost.rejected:
         spoiled = f"{whole} {'was' if lost.windows_lost == 1 else 'were'} rejected {reasons(lost)}"
         return Card(state, title, f"{undisturbed}; {spoiled}.", "rejected")
     windows = f" {whole} do not count." if lost.windows_lost else ""
     with_them = f"; {lost.dropped} that they are compared with went too" if lost.dropped else ""
     were = "was" if lost.rejected == 1 else "were"
-    disturbed = f"{lost.rejected} of {counted(lost.slices, 'short measurement')} {were} disturbed"
+    disturbed = f"{lost.rejected} of {counted(lost.slices, 'slice')} {were} disturbed"
     why = f"{' ' if len(lost.because) == 1 else ': '}{reasons(lost)}" if lost.because else ""  # old ledgers have none
     return Card(state, title, f"{disturbed}{why}{with_them}.{windows}", "rejected")
 

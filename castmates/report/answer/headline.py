@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from castmates.analysis.effects.contrasts import NEGATIVE
 from castmates.analysis.effects.verdicts import INSENSITIVE, UNSTABLE, effect_level
 from castmates.analysis.statistics.power import detectable
-from castmates.english import rounded
+from castmates.english import counted, rounded
 from castmates.report.answer.pairs import FEW, GAIN, LOSS, MISSING, NONE, OPEN, SUSPECTED, SUSPECTED_GAIN, Pair
 from castmates.report.answer.percent import percent
 from castmates.report.answer.settling import spread_of, spreads
@@ -35,7 +35,7 @@ def headline(results: Results, found: Pairs, under: Under) -> str:
     if suspected := of_state(found, SUSPECTED):
         return _suspected(suspected, "loss")
     if gains := of_state(found, GAIN):
-        return f"{_many(len(gains), 'pair').capitalize()} gained speed; no loss is proven."
+        return f"{_many(len(gains), 'mix').capitalize()} gained speed; no loss is proven."
     if suspected := of_state(found, SUSPECTED_GAIN):
         return _suspected(suspected, "change")
     return _without_change(results, found)
@@ -88,7 +88,7 @@ def _losses(losses: Pairs, found: Pairs, under: Under) -> str:
         each = listed([f"{percent(pair.loss)} beside {pair.antagonists}" for pair in worst])
         return f"{top.program} loses {each}{given_back}."
     each = listed([f"{pair.program} beside {pair.antagonists} ({percent(pair.loss)})" for pair in worst])
-    return f"{_many(len(losses), 'pair').capitalize()} lose speed: {each}{given_back}."
+    return f"{_many(len(losses), 'mix').capitalize()} lose speed: {each}{given_back}."
 
 
 def _later(losses: Pairs, found: Pairs) -> str:
@@ -99,9 +99,7 @@ def _later(losses: Pairs, found: Pairs) -> str:
         return f"{worst[0].program} answers its slowest requests later: its p99 is {listed(each)}."
     if len(losses) <= NAMED:
         named = [f"{pair.program} beside {pair.antagonists} ({times_as_long(pair)})" for pair in worst]
-        return (
-            f"{_many(len(losses), 'pair').capitalize()} answer their slowest requests later, by p99: {listed(named)}."
-        )
+        return f"{_many(len(losses), 'mix').capitalize()} answer their slowest requests later, by p99: {listed(named)}."
     which = "All" if len(losses) == len(found) else f"{len(losses)} of"
     return (
         f"{which} {len(found)} mixes answer their slowest requests later; most of all {worst[0].program}, whose p99 is "
@@ -293,7 +291,7 @@ def _same(pairs: Pairs) -> str:
 
 
 def _many(count: int, thing: str) -> str:
-    return f"{count_word(count)} {thing}{'' if count == 1 else 's'}"
+    return counted(count, thing).replace(str(count), count_word(count), 1)
 
 
 def _all_of(count: int) -> str:

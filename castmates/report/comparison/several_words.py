@@ -84,7 +84,7 @@ def _against(pair: Compared) -> str:
         words = PIECES.get(verdict, UNCLEAR)[len(names) > 1].format(percent_of(pair.margin))
         which = f" ({_some(names)})" if verdict in NAMED else ""
         parts.append(f"{len(names)} {words}{which}")
-    return f"{pair.b.letter} against A: of {counted(len(rows), 'pair')} {listed(parts)}.{_under_partitions(pair)}"
+    return f"{pair.b.letter} against A: of {counted(len(rows), 'mix')} {listed(parts)}.{_under_partitions(pair)}"
 
 
 def _under_partitions(pair: Compared) -> str:
@@ -118,7 +118,7 @@ def _without_baseline(several: Several) -> Iterator[str]:
     if shared:
         who = listed(sorted({letter for found in shared.values() for letter in found}))
         yield (
-            f"{counted(len(shared), 'pair')} that A lacks and several of {who} have: {_some(list(shared))}; "
+            f"{counted(len(shared), 'mix')} that A lacks and several of {who} have: {_some(list(shared))}; "
             f"`castmates compare` with another --baseline compares {'it' if len(shared) == 1 else 'them'}."
         )
 

@@ -85,7 +85,7 @@ def in_short(results: Results) -> str:
     proven = sum(row["verdict"] == "slower" for row in parts[SHARING])
     if proven == len(parts[SHARING]):
         return f"{start}, its work the rest"
-    return f"{start}; what its work adds is proven for {proven or 'none'} of {counted(len(parts[SHARING]), 'pair')}"
+    return f"{start}; what its work adds is proven for {proven or 'none'} of {counted(len(parts[SHARING]), 'mix')}"
 
 
 def _known(results: Results) -> list[tuple[Row, list[Row]]]:

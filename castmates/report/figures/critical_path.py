@@ -121,7 +121,7 @@ def _figure(results: Results) -> Figure:
     count = fitting([HEAD + height for height in heights], around=1.4)
     more = len(found) - count
     key = "bars add up to the step, whose length stands behind them; times of operations are those of traced steps"
-    key += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
+    key += f"; not drawn: {counted(more, 'lead')}; the CSV has all" if more else ""
     notes = small_print(PAGE, key, results)
     foot = 0.95 + NOTE * len(notes)
     figure, places = stacked(heights[:count], HEAD, LEFT, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)

@@ -170,7 +170,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     ]
     count = fitting([HEAD + LINE * len(lines) for _, lines in panels], around=1.5)
     panels, more = panels[:count], len(panels) - count
-    left_out = [counted(more, "program")] if more else []
+    left_out = [counted(more, "lead")] if more else []
     left_out += [f"antagonists but the {BESIDE} of a lead that change its step most"] if len(table) < known else []
     key = (
         "means over launches, bars from the lowest to the highest; kinds, runtime and unattributed add up to the step; "

@@ -137,7 +137,7 @@ def _figure(panels: list[Panel], results: Results) -> Figure:
     head, foot = HEAD + badge_room(caveat(results), PAGE), FOOT + 0.115 * len(notes)
     height = head + sum(panel.height for panel in drawn) + BETWEEN * (len(drawn) - 1) + foot
     figure = Figure(figsize=(PAGE, height))
-    colours = [look[0] for look in other_looks(results, ["program", "antagonists"]).values()]
+    colours = [look[0] for look in other_looks(results, ["lead", "antagonists"]).values()]
     ends = [_reach(drawn, name) for name in SIDES]
     top = height - head
     for panel in drawn:

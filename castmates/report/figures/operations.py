@@ -90,7 +90,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     if _too_many(table, "group", LINES + 1):
         words += f"; smaller operations than {LINES} of a lead are in the CSV"
     words += f"; not drawn: antagonists beyond {BESIDE}" if _too_many(table, "mix", BESIDE) else ""
-    words += f"; not drawn: {counted(more, 'program')}; the CSV has all" if more else ""
+    words += f"; not drawn: {counted(more, 'lead')}; the CSV has all" if more else ""
     notes = small_print(PAGE, f"bars: share of the step alone; {words}", results)
     foot = (0.72 if coloured else 0.2) + NOTE * len(notes)
     top = 0.05 + badge_room(caveat(results), PAGE)

@@ -95,7 +95,7 @@ def _figure(table: pd.DataFrame, results: Results) -> Figure:
     key += f"intensity stand side by side; {_roof_words(shown)}"
     key += "; ≈, hollow, dotted: work estimated" if (shown["source"] == ESTIMATED).any() else ""
     key += f"; not drawn: antagonists beyond {BESIDE}" if len({mix.partition("+")[2] for mix in mixes}) > BESIDE else ""
-    key += f"; not drawn: {counted(len(names) - count, 'program')}; the CSV has all" if len(names) > count else ""
+    key += f"; not drawn: {counted(len(names) - count, 'lead')}; the CSV has all" if len(names) > count else ""
     notes = small_print(PAGE, key, results)
     foot = 0.4 + NOTE * len(notes)
     top = 0.05 + badge_room(caveat(results), PAGE)

@@ -48,7 +48,7 @@ def caption(results: Results) -> str:
     known = of_steps(results)[of_steps(results)["role"] == "lead"]
     most = int((known["launches"] + known["launches_few"]).max()) if len(known) else 0
     some = f"faint: each of at most {LAUNCHES} launches" if most > LAUNCHES else "faint: each launch"
-    left = f" {PANELS} of {counted(len(leads), 'program')} are shown." if len(leads) > PANELS else ""
+    left = f" {PANELS} of {counted(len(leads), 'lead')} are shown." if len(leads) > PANELS else ""
     of = units(known.loc[known["refused"] == "", "launches"])
     some_of = " Of many antagonists and placebos, those that change the median most are drawn." * _chosen(known)
     refused = sorted({str(name) for name in known.loc[known["refused"] != "", "quantile"]})

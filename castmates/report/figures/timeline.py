@@ -89,7 +89,7 @@ def alternative(results: Results) -> str:
     parts = [f"{plain(name)} {number(float(means[name]))} MiB" for name in chosen.members if name in means]
     changes = sum(span.changed for span in chosen.spans)
     return (
-        f"Occupancy and bandwidth over {counted(len(chosen.spans), 'measurement')} of one launch, with "
+        f"Occupancy and bandwidth over {counted(len(chosen.spans), 'window')} of one launch, with "
         f"{counted(changes, 'change')} of the masks; mean occupancy inside them: {', '.join(parts)}."
     )
 
@@ -247,7 +247,7 @@ def _keys(
     keys += [Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (4, 2)), label="cache size")] if size else []
     keys += [Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1)), label="peak")] if peak else []
     keys.append(Patch(facecolor="none", edgecolor=WAIT, hatch="//////", linewidth=0, label="settling"))
-    keys.append(Patch(facecolor=SHADE, label="measurement"))
+    keys.append(Patch(facecolor=SHADE, label="window"))
     lost = any(not span.valid for span in chosen.spans)
     keys += [Patch(facecolor=LOST, label="rejected")] if lost else []
     changed = any(span.changed for span in chosen.spans)
@@ -257,6 +257,6 @@ def _keys(
 
 def _key(chosen: Timeline, width: float, results: Results) -> SmallPrint:
     parts = [f"a sample every {number(chosen.period, 2)} s"]
-    parts += [f"{counted(chosen.left_out, 'more measurement')} of the round in the CSV"] if chosen.left_out else []
+    parts += [f"{counted(chosen.left_out, 'more window')} of the round in the CSV"] if chosen.left_out else []
     parts += [] if peak_bandwidth(results) else ["the peak bandwidth of this machine is not known"]
     return small_print(width, "; ".join(parts), results)

@@ -90,7 +90,7 @@ def sheet(table: pd.DataFrame, found: Sequence[tuple[Row, Lines]], left: float, 
     key = "grey: whole steps, from their beginning at 0, which is not drawn; red: longer than alone; blue: shorter"
     if (table.groupby("member")["mix"].nunique() > BESIDE).any():
         key += f"; of each lead the {BESIDE} antagonists that cost most"
-    key += f"; not drawn: {counted(len(found) - count, 'pair')}; the CSV has all" if count < len(found) else ""
+    key += f"; not drawn: {counted(len(found) - count, 'mix')}; the CSV has all" if count < len(found) else ""
     notes = small_print(PAGE, key, results)
     foot = 0.42 + NOTE * len(notes)
     figure, places = stacked(heights[:count], HEAD, left, RIGHT, 0.05 + badge_room(caveat(results), PAGE), foot)

@@ -75,7 +75,7 @@ def caption(results: Results) -> str:
     launches = len(source[source["relative_rate"].notna()][["company", "launch"]].drop_duplicates())
     which = f"all {counted(launches, 'launch')}" if drawn == launches else f"{drawn} of {launches} launches"
     lost = int(source["relative_rate"].isna().sum())
-    without = f" {counted(lost, 'measurement')} cannot be drawn: there is no rate, or none alone." if lost else ""
+    without = f" {counted(lost, 'window')} cannot be drawn: there is no rate, or none alone." if lost else ""
     return (
         "Each lead's rate in every window, over the median of those alone in its launch; launches one after "
         f"the other, without the time between them ({which}). Crosses, and shaded: rejected. Below: who else took time "

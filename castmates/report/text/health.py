@@ -75,7 +75,7 @@ def adaptive_sentence(results: Results) -> str:
     if guessed:
         parts.append(
             f"{guessed} of {len(curves)} cells of curves are interpolated, and in no table but curves.csv; without "
-            "'budget.adaptive', and with 'budget.launches' as many as 'most_blocks', a further sweep measures them."
+            "'budget.adaptive', and with 'budget.launches' as many as 'most_launches', a further sweep measures them."
         )
     return " ".join(filter(None, parts))
 

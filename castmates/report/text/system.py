@@ -74,6 +74,6 @@ def _sentence(row: Row) -> str:
     values = f"{number(row['value'], 2)} {interval(row['low'], row['high'], 2)}"
     return (
         f"{plain(row['lead'])} + {plain(row['antagonists']).replace('+', ' + ')}: {values} times the throughput of one "
-        f"lead alone; {row['members']} would be no loss "
+        f"program alone; {row['members']} would be no loss "
         f"({counted(row['launches'], 'launch')}, {row['platform']}){BIASED if row['possibly_biased'] else ''}."
     )

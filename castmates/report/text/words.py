@@ -105,7 +105,7 @@ def rejection_sentence(launches: pd.DataFrame, windows: pd.DataFrame) -> str:
         return f"None of the {total} windows was rejected."
     share = number(100 * rejected / total)
     verb = "was" if rejected == 1 else "were"
-    return f"{rejected} of {counted(total, 'measurement')} ({share} %) {verb} rejected{_reasons(windows)}."
+    return f"{rejected} of {counted(total, 'window')} ({share} %) {verb} rejected{_reasons(windows)}."
 
 
 def _reasons(windows: pd.DataFrame) -> str:

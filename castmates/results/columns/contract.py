@@ -136,7 +136,6 @@ USUAL: Mapping[str, Column] = {
         col("note", str, "why a value is missing, or a remark on it"),
         col("status", str, "counted, scaled, not supported, not counted"),
         col("scope", str, "cgroup, thread, cpu, process"),
-        col("launches", int, "profile launches that estimate"),
         col("traces", int, "that it is the mean of"),
         col("type", str, "of the operation: MatMul"),
         col("direction", str, "forward, backward, optimizer, input; empty for none"),

@@ -39,7 +39,7 @@ QUOTAS = (
 
 
 def text_of(grid, first=4, most=12, way_size="1.5 MiB", limit=None):
-    budget = f"budget: {{{BUDGET}, launches: {first}, most_blocks: {most}}}\n"
+    budget = f"budget: {{{BUDGET}, launches: {first}, most_launches: {most}}}\n"
     limited = f"recommend: {{lead_loss: {limit}%}}\n" if limit else ""
     return HEAD + grid + budget + limited + f"model: {{ways: 12, way_size: {way_size}}}\n"
 

@@ -75,5 +75,10 @@ def test_the_model_prefers_the_partition_that_is_chosen(modelled):
     best = max(("split-4", "split-6", "split-8"), key=lambda name: logs[stage("isolated", name)])
     assert set(found["partition"]) == {best}
     capacity = found[found["part"] == CAPACITY]
-    verdicts = effect_verdicts(capacity.assign(p_holm=capacity["p_value"]), 0.02)
+    verdicts = effect_verdicts(
+        capacity.assign(p_holm=capacity["p_value"]).rename(
+            columns={"log": "mean", "log_low": "low", "log_high": "high"}
+        ),
+        0.02,
+    )
     assert verdicts.count("slower") > 0.99 * STUDIES
