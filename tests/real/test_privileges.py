@@ -392,7 +392,7 @@ def test_a_trace_in_a_browser_is_for_its_user_alone(tmp_path):
     browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words.new && mv {tmp_path}/words.new {tmp_path}/words\n')
     browser.chmod(0o755)
     serving = subprocess.Popen(
-        [sys.executable, "-P", "-m", "castmates", "open", "results/one", "--trace", "lead+stream"],
+        [sys.executable, "-P", "-m", "castmates", "trace", "open", "results/one", "lead+stream"],
         cwd=tmp_path, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"BROWSER": f"{browser} %s", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
@@ -610,7 +610,7 @@ def strange(tmp_path):
 
 COMMANDS = [
     ["plan", "study.yaml", "--all"],
-    ["status", "study.yaml"],
+    ["show", "study.yaml", "--progress"],
     ["doctor", "--all"],
     ["workloads"],
     ["show", "results/stranger"],
