@@ -60,7 +60,7 @@ def measure(
     logs = folder / "logs"
     make_folder(logs)
     profiles, traces = launch.design.profiling is not None, launch.design.tracing is not None
-    say = _printer(f"trace {trace_name(launch)}" if traces else f"{'profile task' if profiles else 'launch'} {name}")
+    say = _printer(f"trace {trace_name(launch)}" if traces else f"{'profile launch' if profiles else 'launch'} {name}")
     try:
         with _signals_raise():
             outcome = run_launch(as_launched(built_for_us(launch, cache)), logs, cache, say, _follow(owner))

@@ -178,7 +178,7 @@ def test_the_command_line_checks_and_lists(tmp_path):
     )
     found = said("--format", "json", catalogue=catalogue)
     assert [(row["workload"], row["installed"]) for row in json.loads(found)] == [("lines", True), ("gone", False)]
-    listed = said("list", catalogue=catalogue)
+    listed = said(catalogue=catalogue)
     assert "  gone   gone   not here\n" in listed
     assert "sudo apt-get install such\n" in listed
     found = said("check", "--installed", "--seconds", "0.2", "--format", "json", catalogue=catalogue)

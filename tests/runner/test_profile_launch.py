@@ -211,7 +211,7 @@ def test_traces_are_kept_as_long_as_they_fit(tmp_path, cache):
     ("how", "reason"),
     [
         ("fails", "the profiler of lead@0 failed: out of order"),
-        ("badly", "its answer does not follow docs/operations.md"),
+        ("badly", "its answer is not what `castmates help operations` describes"),
         ("cuts", "this is no whole XSpace: it was cut."),
     ],
 )

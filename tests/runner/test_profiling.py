@@ -99,7 +99,7 @@ def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_pa
     [
         (counter(), "cannot be profiled"),
         (answering("badly"), "was not profiled: the profiler of lead@0 failed: out of order"),
-        (answering("zero"), "was not profiled: its answer does not follow docs/layers.md"),
+        (answering("zero"), "was not profiled: its answer is not what `castmates help layers` describes"),
         (answering("no page"), "cannot be profiled: its page was removed, replaced or cut"),
     ],
     ids=["does not look at the page", "fails", "answers with steps of no time", "removes its page"],

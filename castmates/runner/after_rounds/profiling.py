@@ -84,7 +84,7 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
     try:
         rows, profiled = _understood(outcome, scene, answer)
     except UNREADABLE:
-        raise NoAnswer("its answer does not follow castmates help layers") from None
+        raise NoAnswer("its answer is not what `castmates help layers` describes") from None
     after = mean_step(usual_beats(stage, lead, steps, seconds))
     return Profiled(rows, math.log(math.sqrt(before * after) / profiled))
 

@@ -144,7 +144,7 @@ def understood(taken: Taken, answer: dict[str, Any], traces: Path, folder: Path)
         read = None if answer.get("storage_bytes") is None else int(answer["storage_bytes"])
         versions = {str(name): str(version) for name, version in dict(answer.get("versions", {})).items()}
     except UNREADABLE:
-        raise NoAnswer("its answer does not follow castmates help operations") from None
+        raise NoAnswer("its answer is not what `castmates help operations` describes") from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         here.rename(folder)
