@@ -135,7 +135,7 @@ def test_rates_and_knees_are_those_of_the_study(results, tables):
     ],
 )
 def test_the_whole_cache_is_told_where_it_counts_as_a_number_of_ways(results, fewest, most, beside, ways, told):
-    row = {"lead": "chase", "fewest_ways": fewest, "most_ways": most, "antagonists": beside}
+    row = {"lead": "chase", "fewest_ways": fewest, "most_ways": most, "antagonists": beside, "machine": ""}
     plan = results.plan.model_copy(update={"cache": cache(ways) if ways else None})
     assert measured_ways(row, dataclasses.replace(results, plan=plan)) == told
 
