@@ -172,4 +172,4 @@ def test_of_many_pairs_the_first_screen_has_the_most_important(tab, large):
     tab.unfold()
     assert tab.ask("document.querySelectorAll('.pairs tbody tr').length") == 12
     assert tab.ask("document.querySelector('.result').offsetHeight") < 1600
-    assert "388 more pairs" in tab.ask("document.querySelector('.result').textContent")
+    assert "388 more mixes" in tab.ask("document.querySelector('.result').textContent")

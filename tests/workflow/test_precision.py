@@ -26,25 +26,24 @@ def test_launches_are_added_until_the_precision_or_the_budget_is_reached(project
     assert [one["reached"][0]["goes_on"] for one in looks(project)] == [True, False]
     assert (project.effects()["launches"] == 10).all()
 
-    project.write_study(budget("900%", 14))  # reached at the first look, and confirmed six launches later
+    project.write_study(budget("90%", 14))  # reached at the first look, and confirmed six launches later
     done = project.sweep()
-    assert "±900 % reached by 1 of 1 company." in done.stderr
+    assert "±90 % reached by 1 of 1 company." in done.stderr
     page = (project.results / "report/index.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
-    assert "±900 % reached by 1 of 1 company." in page
+    assert "±90 % reached by 1 of 1 company." in page
     second = project.launches()
     assert first == second
     assert looks(project)[-1]["reached"][0]["enough"]
     assert (project.effects()["launches"] == 10).all()
     project.assert_finished()
 
-    project.write_study(budget("950%", 14))  # less is wanted: another look, and nothing is measured
+    project.write_study(budget("95%", 14))  # less is wanted: another look, and nothing is measured
     again = project.run("--dry-run").stdout
     assert "measure_launch" not in again
     assert "write_report" in again, "it says which precision was reached"
 
-    (
-        project.results / "launches" / next(iter(second)) / "launch.json"
-    ).unlink()  # its windows are there: it is not whole
+    record = project.results / "launches" / next(iter(second)) / "launch.json"
+    record.unlink()  # its windows are there: it is not whole
     assert "measure_launch" in project.run("--dry-run", "results/small/looks/1.json").stdout
 
 

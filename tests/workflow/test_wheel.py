@@ -60,12 +60,13 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_the_wheel_has_every_file_of_the_package_and_of_the_workflow_and_no_other(wheel):
-    """Templates, the style of the figures, the sources in C and Perl; rules, catalogue, profile, locks and scripts."""
+    """Templates, the style of the figures, the sources in C and Perl; rules, catalogue, profile, locks, scripts and docs."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     own = {str(file.relative_to(ROOT)) for package in settings["packages"] for file in files_below(ROOT / package)}
     folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings")
     clone = [file for folder in folders for file in files_below(ROOT / folder)] + [*(ROOT / "scripts").glob("*.py")]
     clone += [file for file in (ROOT / "envs").iterdir() if file.stem not in ("dev", "docs", "slurm", "kubernetes")]
+    clone += [*(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]  # `castmates help`
     clone += [  # behind a link
         ROOT / "workflow" / file.relative_to(ROOT)
         for name in ("default", "slurm", "kubernetes")
