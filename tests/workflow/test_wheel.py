@@ -60,7 +60,7 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_the_wheel_has_every_file_of_the_package_and_of_the_workflow_and_no_other(wheel):
-    """Templates, the style of the figures, the sources in C and Perl; rules, catalogue, profile, locks, scripts and docs."""
+    """Templates, styles, sources in C and Perl; rules, catalogue, profile, locks, scripts and docs."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     own = {str(file.relative_to(ROOT)) for package in settings["packages"] for file in files_below(ROOT / package)}
     folders = ("workflow", "config/workloads", "config/studies", "config/schemas", "config/findings")
