@@ -17,7 +17,7 @@ from castmates.study.plan_text import plan_text
 from tests.builds import fill
 from tests.chaos.traces import KNOB, Traces, assert_whole, parent_of
 from tests.waiting import PATIENCE, wait_for
-from tests.workflow.sweeps import TABLES, Sweeps
+from tests.workflow.sweeps import Sweeps
 
 # Ignores SIGTERM, and leaves a child that is nobody's: forked twice, in its own session, elsewhere, without
 # environment. Only its command line shows this test that it is ours.
@@ -169,7 +169,7 @@ class House:
         """Give the same command until all is measured, failed launches forgotten once."""
         self._note("the study is completed")
         done = subprocess.run(
-            ["castmates", "sweep", "--retry", "--", TABLES],
+            ["castmates", "sweep", "--retry"],
             cwd=self.sweeps.folder,
             env=self.environment,
             capture_output=True,
