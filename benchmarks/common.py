@@ -84,7 +84,7 @@ class TimeBox:
 
 @contextmanager
 def scratch(in_memory: bool = False) -> Iterator[Path]:
-    """A folder that is removed at the end; if this process is killed, the next block removes it."""
+    """A folder that is removed at the end; if this process is killed, the next launch removes it."""
     place = "/dev/shm" if in_memory and os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix=folder_prefix(), dir=place) as folder:
         yield Path(folder)

@@ -13,7 +13,7 @@ from scipy import special
 from benchmarks import coverage_rules
 from benchmarks.common import Report, arguments_of, run
 from benchmarks.simulated_cast import LEAD, LONG, SHORT, SPLIT, Slicing, one_partition, three_mixes, two_mixes
-from benchmarks.simulated_slices import Machine, Neighbour, Studies, simulate
+from benchmarks.simulated_slices import Antagonist, Machine, Studies, simulate
 from castmates.analysis.comparison.comparison import Side, compare
 from castmates.analysis.effects.carryover import estimate_carryover
 from castmates.analysis.effects.controls import estimate_controls
@@ -45,9 +45,9 @@ FEW = {"2 cycles": LONG, "3 cycles": replace(LONG, cycles=3)}
 FEW_LAUNCHES = (3, 6)
 SLOW = {f"{memory:g} s": Machine(effect_memory=memory) for memory in (0.3, 2.0, 5.0, 15.0)}
 RARE = dict.fromkeys(("solo", "solo-again", "placebo", "alone"), 0.02)
-STRUCK = {seen: replace(WANDERING, neighbour=Neighbour(RARE | {"corun": 0.2}, seen=seen))
+STRUCK = {seen: replace(WANDERING, antagonist=Antagonist(RARE | {"corun": 0.2}, seen=seen))
           for seen in (1.0, 0.9, 0.5, 0.25, 0.1, 0.0)}  # fmt: skip
-STRUCK_ALIKE = replace(WANDERING, neighbour=Neighbour(dict.fromkeys((*RARE, "corun"), 0.1)))
+STRUCK_ALIKE = replace(WANDERING, antagonist=Antagonist(dict.fromkeys((*RARE, "corun"), 0.1)))
 
 LARGER, SMALLER = "lead+first", "lead+second"
 

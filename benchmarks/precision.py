@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_BLOCKS
+from castmates.analysis.statistics.intervals import CONFIDENCE, FEWEST_LAUNCHES
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
@@ -72,7 +72,7 @@ class Way(Protocol):
 
 @dataclass(frozen=True)
 class Paired:
-    """Units that give one difference for every mix at once: blocks, or cycles of runs."""
+    """Units that give one difference for every mix at once: launches, or cycles of runs."""
 
     differences: Floats  # units x mixes
     costs: Floats  # seconds, by unit
@@ -146,7 +146,7 @@ def simultaneous(value: Mean, among: int) -> float:
 
 
 def points(loss: Mean) -> Mean:
-    """A loss on the log scale as per cent of the rate, which is what `degradation_pct` is."""
+    """A loss on the log scale as per cent of the rate, which is what `loss_pct` is."""
     left = float(np.exp(-loss.value))
     return Mean(100 * (1 - left), 100 * left * loss.error, loss.freedom)
 
@@ -165,7 +165,7 @@ def equivalence(difference: Mean, margin: float) -> Equivalence:
 def units_needed(variance: Floats, target: float, factor: Floats | float = 1.0) -> Floats:
     """The smallest whole n with t(0.975, factor x (n - 1)) x sqrt(variance / n) <= target; at least three."""
     variance, factor = np.broadcast_arrays(np.asarray(variance, dtype=float), np.asarray(factor, dtype=float))
-    low = np.full(variance.shape, float(FEWEST_BLOCKS))
+    low = np.full(variance.shape, float(FEWEST_LAUNCHES))
     high = np.full(variance.shape, MOST)
     high = np.where(half_width(variance, low, factor) <= target, low, high)
     # Halving on the log scale until no whole number lies between; the half-width falls with n.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import blocks, verdicts
+from benchmarks import launches, verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, percent, run, say, scratch
 from benchmarks.perturbation import company_on_stage
 from benchmarks.precision import Floats, Mean, mean_of, points
@@ -91,19 +91,19 @@ def main() -> None:
     options = _options()
     report = Report("Pressure: which antagonist hurts most", "pressure")
     stressors, missing = usable(options.stressors)
-    study = _with_stressors(blocks.study_of(options.study, options.seed, longest_block=3600), stressors)
+    study = _with_stressors(launches.study_of(options.study, options.seed, longest_launch=3600), stressors)
     names = [*options.antagonists, *(_named(stressor) for stressor in stressors)]
     found = []
     with scratch() as folder:
         for lead in options.leads:
-            company = blocks.company_plan(study, lead, names, folder).blocks[0].company
+            company = launches.company_plan(study, lead, names, folder).launches[0].company
             with company_on_stage(company, folder) as stage:
                 say(f"{lead}: {len(names)} antagonists are ready")
                 box = TimeBox((options.minutes - AROUND) / len(options.leads))
                 found.append(measure(stage, company, box, options))
             if found[-1].duellists is not None:
                 both = found[-1].duellists
-                pair = blocks.company_plan(study, lead, both, folder).blocks[0].company
+                pair = launches.company_plan(study, lead, both, folder).launches[0].company
                 found[-1].duel = [duel(pair, both, number, folder, options) for number in range(options.duels)]
     if options.figure is not None:
         draw([(losses.lead, _bars(losses)) for losses in found], options.figure)

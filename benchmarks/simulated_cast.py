@@ -12,7 +12,7 @@ from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.scenes import scenes_of
 from castmates.study.schedule import Orders, stretches
-from castmates.study.spec import PROTOCOL, REST, Block, Company, Member, Mix, Partition, Plan, Share
+from castmates.study.spec import PROTOCOL, REST, Company, Launch, Member, Mix, Partition, Plan, Share
 
 LEAD, FIRST, SECOND, THIRD = "lead@0", "first@1", "second@1", "third@1"
 SPLIT = "split-4"
@@ -59,14 +59,14 @@ def one_partition() -> Company:
     return _company(mix, mix.model_copy(update={"identity": f"{FIRST}/{SPLIT}", "partitions": (partition,)}))
 
 
-def plan_of(company: Company, launches: int) -> Plan:
+def plan_of(company: Company, count: int) -> Plan:
     """The plan of a study of this company."""
     design = design_of(Study(name="simulated"))
-    blocks = tuple(
-        Block(study="simulated", company=company, number=number, seed=number, design=design)
-        for number in range(1, launches + 1)
+    launches = tuple(
+        Launch(study="simulated", company=company, number=number, seed=number, design=design)
+        for number in range(1, count + 1)
     )
-    return Plan(study="simulated", titles={}, mixes=company.mixes, controls=(), blocks=blocks)
+    return Plan(study="simulated", titles={}, mixes=company.mixes, controls=(), launches=launches)
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,17 @@ class Schedule:
 def schedule(which: str, slicing: Slicing, rounds: int) -> Schedule:
     """What our scheduler gives one of the companies above."""
     company = COMPANIES[which]()
-    blocks, numbers = plan_of(company, LAUNCHES).blocks, {scene.name: at for at, scene in enumerate(company.scenes)}
-    parts = sorted(stretches(blocks[0], 0), key=lambda part: part.seed)
+    launches, numbers = plan_of(company, LAUNCHES).launches, {scene.name: at for at, scene in enumerate(company.scenes)}
+    parts = sorted(stretches(launches[0], 0), key=lambda part: part.seed)
     measured = _measured(company, slicing)
     shape = (LAUNCHES, rounds, len(measured))
     places, place = np.zeros(shape, dtype=np.int64), 0
     cold = {member.name: np.zeros(shape) for member in company.members}
-    for launch, block in enumerate(blocks):
+    for place_of_launch, launch in enumerate(launches):
         orders = Orders()
         for number in range(rounds):
             place = 0
-            for part in stretches(block, number):
+            for part in stretches(launch, number):
                 if len(parts) > 1:  # masks have changed: every scene runs once unmeasured
                     place += len(part.scenes)
                 state = dict.fromkeys(cold, 0.0)
@@ -105,7 +105,7 @@ def schedule(which: str, slicing: Slicing, rounds: int) -> Schedule:
                         seen[scene.name] += 1
                         # Where a second slice is not measured, it stands for the first: no two are of one moment.
                         time = seen[scene.name] if slicing.twice else 1
-                        at = launch, number, measured[cycle, numbers[scene.name], time]
+                        at = place_of_launch, number, measured[cycle, numbers[scene.name], time]
                         places[at], place = place, place + 1
                         for name, own in cold.items():
                             own[at] = state[name]
@@ -120,7 +120,7 @@ def _measured(company: Company, slicing: Slicing) -> dict[tuple[int, int, int], 
     scenes = {scene.name: at for at, scene in enumerate(company.scenes)}
     slices = [(cycle, scene, 1) for cycle in range(slicing.cycles) for scene in scenes.values()]
     if slicing.twice:
-        for part in stretches(plan_of(company, 1).blocks[0], 0):
+        for part in stretches(plan_of(company, 1).launches[0], 0):
             for cycle, order in enumerate(Orders().draw(part, slicing.cycles)):
                 counts = Counter(scene.name for scene in order)
                 slices += [(cycle, scenes[name], 2) for name, count in counts.items() if count == 2]

@@ -97,11 +97,11 @@ def _estimated(logs: Floats) -> dict[str, float]:
     mean = float(logs.mean())
     half = float(quantile(np.array([len(logs) - 1.0]))[0] * logs.std(ddof=1) / math.sqrt(len(logs)))
     slowdowns = {"slowdown": mean, "slowdown_low": mean - half, "slowdown_high": mean + half}
-    losses = {"degradation_pct": mean, "degradation_low": mean - half, "degradation_high": mean + half}
+    losses = {"loss_pct": mean, "loss_low": mean - half, "loss_high": mean + half}
     return {
         **{name: math.exp(log) for name, log in slowdowns.items()},
         **{name: -100 * math.expm1(-log) for name, log in losses.items()},
-        "blocks": len(logs),
+        "launches": len(logs),
         "freedom": len(logs) - 1.0,
     }
 

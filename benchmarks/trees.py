@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.blocks import environment_of, measure_by
+from benchmarks.launches import environment_of, measure_by
 from benchmarks.machine import ROOT
 from benchmarks.precision import Floats, Paired
 from castmates.errors import CastmatesError

@@ -1,7 +1,7 @@
 """The usual way: fresh processes for every run, one window each; nothing is frozen, rejected or repeated.
 
-The same programs, heartbeats, CPUs and environments as in our blocks. Every warm-up and length of window is a piece of
-the same recording, and is charged only the seconds of a run that would have ended with it.
+The same programs, heartbeats, CPUs and environments as in our launches. Every warm-up and length of window is a piece
+of the same recording, and is charged only the seconds of a run that would have ended with it.
 """
 
 import math

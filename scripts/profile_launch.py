@@ -5,11 +5,11 @@ from pathlib import Path
 
 import castmates.pipeline.script
 from castmates.files import cache_folder
-from castmates.pipeline.measure_block import in_plan_of
+from castmates.pipeline.measure_launch import in_plan_of
 from castmates.pipeline.profile_launch import profile_launch
 from castmates.pipeline.right_node import refuse_wrong_node
 from castmates.results.folder import StudyFolder
-from castmates.results.plans import read_profile_launch
+from castmates.results.plans import read_profile_task
 from castmates.results.profiles import PROFILES
 
 
@@ -22,11 +22,9 @@ def main() -> None:
     parser.add_argument("--owner", type=int, help="end the launch when this process is gone")
     given = parser.parse_args()
     folder = StudyFolder(given.plan.parent)
-    launch = in_plan_of(
-        folder.path.name, read_profile_launch(given.plan, given.launch), f"profile launch '{given.launch}'"
-    )
-    refuse_wrong_node(folder, launch, f"{PROFILES}{given.launch}")
-    profile_launch(launch, given.output.parent, cache_folder(), given.owner)
+    task = in_plan_of(folder.path.name, read_profile_task(given.plan, given.launch), f"profile launch '{given.launch}'")
+    refuse_wrong_node(folder, task, f"{PROFILES}{given.launch}")
+    profile_launch(task, given.output.parent, cache_folder(), given.owner)
 
 
 castmates.pipeline.script.run(main)

@@ -12,7 +12,7 @@ from castmates.results.plans import read_plan
 def main() -> None:
     """Estimate and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.json; blocks and tables lie beside it")
+    parser.add_argument("--plan", type=Path, required=True, help="plan.json; launches and tables lie beside it")
     parser.add_argument("--lead-loss", type=float, required=True, help="the study's limit in per cent; 0 for none")
     parser.add_argument("--latency", action="append", default=[], help="a limit in ms: p99=2.0")
     parser.add_argument("--output", type=Path, required=True, help="folder of the tables")

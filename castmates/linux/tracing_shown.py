@@ -32,8 +32,8 @@ _EVERYTHING = Rights(
 )
 USERS: Mapping[str, Rights] = {
     "root": _EVERYTHING,
-    "user after `sudo castmates grant --tracing`": _EVERYTHING,
-    "user after `sudo castmates grant`": Rights(
+    "user after `sudo castmates doctor --grant --tracing`": _EVERYTHING,
+    "user after `sudo castmates doctor --grant`": Rights(
         tracepoints=False, switches=True, stacks=True, perf="", reasons=(), syscalls=True, faults=True, kernel=True
     ),
     "plain user (`perf_event_paranoid` 2)": Rights(

@@ -86,7 +86,7 @@ class Balance:
     busy: tuple[float, ...]
 
     def truth(self) -> dict[str, dict[str, object]]:
-        """Return what is true of each actor, for block.json."""
+        """Return what is true of each actor, for launch.json."""
         return {
             actor.name: {
                 "steps_per_second": rate,

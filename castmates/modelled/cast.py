@@ -1,4 +1,4 @@
-"""The cast of a modelled block: processes that are never started, with the runner's view of a process."""
+"""The cast of a modelled launch: processes that are never started, with the runner's view of a process."""
 
 import subprocess
 import typing

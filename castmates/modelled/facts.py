@@ -31,7 +31,9 @@ def modelled_facts(machine: MachineModel) -> dict[str, Any]:
     return {
         "platform": "modelled",
         "read_at": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "cpu_model": f"a model (docs/modelled-machine.md), {machine.bandwidth}/s of memory bandwidth for each {behind}",
+        "cpu_model": (
+            f"a model (castmates help modelled-machine), {machine.bandwidth}/s of memory bandwidth for each {behind}"
+        ),
         "topology": {
             "allowed": format_cpu_list(range(cores * machine.threads)),
             "cores": cores,

@@ -136,7 +136,7 @@ class ModelledMonitor(ResctrlMonitor):
 
 @dataclass(frozen=True)
 class ModelledHardware(Hardware):
-    """The hardware side of a modelled block."""
+    """The hardware side of a modelled launch."""
 
     clock: Callable[[], int] = monotonic_ns
     granted: Callable[[], dict[str, Grant]] = dict  # what everybody may take now
@@ -155,7 +155,7 @@ def modelled_hardware(
     kernel = feed.kernel = FakeResctrl(shape_of(world.machine), source=feed)
     for pid in pids.values():
         kernel.processes.fork(pid=pid)
-    journal = ResctrlJournal(None, POINT, "a modelled block")
+    journal = ResctrlJournal(None, POINT, "a modelled launch")
     read_register = kernel.msr if world.machine.registers else None
     mounted = Mounted(kernel, KernelsTasks(kernel), journal, _domain_of(kernel), read_register=read_register)
     allocator = ResctrlAllocator(mounted, beyond_site)

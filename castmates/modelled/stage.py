@@ -1,4 +1,4 @@
-"""The stage of a modelled block: the runner's rounds, windows and ledger on it, in the modelled machine's time."""
+"""The stage of a modelled launch: the runner's rounds, windows and ledger on it, in the modelled machine's time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import fmean
 
-from castmates.analysis.design.pilot import Spread, best_rounds, cost_of, spreads
+from castmates.analysis.design.pilot import best_rounds, cost_of, spreads
 from castmates.errors import CastmatesError
-from castmates.results.block_tables import read_windows
 from castmates.results.folder import StudyFolder
+from castmates.results.launch_tables import read_windows
 from castmates.results.records import read_record
 from castmates.results.rounds import read_decisions
 from castmates.study.decisions import Decision
 from castmates.study.looks import part_of
-from castmates.study.rounds import Cost, guessed_cost
-from castmates.study.spec import PROTOCOL, Block, Plan
+from castmates.study.rounds import Cost, Spread, guessed_cost
+from castmates.study.spec import PROTOCOL, Launch, Plan
 
 
-def decide_rounds(plan: Plan, company: str, folder: StudyFolder, longest_block: float) -> Decision:
+def decide_rounds(plan: Plan, company: str, folder: StudyFolder, longest_launch: float) -> Decision:
     """Decide by the launches of this company that are measured; what was decided stays."""
     for decision in read_decisions(folder):
         if decision.company == company:
             return decision
-    ours = [block for block in folder.measured(plan).blocks if block.company.id == company]
+    ours = [launch for launch in folder.measured(plan).launches if launch.company.id == company]
     if not ours:
         raise CastmatesError(f"{folder}: no launch of the company '{company}' is measured; run the study's sweep.")
-    records = [read_record(folder.record_file(block)) for block in ours]
+    records = [read_record(folder.record_file(launch)) for launch in ours]
     cost = cost_of(records) if ours[0].design.model is None else None
     if cost is None:  # a modelled machine takes no time, and shows what a real one would do
         cost = guessed_cost(ours[0].company, ours[0].design.window)
@@ -34,10 +34,11 @@ def decide_rounds(plan: Plan, company: str, folder: StudyFolder, longest_block: 
         return _decision(company, max(kept), [], [], cost)
     seen = list(
         spreads(
-            part_of(plan, [block.path for block in ours]), read_windows([folder.block(block.path) for block in ours])
+            part_of(plan, [launch.path for launch in ours]),
+            read_windows([folder.launch(launch.path) for launch in ours]),
         ).values()
     )
-    return _decision(company, best_rounds(seen, [cost], longest_block), ours, seen, cost)
+    return _decision(company, best_rounds(seen, [cost], longest_launch), ours, seen, cost)
 
 
 def text_of(decision: Decision) -> str:
@@ -45,7 +46,7 @@ def text_of(decision: Decision) -> str:
     return json.dumps(asdict(decision), indent=1) + "\n"
 
 
-def _decision(company: str, rounds: int, launches: Sequence[Block], seen: Sequence[Spread], cost: Cost) -> Decision:
+def _decision(company: str, rounds: int, launches: Sequence[Launch], seen: Sequence[Spread], cost: Cost) -> Decision:
     return Decision(
         company=company,
         protocol=PROTOCOL,

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from castmates.preview.duration import seconds_of_block
+from castmates.preview.duration import seconds_of_launch
 from castmates.results.bundled_records import RecordReader
 from castmates.results.folder import StudyFolder
 from castmates.results.records import useless
 from castmates.study.adaptive import scenes_measured
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import Launch, Plan
 
 FAILED = "failed"
 
@@ -31,32 +31,32 @@ class Amount:
 
 
 class Amounts:
-    """How much the blocks of a plan are; each record is read once, and `torn` blocks count for nothing."""
+    """How much the launches of a plan are; each record is read once, and `torn` launches count for nothing."""
 
     def __init__(self, folder: StudyFolder, plan: Plan, torn: Collection[str] = ()) -> None:
         self._folder = folder
-        self._first = {*plan.looks[0]} if plan.looks else {block.path for block in plan.blocks}
-        files = {block.path: folder.record_file(block) for block in plan.blocks if block.path not in torn}
+        self._first = {*plan.looks[0]} if plan.looks else {launch.path for launch in plan.launches}
+        files = {launch.path: folder.record_file(launch) for launch in plan.launches if launch.path not in torn}
         read = RecordReader(folder).read
         self._reasons = {path: useless(read(file)) for path, file in files.items() if file.is_file()}
 
-    def of(self, blocks: Sequence[Block]) -> Amount:
-        """How much these blocks are; where a precision is wanted, those of the first look are the least."""
-        at_once = [block for block in blocks if block.path in self._first]
-        missing = [block for block in blocks if block.path not in self._reasons]
-        reasons = [self._reasons[block.path] for block in blocks if block.path in self._reasons]
+    def of(self, launches: Sequence[Launch]) -> Amount:
+        """How much these launches are; where a precision is wanted, those of the first look are the least."""
+        at_once = [launch for launch in launches if launch.path in self._first]
+        missing = [launch for launch in launches if launch.path not in self._reasons]
+        reasons = [self._reasons[launch.path] for launch in launches if launch.path in self._reasons]
         return Amount(
-            launches=(len(at_once), len(blocks)),
+            launches=(len(at_once), len(launches)),
             measured=len(reasons),
             failed=reasons.count(FAILED),
             unclean=sum(reason not in ("", FAILED) for reason in reasons),
-            windows=(sum(map(_windows, at_once)), sum(_windows(block, spare=True) for block in blocks)),
+            windows=(sum(map(_windows, at_once)), sum(_windows(launch, spare=True) for launch in launches)),
             seconds=(
-                sum(seconds_of_block(self._folder, block) for block in missing if block.path in self._first),
-                sum(seconds_of_block(self._folder, block, spare=True) for block in missing),
+                sum(seconds_of_launch(self._folder, launch) for launch in missing if launch.path in self._first),
+                sum(seconds_of_launch(self._folder, launch, spare=True) for launch in missing),
             ),
         )
 
 
-def _windows(block: Block, spare: bool = False) -> int:
-    return len(scenes_measured(block)) * (block.design.rounds + spare * block.design.spare_rounds)
+def _windows(launch: Launch, spare: bool = False) -> int:
+    return len(scenes_measured(launch)) * (launch.design.rounds + spare * launch.design.spare_rounds)

@@ -41,7 +41,7 @@ def counters(project: Project, plan: Plan) -> Iterator[RenderableType]:
     yield Text.assemble(("Counted in every window: ", "bold"), f"{described(project.study.counters)}.")
     if project.study.counters.ranges and not any(one.phases for each in plan.companies for one in each.members):
         yield Text("'counters.ranges' keeps nothing: no workload has 'phases: true'.")
-    yield Text(after_rounds.line(plan.blocks))
+    yield Text(after_rounds.after_rounds_line(plan.launches))
 
 
 def masks(project: Project, plan: Plan) -> Iterator[RenderableType]:

@@ -5,13 +5,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import harmonic_mean
 
+from castmates.analysis.statistics.losses import loss_pct
+from castmates.analysis.statistics.power import detectable
 from castmates.preview.words import pair
 from castmates.project import Project
-from castmates.results.block_tables import read_windows
+from castmates.results.launch_tables import read_windows
 from castmates.results.pilots import read_spreads
 from castmates.study.spec import Mix, Plan
 
-FEWEST_BLOCKS = 3  # measured ones, before they count for more than a pilot
+FEWEST_LAUNCHES = 3  # measured ones, before they count for more than a pilot
 EXAMPLE = 0.05  # how much launches may differ, where nothing is known
 LARGER = (12, 20)  # numbers of launches that are looked at beside the planned one
 LEVEL = 0.05
@@ -40,14 +42,14 @@ class Chances:
 
 def chances(project: Project, plan: Plan, torn: Collection[str] = ()) -> Chances:
     """What the plan's launches, and some more, will mostly find."""
-    # Partitions are compared on the same blocks, in separate tests: this is about the pairs.
+    # Partitions are compared on the same launches, in separate tests: this is about the pairs.
     plain = [mix for mix in plan.mixes if not mix.partitions]
     variances = known_variances(project, plan, torn)
     known = [(mix, *variances[mix.identity]) for mix in plain if mix.identity in variances]
     if plain and not known:
-        few, many = min(_blocks(plan, mix)[0] for mix in plain), max(_blocks(plan, mix)[1] for mix in plain)
+        few, many = min(_launches(plan, mix)[0] for mix in plain), max(_launches(plan, mix)[1] for mix in plain)
         return Chances(len(plain), True, (_chance("", EXAMPLE**2, "assumed", (few, many), len(plain)),))
-    found = [_chance(pair(mix), variance, source, _blocks(plan, mix), len(plain)) for mix, variance, source in known]
+    found = [_chance(pair(mix), variance, source, _launches(plan, mix), len(plain)) for mix, variance, source in known]
     return Chances(len(plain), False, tuple(found))
 
 
@@ -69,50 +71,46 @@ def _counts(few: int, many: int) -> tuple[int, ...]:
 
 
 def _found(variance: float, counts: Sequence[int], level: float) -> tuple[float, ...]:
-    from castmates.analysis.statistics.power import detectable
-
-    return tuple(_loss(detectable(variance, count, level)) for count in counts)
-
-
-def _loss(log: float) -> float:
-    """A slowdown on the log scale as a loss, in per cent of the rate alone; infinite where nothing is found."""
-    return -100 * math.expm1(-log) if math.isfinite(log) else math.inf
+    logs = (detectable(variance, count, level) for count in counts)
+    return tuple(loss_pct(log) if math.isfinite(log) else math.inf for log in logs)
 
 
 def known_variances(project: Project, plan: Plan, torn: Collection[str] = ()) -> dict[str, tuple[float, str]]:
-    """The variance of block means by the mix's identity, with its source: the study's own blocks, or else a pilot."""
-    from castmates.analysis.design.pilot import Spread, spreads
-
-    pilot = {} if project.elsewhere else read_spreads(project.study, Spread)
+    """The variance of launch means by the mix's identity, with its source: the study's own launches, or a pilot."""
+    pilot = {} if project.elsewhere else read_spreads(project.study)
     rounds = _rounds(plan)
     variances = {
-        identity: (spread.of_blocks(rounds[identity]), f"{spread.blocks} launches of the pilot")
+        identity: (spread.of_launches(rounds[identity]), f"{spread.launches} launches of the pilot")
         for identity, spread in pilot.items()
         if identity in rounds
     }
-    usable = plan.model_copy(update={"blocks": tuple(block for block in plan.blocks if block.path not in torn)})
+    usable = plan.model_copy(update={"launches": tuple(launch for launch in plan.launches if launch.path not in torn)})
     measured = project.results.measured(usable)
-    if measured.blocks:
+    if measured.launches:
+        from castmates.analysis.design.pilot import spreads
+
         own = spreads(measured, read_windows(project.results.places(measured)))
         had = _rounds(measured)
         variances |= {
-            identity: (spread.foreseen(rounds[identity], had[identity]), f"{spread.blocks} measured launches")
+            identity: (spread.foreseen(rounds[identity], had[identity]), f"{spread.launches} measured launches")
             for identity, spread in own.items()
-            if spread.blocks >= FEWEST_BLOCKS
+            if spread.launches >= FEWEST_LAUNCHES
         }
     return variances
 
 
 def _rounds(plan: Plan) -> dict[str, float]:
-    """The harmonic mean of the rounds of each mix's blocks: with it the variance of their means is as on average."""
+    """The harmonic mean of the rounds of each mix's launches: with it the variance of their means is as on average."""
     numbers: dict[str, list[int]] = {}
-    for block in plan.blocks:
-        for mix in block.company.mixes:
-            numbers.setdefault(mix.identity, []).append(block.design.rounds)
+    for launch in plan.launches:
+        for mix in launch.company.mixes:
+            numbers.setdefault(mix.identity, []).append(launch.design.rounds)
     return {identity: harmonic_mean(each) for identity, each in numbers.items()}
 
 
-def _blocks(plan: Plan, mix: Mix) -> tuple[int, int]:
-    """How many blocks of the plan have this mix, at least and at most."""
-    ours = [block.path for block in plan.blocks if any(each.identity == mix.identity for each in block.company.mixes)]
+def _launches(plan: Plan, mix: Mix) -> tuple[int, int]:
+    """How many launches of the plan have this mix, at least and at most."""
+    ours = [
+        launch.path for launch in plan.launches if any(each.identity == mix.identity for each in launch.company.mixes)
+    ]
     return (len(set(ours) & set(plan.looks[0])) if plan.looks else len(ours)), len(ours)

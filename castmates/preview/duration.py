@@ -1,4 +1,4 @@
-"""Which blocks of a study are still to be measured, and how long that takes."""
+"""Which launches of a study are still to be measured, and how long that takes."""
 
 import os
 from collections.abc import Collection, Iterable, Sequence
@@ -14,21 +14,21 @@ from castmates.study.adaptive import as_launched
 from castmates.study.companies import launch_guess, round_guess
 from castmates.study.looks import company_of, needed
 from castmates.study.schedule import turns_of
-from castmates.study.spec import Block, Company, Plan
+from castmates.study.spec import Company, Launch, Plan
 
-BLOCK_OVERHEAD = 1.5  # start of the runner, writing the tables
+LAUNCH_OVERHEAD = 1.5  # start of the runner, writing the tables
 MODELLED_WINDOW = 0.06  # of a study in which nothing is started
 ANALYSIS = 15.0  # tables, figures, report
 LAUNCHES = 5  # of a company, whose times are looked up at most
 
 
-def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -> tuple[list[Block], list[Block]]:
-    """The blocks to come, at least and at most: a wanted precision decides on the way how many.
+def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -> tuple[list[Launch], list[Launch]]:
+    """The launches to come, at least and at most: a wanted precision decides on the way how many.
 
-    The blocks `torn` are measured again.
+    The launches `torn` are measured again.
     """
     folder = project.results
-    missing = [block for block in plan.blocks if block.path in torn or not folder.record_file(block).is_file()]
+    missing = [launch for launch in plan.launches if launch.path in torn or not folder.record_file(launch).is_file()]
     if not plan.looks or not missing:
         return missing, missing
     if project.study.budget.adaptive:
@@ -38,10 +38,10 @@ def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -
     decisions: list[list[str]] = []
     for _ in plan.looks:
         paths = needed(plan, decisions)
-        if at_least := [block for block in missing if block.path in paths]:
+        if at_least := [launch for launch in missing if launch.path in paths]:
             later = {path for added in plan.looks[len(decisions) + 1 :] for path in added}
             undecided = {path for path in later if not decisions or company_of(path) in decisions[-1]}
-            return at_least, [block for block in missing if block.path in {*paths, *undecided}]
+            return at_least, [launch for launch in missing if launch.path in {*paths, *undecided}]
         reached = take_look(plan, folder, project.study.budget.precision or 0.0, decisions)
         decisions.append([company.company for company in reached if company.goes_on])
         if not decisions[-1]:
@@ -50,49 +50,49 @@ def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -
 
 
 def _after_looks(
-    plan: Plan, missing: Sequence[Block], taken: Sequence[AdaptiveLook]
-) -> tuple[list[Block], list[Block]]:
+    plan: Plan, missing: Sequence[Launch], taken: Sequence[AdaptiveLook]
+) -> tuple[list[Launch], list[Launch]]:
     """The same in an adaptive study: what the looks asked for, and what all looks to come may ask for."""
     paths = set(needed(plan, [look["companies"] for look in taken]))
-    at_least = [block for block in missing if block.path in paths]
+    at_least = [launch for launch in missing if launch.path in paths]
     if taken and not taken[-1]["companies"]:
         return at_least, at_least
     later = {path for added in plan.looks[len(taken) + 1 :] for path in added}
-    return at_least, [block for block in missing if block.path in paths | later]
+    return at_least, [launch for launch in missing if launch.path in paths | later]
 
 
-def seconds_between(project: Project, least: Sequence[Block], most: Sequence[Block]) -> tuple[float, float]:
-    """The time of a sweep that has these blocks to measure, without and with spare rounds; none where none is left."""
+def seconds_between(project: Project, least: Sequence[Launch], most: Sequence[Launch]) -> tuple[float, float]:
+    """The time of a sweep that has these launches to measure, without and with spare rounds; 0 where none is left."""
     if not most:
         return 0.0, 0.0
-    # Modelled blocks take nothing of the machine, and as many run side by side as there are CPUs.
+    # Modelled launches take nothing of the machine, and as many run side by side as there are CPUs.
     at_once = len(os.sched_getaffinity(0)) if project.modelled else 1
     few = seconds_of_sweep(project.results, least, at_once)
     return few, seconds_of_sweep(project.results, most, at_once, spare=not project.modelled)
 
 
-def seconds_of_sweep(folder: StudyFolder, blocks: Iterable[Block], at_once: int = 1, spare: bool = False) -> float:
-    """How long a sweep takes that has these blocks to measure, so many at once; with all spare rounds, or with none."""
+def seconds_of_sweep(folder: StudyFolder, launches: Iterable[Launch], at_once: int = 1, spare: bool = False) -> float:
+    """How long a sweep takes that has these launches to measure, so many at once; with all spare rounds, or none."""
     known: dict[str, float] = {}
-    return sum(seconds_of_block(folder, block, spare, known) for block in blocks) / at_once + ANALYSIS
+    return sum(seconds_of_launch(folder, launch, spare, known) for launch in launches) / at_once + ANALYSIS
 
 
-def seconds_of_block(
-    folder: StudyFolder, block: Block, spare: bool = False, known: dict[str, float] | None = None
+def seconds_of_launch(
+    folder: StudyFolder, launch: Launch, spare: bool = False, known: dict[str, float] | None = None
 ) -> float:
-    """How long a block takes: its launch (as measured before, where it was) and its windows.
+    """How long a launch takes: its launch (as measured before, where it was) and its windows.
 
-    `known` keeps what launches take, by company: who asks for thousands of blocks reads no record twice.
+    `known` keeps what launches take, by company: who asks for thousands of launches reads no record twice.
     """
-    design, company = block.design, as_launched(block).company
+    design, company = launch.design, as_launched(launch).company
     rounds = design.rounds + spare * design.spare_rounds
     if design.model is not None:
-        return BLOCK_OVERHEAD + MODELLED_WINDOW * rounds * turns_of(company.scenes, company.members)
+        return LAUNCH_OVERHEAD + MODELLED_WINDOW * rounds * turns_of(company.scenes, company.members)
     known = {} if known is None else known
     if company.id not in known:
         known[company.id] = _launch(folder, company)
     measured = rounds * round_guess(company.scenes, company.members, design.window)
-    return BLOCK_OVERHEAD + known[company.id] + measured + after_rounds.seconds(block)
+    return LAUNCH_OVERHEAD + known[company.id] + measured + after_rounds.seconds(launch)
 
 
 def _launch(folder: StudyFolder, company: Company) -> float:

@@ -30,7 +30,7 @@ def _uncertain(plan: Plan, named: str | None) -> str:
 
 def _division(plan: Plan, named: str | None) -> str:
     from castmates.analysis.partitions.isolated import CHOOSING_SHARE, FEWEST_TO_CHOOSE, candidates
-    from castmates.analysis.statistics.intervals import FEWEST_BLOCKS
+    from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 
     if not any(mix.partitions for mix in plan.mixes if mix.antagonists):
         return ""
@@ -46,20 +46,20 @@ def _division(plan: Plan, named: str | None) -> str:
         return f"The loss of {which} is divided under {how}; all its launches are used for the estimate."
     tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
     companies = {company.id: company for company in plan.companies}
-    launches: Counter[tuple[str, str]] = Counter()
-    for name, count in Counter(block.company.id for block in plan.blocks).items():
+    measuring: Counter[tuple[str, str]] = Counter()
+    for name, count in Counter(launch.company.id for launch in plan.launches).items():
         there = (tried[mix.identity] for mix in companies[name].mixes if mix.identity in tried)
-        launches.update(dict.fromkeys(there, count))
-    blocks = min(launches[mix] for mix, partitions in counts.items() if partitions > 1)
-    chosen = round(CHOOSING_SHARE * blocks)
+        measuring.update(dict.fromkeys(there, count))
+    fewest = min(measuring[mix] for mix, partitions in counts.items() if partitions > 1)
+    chosen = round(CHOOSING_SHARE * fewest)
     instead = "naming one in 'attribution.isolated' leaves all of them for the estimate"
-    if chosen < FEWEST_TO_CHOOSE or blocks - chosen < FEWEST_BLOCKS:
+    if chosen < FEWEST_TO_CHOOSE or fewest - chosen < FEWEST_LAUNCHES:
         return (
-            f"To choose one of {most} isolating partitions takes {FEWEST_TO_CHOOSE + FEWEST_BLOCKS} launches, and "
-            f"{blocks} are planned; {instead}."
+            f"To choose one of {most} isolating partitions takes {FEWEST_TO_CHOOSE + FEWEST_LAUNCHES} launches, and "
+            f"{fewest} are planned; {instead}."
         )
     return (
-        f"The loss of {which} is divided under the best of {most} partitions, chosen on {chosen} of {blocks} launches "
+        f"The loss of {which} is divided under the best of {most} partitions, chosen on {chosen} of {fewest} launches "
         f"and estimated on the others; {instead}."
     )
 

@@ -13,14 +13,15 @@ from castmates.preview.isolation import shared
 from castmates.preview.prediction import prediction_words
 from castmates.preview.profiles import profile_words
 from castmates.preview.traces import trace_words
-from castmates.preview.words import neighbours, workload_of
+from castmates.preview.words import antagonists, workload_of
 from castmates.project import ENVIRONMENTS, Project
 from castmates.results.adaptive_looks import read_adaptive_looks
 from castmates.results.looks import precision_words
 from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import summary
 from castmates.study.cpus import format_cpu_list
-from castmates.study.spec import UNMANAGED, Block, Company, Mix, Plan
+from castmates.study.remarks import Remark
+from castmates.study.spec import UNMANAGED, Company, Launch, Mix, Plan
 from castmates.workloads.environments import place_of, ready_file
 from castmates.workloads.installed import lack_of
 
@@ -31,7 +32,7 @@ class Row:
 
     program: str
     beside: tuple[str, ...]  # "stream", "stream+chase"; none for a program that is alone under partitions
-    cpus: tuple[str, str]  # of the program, of its neighbours
+    cpus: tuple[str, str]  # of the program, of its antagonists
     partitions: int
     amount: Amount
 
@@ -60,7 +61,7 @@ class Outline:
     to_measure: tuple[int, int]  # launches
     seconds: tuple[float, float]  # of the sweep that measures them, analysis included
     rows: tuple[Row, ...]
-    controls: tuple[tuple[str, str, str], ...]  # kind, program, neighbours
+    controls: tuple[tuple[str, str, str], ...]  # kind, program, antagonists
     of_controls: Amount  # launches that serve controls alone
     companies: tuple[Launched, ...]
     chances: Chances
@@ -70,8 +71,9 @@ class Outline:
     not_here: tuple[str, ...]  # what explains a loss or gives it back, and this machine lacks
     partitions: tuple[str, ...]  # names
     remembered: bool  # the partitions are those of the last plan: the cache cannot be partitioned now
-    notes: tuple[str, ...]  # what the study asks of the cache and does not get
-    cautions: tuple[str, ...] = ()  # where a neighbour cannot do here what it is named for, or is too far
+    torn: tuple[str, ...]  # launches that cannot be used
+    notes: tuple[Remark, ...]  # what the study asks of the cache and does not get
+    cautions: tuple[str, ...] = ()  # where an antagonist cannot do here what it is named for, or is too far
     mitigations: tuple[tuple[str, str, str], ...] = ()  # mix, what is tried against its loss, why it is not
     adaptive: str = ""  # how much an adaptive study measures at first, and at most
     placing: str = ""  # which jobs are to share which caches
@@ -97,12 +99,12 @@ def outline(project: Project, planned: Plan) -> Outline:
         title=project.study.title,
         file=str(project.study_file),
         platform=project.study.platform,
-        total=amounts.of(plan.blocks),
+        total=amounts.of(plan.launches),
         to_measure=(len(least), len(most)),
         seconds=seconds_between(project, least, most),
-        rows=tuple(_rows(plan, [block for block in plan.blocks if block.company.id in serving], amounts)),
-        controls=tuple((each.kind, workload_of(each.mix.lead), neighbours(each.mix)) for each in plan.controls),
-        of_controls=amounts.of([block for block in plan.blocks if block.company.id not in serving]),
+        rows=tuple(_rows(plan, [launch for launch in plan.launches if launch.company.id in serving], amounts)),
+        controls=tuple((each.kind, workload_of(each.mix.lead), antagonists(each.mix)) for each in plan.controls),
+        of_controls=amounts.of([launch for launch in plan.launches if launch.company.id not in serving]),
         companies=tuple(_launched(plan, company, amounts) for company in plan.companies),
         chances=chances(project, plan, torn),
         precision=precision_words(plan, folder, project.study.budget.precision)
@@ -115,7 +117,8 @@ def outline(project: Project, planned: Plan) -> Outline:
         remembered=not plan.machines
         and any(mix.partitions for mix in plan.mixes)
         and (now and now.beyond_site) != (plan.cache and plan.cache.beyond_site),
-        notes=(*torn_words(torn), *plan.notes),
+        torn=tuple(torn_words(torn)),
+        notes=plan.notes,
         cautions=(*plan.cautions, *shared(plan, project.ways_of_others())),
         mitigations=tuple((each.mix, each.kind, each.reason) for each in plan.mitigations),
         placing=placing.line(project, plan),
@@ -143,7 +146,7 @@ def _adaptive(project: Project, plan: Plan) -> str:
     )
 
 
-def _rows(plan: Plan, blocks: Sequence[Block], amounts: Amounts) -> Iterator[Row]:
+def _rows(plan: Plan, launches: Sequence[Launch], amounts: Amounts) -> Iterator[Row]:
     mixes_of: dict[str, list[Mix]] = {}
     for mix in plan.mixes:
         mixes_of.setdefault(mix.lead, []).append(mix)
@@ -152,10 +155,10 @@ def _rows(plan: Plan, blocks: Sequence[Block], amounts: Amounts) -> Iterator[Row
         others = list(dict.fromkeys(name for mix in mixes for name in mix.antagonists))
         yield Row(
             program=workload_of(lead),
-            beside=tuple(dict.fromkeys(neighbours(mix) for mix in mixes if mix.antagonists)),
+            beside=tuple(dict.fromkeys(antagonists(mix) for mix in mixes if mix.antagonists)),
             cpus=(_cpus(members[lead].cpus), _cpus(cpu for name in others for cpu in members[name].cpus)),
             partitions=len({part.name for mix in mixes for part in mix.partitions}),
-            amount=amounts.of([block for block in blocks if block.company.lead.name == lead]),
+            amount=amounts.of([launch for launch in launches if launch.company.lead.name == lead]),
         )
 
 
@@ -164,32 +167,32 @@ def _cpus(cpus: Iterable[int]) -> str:
 
 
 def _launched(plan: Plan, company: Company, amounts: Amounts) -> Launched:
-    blocks = [block for block in plan.blocks if block.company.id == company.id]
+    launches = [launch for launch in plan.launches if launch.company.id == company.id]
     scenes = tuple(scene.name for scene in company.scenes if scene.partition == UNMANAGED)
     return Launched(
         company=company.id,
         program=workload_of(company.lead.name),
         scenes=scenes,
         under_partitions=len(company.scenes) - len(scenes),
-        rounds=tuple(sorted({block.design.rounds for block in blocks})),
-        amount=amounts.of(blocks),
+        rounds=tuple(sorted({launch.design.rounds for launch in launches})),
+        amount=amounts.of(launches),
     )
 
 
-def _to_build(blocks: Sequence[Block]) -> list[str]:
-    """The environments that are built before these blocks are measured."""
+def _to_build(launches: Sequence[Launch]) -> list[str]:
+    """The environments that are built before these launches are measured."""
     wanted = {
         (member.environment, member.environment_key)
-        for block in blocks
-        for member in block.company.members
+        for launch in launches
+        for member in launch.company.members
         if member.environment and member.environment_key
     }
     return sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache_folder())).is_file())
 
 
-def _missing(project: Project, blocks: Sequence[Block]) -> Iterator[str]:
-    """What these blocks start and this machine lacks, without the environments that a sweep builds."""
-    names = dict.fromkeys(workload_of(member.name) for block in blocks for member in block.company.members)
+def _missing(project: Project, launches: Sequence[Launch]) -> Iterator[str]:
+    """What these launches start and this machine lacks, without the environments that a sweep builds."""
+    names = dict.fromkeys(workload_of(member.name) for launch in launches for member in launch.company.members)
     for name in names:
         lack = lack_of(project.workloads[name], ENVIRONMENTS, cache_folder()) if name in project.workloads else None
         if lack and not lack.environment:

@@ -3,7 +3,6 @@
 from castmates.english import counted
 from castmates.errors import CastmatesError
 from castmates.project import Project
-from castmates.study.class_names import class_of
 from castmates.study.place_domains import domains_of
 from castmates.study.spec import Plan
 from castmates.study.wanted import place_of
@@ -31,19 +30,19 @@ def _pairs(project: Project, plan: Plan) -> str:
     """Which of the pairs that may share a cache the study measures."""
     jobs, machine = project.study.place.jobs, project.study.place.machine or ""
     wanted = [(a, b) for a in jobs for b in jobs if a != b or jobs[a].count > 1]
-    workloads = {member.name: member.workload for block in plan.blocks for member in block.company.members}
+    workloads = {member.name: member.workload for launch in plan.launches for member in launch.company.members}
     known: set[tuple[str, str]] = set()
     for mix in plan.mixes:
-        if class_of(mix.name) != machine:  # losses of classes are never mixed
+        if mix.machine != machine:  # losses of classes are never mixed
             continue
         if len(mix.antagonists) == 1 and not mix.partitions and place_of(mix.name) in NEAR:
             lead, other = workloads[mix.lead], workloads[mix.antagonists[0]]
             known |= {(lead, other), (other, lead)}
     lacking = [f"{a} beside {b}" for a, b in wanted if (a, b) not in known]
     if not lacking:
-        return f"the study measures all {len(wanted)} pairs"
+        return f"the study measures all {len(wanted)} mixes"
     more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
     return (
-        f"the study does not measure {len(lacking)} of the {len(wanted)} pairs ({', '.join(lacking[:NAMED])}{more}), "
+        f"the study does not measure {len(lacking)} of the {len(wanted)} mixes ({', '.join(lacking[:NAMED])}{more}), "
         "which are predicted from the others, or left out where too few of these are known"
     )

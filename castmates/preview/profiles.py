@@ -19,7 +19,7 @@ from castmates.study.profile_launches import (
     is_of_first_epoch,
     traces_of,
 )
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import Launch, Plan
 
 LAUNCH = 12.0  # seconds that the start of a launch takes: a guess until one was made; its traces come on top
 TRACE = 1.5  # seconds of one trace, its usual steps and its settling included: a guess for short steps
@@ -47,18 +47,18 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     if plan.profiles and study.profile.ranges:
         parts.append(_ranges(study.profile.ranges, plan))
     if cannot := cannot_be_profiled(study, plan):
-        parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (docs/operations.md).")
+        parts.append(f"{listed(cannot)} cannot be traced: {WHO_CAN} (castmates help operations).")
     return " ".join(parts)
 
 
-def tracing_time(launches: Iterable[Block], folder: StudyFolder) -> str:
+def tracing_time(launches: Iterable[Launch], folder: StudyFolder) -> str:
     """How long these launches take, as those took that were made; else a guess, which says where it holds."""
     made = [record for record in records_there(folder) if _traces(record)]
     seconds = sum(_seconds(launch, made) for launch in launches)
     return f"about {duration(seconds)}" + ("" if made else " where steps are short")
 
 
-def _seconds(launch: Block, made: Sequence[Mapping[str, Any]]) -> float:
+def _seconds(launch: Launch, made: Sequence[Mapping[str, Any]]) -> float:
     """Seconds of a launch by those of the same lead, else by all of the study, else by a guess."""
     lead = launch.company.lead.workload
     known = [record for record in made if record.get("lead") == lead] or made

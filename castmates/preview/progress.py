@@ -48,7 +48,7 @@ def progress(project: Project) -> Progress:
     return Progress(
         study=project.study.name,
         file=str(project.study_file),
-        launches=Amounts(folder, plan, torn).of(plan.blocks),
+        launches=Amounts(folder, plan, torn).of(plan.launches),
         missing=(len(least), len(most)),
         seconds=seconds_between(project, least, most),
         running=running_sweep(folder),
@@ -56,7 +56,7 @@ def progress(project: Project) -> Progress:
         stale=written is not None and newest > written,
         looks=tuple(_looks(read_adaptive_looks(plan, folder))),
         torn=tuple(torn_words(torn)),
-        changed=tuple(changed_words(project.study, plan.blocks)),
+        changed=tuple(changed_words(project.study, plan.launches)),
     )
 
 
@@ -113,9 +113,9 @@ def _running(running: Running | None) -> str:
 def _next(found: Progress) -> str:
     study = study_argument(found.file)
     if found.running is not None:
-        return f"castmates status{study}"
+        return f"castmates show{study} --progress"
     if found.missing[1]:
         return f"castmates sweep{study}"
     if found.launches.unusable:
-        return f"castmates retry{study} && castmates sweep{study}"
+        return f"castmates sweep{study} --retry"
     return f"castmates show{study}"

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from castmates.english import listed, percent
+from castmates.extras import SWEEP, TRACE, lacking_words
 from castmates.preview.amounts import Amount
 from castmates.preview.detectable import Chance, Chances
 from castmates.preview.outline import Outline, Row
@@ -18,7 +19,7 @@ from castmates.results.named import study_argument
 from castmates.study.remarks import on_mixes, on_partitions
 
 DOT = "\N{BLACK CIRCLE}"
-MATRIX = 44  # letters that the names of all neighbours may take, to be heads of columns
+MATRIX = 44  # letters that the names of all antagonists may take, to be heads of columns
 MANY = 3  # partitions of a kind, beyond which only the first and the last are named
 SHOWN = 2  # notes
 BUILT = {"native": "compiling the programs in C"}
@@ -48,7 +49,7 @@ def _launches(count: tuple[int, int]) -> str:
 
 
 def _matrix(outline: Outline) -> Table:
-    """A row for each program, a dot for each of its neighbours; names instead of dots where those are too many."""
+    """A row for each program, a dot for each of its antagonists; names instead of dots where those are too many."""
     names = list(dict.fromkeys(name for row in outline.rows for name in row.beside))
     dots = sum(len(name) + 2 for name in names) <= MATRIX
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -111,7 +112,7 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Services", "\n".join(outline.services)
     if mixes := on_mixes(outline.notes):
         yield "Mixes", "\n".join(_shown(mixes, outline))
-    if outline.partitions or on_partitions(outline.notes):
+    if outline.partitions or outline.torn or on_partitions(outline.notes):
         yield "Partitions", "\n".join(_partitions(outline))
     if outline.cautions:
         yield "Do they do it here?", "\n".join(outline.cautions)
@@ -129,6 +130,8 @@ def _lines(outline: Outline) -> Iterator[tuple[str, RenderableType]]:
         yield "Placing jobs", outline.placing
     if outline.missing:
         yield "Missing here", Text("\n".join(outline.missing), style="red")
+    if lacking := lacking_words(SWEEP, *([TRACE] if outline.profiles or outline.traces else [])):
+        yield "To sweep", Text(lacking, style="red")
     if outline.to_build:
         yield "Before that", f"{listed([BUILT.get(name, f'installing {name}') for name in outline.to_build])}, once"
     if outline.not_here:
@@ -158,7 +161,7 @@ def chances_words(chances: Chances) -> Iterator[str]:
     if chances.pairs > 1:
         wide = f" ({worst.pair})" if best.pair != worst.pair else ""
         losses = [percent(loss) for loss in worst.among_all_pct]
-        yield f"A loss that is the only one among the {chances.pairs} pairs{wide}: {listed(losses)}."
+        yield f"A loss that is the only one among the {chances.pairs} mixes{wide}: {listed(losses)}."
 
 
 def _found(launches: Sequence[int], best: Sequence[float], worst: Sequence[float]) -> str:
@@ -183,7 +186,7 @@ def _partitions(outline: Outline) -> Iterator[str]:
         yield ", ".join(_kind(names) for names in kinds.values())
     if outline.remembered:
         yield "as they were planned last: the cache cannot be partitioned now (castmates doctor)"
-    yield from _shown(on_partitions(outline.notes), outline)
+    yield from _shown([*outline.torn, *on_partitions(outline.notes)], outline)
 
 
 def _shown(notes: Sequence[str], outline: Outline) -> Iterator[str]:
@@ -200,14 +203,15 @@ def _kind(names: Sequence[str]) -> str:
 def _next(outline: Outline) -> RenderableType:
     study = study_argument(outline.file)
     if outline.total.unusable and not outline.to_measure[1]:
-        command = f"castmates retry{study} && castmates sweep{study}"
+        command = f"castmates sweep{study} --retry"
         why = f"   {outline.total.unusable} launches are unusable, and are measured again"
     else:
         command, why = f"castmates {'sweep' if outline.to_measure[1] else 'show'}{study}", ""
     here = ("Next     ", "bold")
     if outline.captured:  # nothing can be measured there from here
         here, why = ("There    ", "bold"), "   on the machine that was captured; nothing of this is measured here"
-    details = "--scenes --counters" + (" --masks" if outline.partitions or outline.notes else "") + " --all --json"
+    masks = " --masks" if outline.partitions or outline.notes else ""
+    details = f"--scenes --counters{masks} --all --format json"
     return Group(
         Text.assemble(here, (command, "cyan"), (why, "dim")),
         Text.assemble(("Details  ", "bold"), ("castmates plan", "cyan"), (f" {details}", "dim")),
@@ -218,7 +222,7 @@ def chances_table(chances: Chances) -> RenderableType:
     """Pair by pair: by how much launches differ, and what so many of them find."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("Smallest loss that is found in four studies of five", overflow="fold")
-    for name in ("launches differ by", "known from", "launches", "alone", "among all pairs"):
+    for name in ("launches differ by", "known from", "launches", "alone", "among all mixes"):
         table.add_column(name, justify="right", overflow="fold")
     for chance in chances.known:
         for row in _chance_rows(chance):
@@ -227,7 +231,7 @@ def chances_table(chances: Chances) -> RenderableType:
 
 
 def _chance_rows(chance: Chance) -> Iterator[list[str]]:
-    head = [chance.pair or "any pair", percent(chance.spread_pct), chance.source]
+    head = [chance.pair or "any mix", percent(chance.spread_pct), chance.source]
     for count, alone, among in zip(chance.launches, chance.alone_pct, chance.among_all_pct, strict=True):
         yield [*head, str(count), percent(alone), percent(among)]
         head = ["", "", ""]

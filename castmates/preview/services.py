@@ -18,7 +18,7 @@ def lines(project: Project, plan: Plan) -> list[str]:
     names += [f"{len(found) - MANY} more"] if len(found) > MANY else []
     judged = f"{listed(names)}: judged by the p99 of request latency, not by rate"
     sharing = [name for name, member in found.items() if len(member.cpus) == 1]
-    shared = ["server and load generator share a CPU where they have one (docs/services.md)"] if sharing else []
+    shared = ["server and load generator share a CPU where they have one (castmates help services)"] if sharing else []
     limits = project.study.recommend.latency
     keep = [f"which load keeps {listed([f'{name} below {time}' for name, time in limits.items()])}"] if limits else []
     return [judged, *shared, *keep]

@@ -7,7 +7,7 @@ from castmates.english import counted, duration, listed, size
 from castmates.results.folder import StudyFolder
 from castmates.results.traces import missing_traces, read_record, room_for, traces_there
 from castmates.study.model import Study
-from castmates.study.spec import Block, Plan
+from castmates.study.spec import Launch, Plan
 from castmates.study.trace_launches import most_bytes, profiled_steps, recorded_members, scenes_of_trace, trace_name
 
 LAUNCH, AROUND = 15.0, 8.0  # seconds of a launch's start, and of a recording beside what it records: guesses
@@ -25,13 +25,13 @@ def trace_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
     return f"{many} apart from what is measured, in which everything that happens is recorded, {time}: {names}."
 
 
-def recording_seconds(launches: Iterable[Block], folder: StudyFolder) -> float:
+def recording_seconds(launches: Iterable[Launch], folder: StudyFolder) -> float:
     """How long these launches take: as earlier ones of the same lead took, or any of the study; else a guess."""
     made = [record for name in traces_there(folder) if (record := read_record(folder, name)).get("seconds")]
     return sum(_whole(launch, made) for launch in launches)
 
 
-def _whole(launch: Block, made: Sequence[Mapping[str, Any]]) -> float:
+def _whole(launch: Launch, made: Sequence[Mapping[str, Any]]) -> float:
     """Seconds of a launch by the records of those that were made."""
     lead = [record for record in made if record.get("lead") == launch.company.lead.name]
     known = [record["seconds"] for record in lead or made]
@@ -39,7 +39,7 @@ def _whole(launch: Block, made: Sequence[Mapping[str, Any]]) -> float:
     return max(starts, default=LAUNCH) + _seconds(launch)
 
 
-def trace_lines(launch: Block, folder: StudyFolder, families: Sequence[str], why: Sequence[str]) -> Iterator[str]:
+def trace_lines(launch: Launch, folder: StudyFolder, families: Sequence[str], why: Sequence[str]) -> Iterator[str]:
     """What one launch records here, in lines, and how much disk that may take until it is read.
 
     `families` of events can be recorded here; `why` has the reasons for what cannot.
@@ -62,7 +62,7 @@ def trace_lines(launch: Block, folder: StudyFolder, families: Sequence[str], why
         yield f"  up to {size(most)} of recordings on disk until they are read; {size(free)} are free"
 
 
-def _seconds(launch: Block) -> float:
+def _seconds(launch: Launch) -> float:
     tracing = launch.design.tracing
     if tracing is None:
         return 0.0

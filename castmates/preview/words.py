@@ -14,7 +14,7 @@ def workload_of(member: str) -> str:
     return member.partition("@")[0]
 
 
-def neighbours(mix: Mix) -> str:
+def antagonists(mix: Mix) -> str:
     """Who runs beside the lead: stream+chase, 2 stream:smt; "" where it is alone."""
     counts = Counter(map(workload_of, mix.antagonists))
     names = (who if count == 1 else f"{count} {who}" for who, count in counts.items())
@@ -23,7 +23,7 @@ def neighbours(mix: Mix) -> str:
 
 def pair(mix: Mix) -> str:
     """dlrm-train beside stream."""
-    return " beside ".join(filter(None, [workload_of(mix.lead), neighbours(mix)]))
+    return " beside ".join(filter(None, [workload_of(mix.lead), antagonists(mix)]))
 
 
 def minutes_between(least: float, most: float, to: str = TO) -> str:

@@ -11,7 +11,7 @@ from castmates.study.looks import reached_words, until_nobody_goes_on
 from castmates.study.spec import Plan
 
 Look = Mapping[str, Any]  # wanted_pct; reached: for each company how precise it is, and whether it goes on
-REACHED = ("company", "blocks", "half_width_pct", "enough", "goes_on")
+REACHED = ("company", "launches", "half_width_pct", "enough", "goes_on")
 
 
 def read_looks(plan: Plan, folder: StudyFolder) -> list[Look]:

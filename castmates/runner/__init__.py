@@ -1,1 +1,1 @@
-"""A block: launch, barrier, windows, ledger, clean-up."""
+"""A launch: launch, barrier, windows, ledger, clean-up."""

@@ -1,6 +1,6 @@
 """Brings processes onto a stage: launched, guarded and held still. Whatever happens, none of them is left.
 
-Blocks and trials stand on it. Each process is guarded by the warden before it is adopted by the freezer, and everyone
+Launches and trials stand on it. Each process is guarded by the warden before it is adopted by the freezer, and everyone
 stands still before anyone is measured. What processes leave behind is adopted here, and killed in the end.
 """
 
@@ -162,9 +162,9 @@ def on_stage(
 @contextmanager
 def moved_aside(cpus: Collection[int], lead: Collection[int]) -> Iterator[list[int]]:
     """Move this process off these CPUs and their SMT siblings, or at least off the lead's; it moves back at the end."""
-    allowed, block_cpus = os.sched_getaffinity(0), set(cpus)
-    siblings = {cpu for core in read_topology().cores() if block_cpus & set(core) for cpu in core}
-    own = (allowed - siblings) or (allowed - block_cpus) or (allowed - set(lead)) or allowed
+    allowed, launch_cpus = os.sched_getaffinity(0), set(cpus)
+    siblings = {cpu for core in read_topology().cores() if launch_cpus & set(core) for cpu in core}
+    own = (allowed - siblings) or (allowed - launch_cpus) or (allowed - set(lead)) or allowed
     os.sched_setaffinity(0, own)
     try:
         yield sorted(own)

@@ -7,19 +7,13 @@ pooled.
 import re
 
 OF = "~"  # a workload and the class of its node; no workload's name has one
-_CLASS = re.compile(rf"{OF}([a-z0-9._-]+)")
+_CLASS = re.compile(rf"{OF}[a-z0-9._-]+")
 _LEAD = re.compile(r"[^+:@]+")
 
 
 def named(name: str, machine: str) -> str:
     """A lead, a member or a mix by its name on nodes of a class; as it is without classes."""
     return _LEAD.sub(rf"\g<0>{OF}{machine}", name, count=1) if machine else name
-
-
-def class_of(name: str) -> str:
-    """The class in the name of a lead, a member or a mix; "" where there are no classes."""
-    found = _CLASS.search(name)
-    return found[1] if found else ""
 
 
 def without_class(name: str) -> str:

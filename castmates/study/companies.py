@@ -1,4 +1,4 @@
-"""How many mixes share a launch: as many as the study allows, memory holds, and the length of a block permits."""
+"""How many mixes share a launch: as many as the study allows, memory holds, and the length of a launch permits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ def companies(
     """Put mixes of one lead together, each into the first company that has room for it.
 
     What is in a company does not depend on the companies after it, and taking a whole one away changes no other:
-    a plan stays the same while its blocks are measured one by one.
+    a plan stays the same while its launches are measured one by one.
     """
     drafts: list[list[Mix]] = []
     for mix in mixes:
@@ -60,12 +60,12 @@ def _may_share(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budg
         len({mix.antagonists for mix in mixes if mix.antagonists}) <= budget.company
         and grouped
         and _fits(mixes, members, room)
-        and _seconds(mixes, members, budget, rounds) <= budget.longest_block
+        and _seconds(mixes, members, budget, rounds) <= budget.longest_launch
     )
 
 
 def _seconds(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int) -> float:
-    """What a block is expected to take, no window stretched and no round repeated."""
+    """What a launch is expected to take, no window stretched and no round repeated."""
     started = _members_of(mixes, members)
     scenes = scenes_of(mixes, members, budget.antagonists_alone)
     return launch_guess(started) + rounds * round_guess(scenes, started, budget.window)

@@ -1,15 +1,16 @@
-"""Which blocks a study needs, as its looks at the precision decide it."""
+"""Which launches a study needs, as its looks at the precision decide it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from castmates.english import counted
 from castmates.study.spec import Plan
 
 
 def needed(plan: Plan, decisions: Iterable[Collection[str]]) -> list[str]:
-    """Paths of the blocks needed after these decisions: which companies went on after the first look, the second …"""
+    """Paths of the launches needed after these decisions: which companies went on after the first look, the second …"""
     if not plan.looks:
-        return [block.path for block in plan.blocks]
+        return [launch.path for launch in plan.launches]
     paths = list(plan.looks[0])
     for added, go_on in zip(plan.looks[1:], decisions, strict=False):
         paths += [path for path in added if company_of(path) in go_on]
@@ -38,8 +39,8 @@ def reached_words(taken: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _missed(company: Mapping[str, Any], wanted: float) -> str:
-    name, blocks, half = company["company"], company["blocks"], company["half_width_pct"]
-    after = f"after {blocks} block{'s' * (blocks != 1)}"
+    name, launches, half = company["company"], company["launches"], company["half_width_pct"]
+    after = f"after {counted(launches, 'launch')}"
     if half is None:
         return f"{name}: no interval {after}"
     late = ", but too late to be confirmed" if half <= wanted else ""
@@ -47,11 +48,11 @@ def _missed(company: Mapping[str, Any], wanted: float) -> str:
 
 
 def company_of(path: str) -> str:
-    """The company of a block, from its path."""
+    """The company of a launch, from its path."""
     return path.rpartition("/")[0]
 
 
 def part_of(plan: Plan, paths: Collection[str]) -> Plan:
-    """The plan with these blocks only."""
+    """The plan with these launches only."""
     ours = set(paths)
-    return plan.model_copy(update={"blocks": tuple(block for block in plan.blocks if block.path in ours)})
+    return plan.model_copy(update={"launches": tuple(launch for launch in plan.launches if launch.path in ours)})

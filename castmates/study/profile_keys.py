@@ -53,10 +53,10 @@ class ProfileKeys(Written):
 
 
 def traceable(keys: ProfileKeys, study: Mapping[str, object]) -> ProfileKeys:
-    """The keys, in a study (what is known of it) whose leads run, and are not profiled in their blocks too."""
+    """The keys, in a study (what is known of it) whose leads run, and are not profiled in their launches too."""
     if study.get("platform") == "modelled":
         raise ValueError("no 'profile' in a study whose platform is modelled: nothing runs that could be traced")
     counters = study.get("counters")
     if isinstance(counters, CounterKeys) and counters.profile:
-        raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of blocks")
+        raise ValueError("no 'profile' beside 'counters.profile', which traces steps after the rounds of launches")
     return keys

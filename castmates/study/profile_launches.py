@@ -1,4 +1,4 @@
-"""The launches of a study in which its leads are traced: a few of each company, apart from its blocks."""
+"""The launches of a study in which its leads are traced: a few of each company, apart from its launches."""
 
 import random
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from castmates.study.after_rounds import LITE
 from castmates.study.model import Study
 from castmates.study.profile_keys import ProfileKeys
-from castmates.study.spec import Block, Company, Counting, Design, Plan, Profiling
+from castmates.study.spec import Company, Counting, Design, Launch, Plan, Profiling
 from castmates.study.written import bytes_of
 
 
@@ -42,13 +42,13 @@ FIRST, CACHED = "first", "cached"  # epochs: records come from storage, or from 
 FROM_RECORDS, FROM_MEMORY = re.compile(r" --data[ =]"), re.compile(r" --source[ =]memory( |$)")  # in such a command
 
 
-def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Block, ...]:
-    """Plan them from the `usual` design of blocks; none without the key `profile`, or for leads without traces."""
+def profile_launches(study: Study, companies: Iterable[Company], usual: Design) -> tuple[Launch, ...]:
+    """Plan them from the `usual` design of launches; none without the key `profile`, or for leads without traces."""
     keys = study.profile
     if keys is None:
         return ()
     return tuple(
-        Block(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
+        Launch(study=study.name, company=company, number=number, seed=_seed(study.seed, company, number), design=design)
         for company in sorted(companies, key=lambda each: each.id)
         for first, design in _kinds(keys, usual, company)
         for number in range(first, first + keys.launches)
@@ -84,8 +84,8 @@ def begins_anew(company: Company) -> bool:
     return how is not None and how.begins_anew and reads
 
 
-def identity_of(launch: Block) -> str:
-    """What decides whether a profile launch has to be made again: not how many rounds or windows blocks have."""
+def identity_of(launch: Launch) -> str:
+    """What decides whether a profile launch has to be made again: not how many rounds or windows launches have."""
     company = launch.company
     mixes = sorted(mix.identity for mix in company.mixes)
     traced, profiling = "", launch.design.profiling
@@ -97,7 +97,7 @@ def identity_of(launch: Block) -> str:
     return f"{company.id} {company.protocol} {launch.number} {launch.seed} {traced} {' '.join(mixes)}"
 
 
-def traces_of(launch: Block) -> int:
+def traces_of(launch: Launch) -> int:
     """How many traces a profile launch takes."""
     profiling, company = launch.design.profiling, launch.company
     if profiling is None:
@@ -130,18 +130,18 @@ def cannot_begin_anew(study: Study, plan: Plan) -> list[str]:
     return sorted({launch.company.lead.workload for launch in plan.profiles if not begins_anew(launch.company)})
 
 
-def is_of_first_epoch(launch: Block) -> bool:
+def is_of_first_epoch(launch: Launch) -> bool:
     """Whether the traces of this launch begin with the first record."""
     return launch.design.profiling is not None and launch.design.profiling.first_epoch
 
 
-def is_logged(launch: Block) -> bool:
+def is_logged(launch: Launch) -> bool:
     """Whether oneDNN logs what it executes in this launch."""
     return launch.design.profiling is not None and launch.design.profiling.primitives
 
 
 def _design(keys: ProfileKeys, usual: Design, *, primitives: bool = False, first_epoch: bool = False) -> Design:
-    """That of blocks, with traces in the place of rounds and counters."""
+    """That of launches, with traces in the place of rounds and counters."""
     profiling = Profiling(
         steps=keys.steps,
         times=keys.times,

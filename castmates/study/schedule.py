@@ -1,4 +1,4 @@
-"""In which order a block measures its scenes: random orders from the block's seed, balanced over the whole launch.
+"""In which order a launch measures its scenes: random orders from the launch's seed, balanced over the whole launch.
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
 stretch its scenes alternate in many short cycles, each of which has every scene once, and a solo that many scenes are
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from castmates.study.spec import REST, Block, Company, Member, Scene, Share
+from castmates.study.spec import REST, Company, Launch, Member, Scene, Share
 
 MANY = 4  # scenes of a lead that are compared with one solo, from which on it comes twice in a cycle
 SWAPS = 10  # tries to make an order more even, for each of its slices
@@ -127,12 +127,12 @@ class _Balance:
         return uneven
 
 
-def stretches(block: Block, round_number: int) -> list[Stretch]:
+def stretches(launch: Launch, round_number: int) -> list[Stretch]:
     """The stretches of this round in their random order (spare rounds have their own)."""
-    seed = f"{block.seed}/{round_number}"
+    seed = f"{launch.seed}/{round_number}"
     parts = [
         Stretch(tuple(shares), tuple(scenes), f"{seed}/{number}")
-        for number, (shares, scenes) in enumerate(_together(block.company.scenes, block.company.members))
+        for number, (shares, scenes) in enumerate(_together(launch.company.scenes, launch.company.members))
     ]
     random.Random(seed).shuffle(parts)
     return parts
@@ -196,15 +196,15 @@ class _Part:
         return all(self.amounts.get(who, amount) == amount for who, amount in wants.items())
 
 
-def round_order(block: Block, number: int) -> list[Scene]:
-    """All scenes of the block's company in a random order of this number."""
-    order = list(block.company.scenes)
-    random.Random(f"{block.seed}/{number}").shuffle(order)
+def round_order(launch: Launch, number: int) -> list[Scene]:
+    """All scenes of the launch's company in a random order of this number."""
+    order = list(launch.company.scenes)
+    random.Random(f"{launch.seed}/{number}").shuffle(order)
     return order
 
 
-def block_seed(study_seed: int, scenes: Iterable[str], number: int) -> int:
-    """A seed that is the block's own and stays the same when the study grows.
+def launch_seed(study_seed: int, scenes: Iterable[str], number: int) -> int:
+    """A seed that is the launch's own and stays the same when the study grows.
 
     It derives from names alone: a workload's definition and the source of a program are no part of it, so that a study
     draws the same orders, and a modelled one the same numbers, with every version.
@@ -212,6 +212,6 @@ def block_seed(study_seed: int, scenes: Iterable[str], number: int) -> int:
     return random.Random(f"{study_seed}/{' '.join(sorted(scenes))}/{number}").getrandbits(32)
 
 
-def block_priority(seed: int, number: int) -> int:
-    """Snakemake runs high priorities first: all first blocks, then all second ones, shuffled within."""
+def launch_priority(seed: int, number: int) -> int:
+    """Snakemake runs high priorities first: all first launches, then all second ones, shuffled within."""
     return 1_000_000 - number * 1000 + random.Random(seed).randrange(1000)

@@ -1,4 +1,4 @@
-"""The trace launches of a study: one of each mix that it wants traced, apart from blocks and profile launches."""
+"""The trace launches of a study: one of each mix that it wants traced, apart from launches and profile launches."""
 
 import hashlib
 import random
@@ -10,7 +10,7 @@ from castmates.study.class_names import without_class
 from castmates.study.model import Study
 from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Block, Company, Counting, Design, Mix, Scene
+from castmates.study.spec import UNMANAGED, Company, Counting, Design, Launch, Mix, Scene
 from castmates.study.trace_keys import TraceKeys
 from castmates.study.tracing_design import MOST_SAMPLED, SAMPLED, Tracing
 from castmates.study.written import bytes_of
@@ -23,8 +23,8 @@ BESIDE = re.compile(r"\s+beside\s+|[+,\s/]+")
 
 def trace_launches(
     study: Study, mixes: Sequence[Mix], company_of: Callable[[Sequence[Mix]], Company], usual: Design
-) -> tuple[Block, ...]:
-    """Plan them from the `usual` design of blocks; none without mixes under the key `trace`."""
+) -> tuple[Launch, ...]:
+    """Plan them from the `usual` design of launches; none without mixes under the key `trace`."""
     keys = study.trace
     if keys is None:
         return ()
@@ -62,7 +62,7 @@ def refuse_unknown_mixes(
     parts = list(dict.fromkeys(partition_of(mix) for mix in mixes if mix.partitions))
     for number, name in enumerate(keys.partitions, start=1):
         if name not in parts:
-            has = f"it has {_some(parts)}" if parts else "it has none (docs/partitions.md)"
+            has = f"it has {_some(parts)}" if parts else "it has none (castmates help partitions)"
             raise CastmatesError(
                 f"{study_file}: {_place('partitions', number, named)} is '{name}', which is no partition of this "
                 f"study; {has}."
@@ -120,7 +120,7 @@ def meant(given: str, names: Sequence[str]) -> list[str]:
     return whole if len(whole) == 1 else found
 
 
-def trace_name(launch: Block) -> str:
+def trace_name(launch: Launch) -> str:
     """The name of a trace, which is its folder's: that of its mix, and its partition where it has one."""
     mix = launch.company.mixes[0]
     return under(mix.name, partition_of(mix))
@@ -131,7 +131,7 @@ def partition_of(mix: Mix) -> str:
     return mix.partitions[0].name if mix.partitions else UNMANAGED
 
 
-def identity_of(launch: Block) -> str:
+def identity_of(launch: Launch) -> str:
     """What decides whether a trace has to be made again."""
     company, tracing = launch.company, launch.design.tracing
     what = tracing.canonical() if tracing else ""
@@ -149,20 +149,20 @@ def scenes_of_trace(company: Company) -> list[Scene]:
     ]
 
 
-def profiled_steps(launch: Block) -> int:
+def profiled_steps(launch: Launch) -> int:
     """How many steps the lead's framework profiles in each recording; 0 where it cannot, or need not."""
     tracing = launch.design.tracing
     return tracing.steps if tracing and traced_by(launch.company) is not None else 0
 
 
-def recorded_members(launch: Block) -> list[str]:
+def recorded_members(launch: Launch) -> list[str]:
     """The names of the members whose processes perf records."""
     tracing = launch.design.tracing
     wanted = tracing.members if tracing else ()
     return [each.name for each in launch.company.members if not wanted or each.workload in wanted]
 
 
-def most_bytes(launch: Block) -> int:
+def most_bytes(launch: Launch) -> int:
     """How much the raw files of a launch may take on disk before they are read: every recording at its largest."""
     tracing = launch.design.tracing
     if tracing is None:
@@ -177,8 +177,8 @@ def workload_of(member: str) -> str:
     return without_class(member.partition("@")[0])
 
 
-def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usual: Design) -> Block:
-    """One launch: the design of blocks, with recordings in the place of rounds."""
+def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usual: Design) -> Launch:
+    """One launch: the design of launches, with recordings in the place of rounds."""
     tracing = Tracing(
         seconds=keys.seconds,
         rounds=keys.rounds,
@@ -194,7 +194,7 @@ def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usua
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": READINGS, "slice": None, "counters": counted}
     design = usual.model_copy(update={**changes, "tracing": tracing})
     seed = random.Random(f"{study_seed}/trace/{company.id}").getrandbits(32)
-    return Block(study=study, company=company, number=NUMBER, seed=seed, design=design)
+    return Launch(study=study, company=company, number=NUMBER, seed=seed, design=design)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

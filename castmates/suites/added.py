@@ -12,7 +12,7 @@ import yaml
 from castmates import plugins
 from castmates.errors import CastmatesError
 from castmates.study.model import Catalogue, Workload
-from castmates.study.reading import did_you_mean, read
+from castmates.study.reading import did_you_mean, read_keys
 
 OURS = ("spec2017", "parsec", "npb")
 
@@ -42,7 +42,7 @@ def _checked(suite: str, found: Any) -> dict[str, Workload]:  # noqa: ANN401 (wh
     plugin = plugins.of("suites", suite)
     try:
         text = yaml.safe_dump({"workloads": {f"{suite}.{name}": dict(keys) for name, keys in found.items()}})
-        return dict(read(Catalogue, text, f"what {plugin} returned").workloads)
+        return dict(read_keys(Catalogue, text, f"what {plugin} returned").workloads)
     except (AttributeError, TypeError, ValueError, yaml.YAMLError) as problem:
         raise plugin.broken(f"returned no workloads by name: {problem}") from problem
 

@@ -11,10 +11,11 @@ from tests.golden.digests import DIGESTS, digests, forget
 
 ADVICE = """
 Where this is wanted, everything that it names is measured again in every study: raise PROTOCOL in
-castmates/study/spec.py if the way of measuring changed, write CHANGELOG.md, and renew with `python -m tests.golden`."""
+castmates/study/spec.py if the way of measuring or a default changed, write CHANGELOG.md, and renew with
+`python -m tests.golden`."""
 
 
-@pytest.mark.parametrize("part", ["modules", "kernels", "workloads"])
+@pytest.mark.parametrize("part", ["modules", "kernels", "workloads", "defaults"])
 def test_the_digests_of_what_is_measured_are_the_golden_ones(part):
     golden, now = json.loads(DIGESTS.read_text())[part], digests()[part]
     changed = {name for name in golden.keys() & now.keys() if golden[name] != now[name]}

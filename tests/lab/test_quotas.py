@@ -97,7 +97,7 @@ def shell(do, uid=0):
 
 
 def hold_back(midway=None):
-    """Bound a busy process as a block does, and prove it."""
+    """Bound a busy process as a launch does, and prove it."""
     why = cpu_quota.lacking()
     freezer = choose_freezer("lab", for_quotas=True)
     made = quotas.Quotas.none()

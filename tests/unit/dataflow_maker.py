@@ -70,7 +70,7 @@ def tables(graph: Graph, runs: list[Ran], scene: str = "solo", launch: int = 1, 
     kind, mix = ("solo", "") if scene == "solo" else ("corun", scene.removeprefix("corun:"))
     common = {
         "study": "s", "company": "c", "launch": launch, "scene": scene, "kind": kind, "mix": mix,
-        "partition": "unmanaged", "member": "lead@0", "platform": "modelled", "repetition": repetition,
+        "partition": "unmanaged", "member": "lead@0", "platform": "modelled", "round": repetition,
     }  # fmt: skip
     steps = [
         common | {"part": "traced", "step": step, "begin_ns": run.step_begin, "threads_intra": 1}
@@ -89,7 +89,7 @@ def tables(graph: Graph, runs: list[Ran], scene: str = "solo", launch: int = 1, 
 
 @cache
 def study(slower: float = 1.5, threads: int = 1, launches: int = 3) -> tuple[PathTraces, pd.DataFrame, pd.DataFrame]:
-    """Launches with two rounds, alone and beside a neighbour that makes all nodes slower; and the graph's tables."""
+    """Launches with two rounds, alone and beside an antagonist that makes all nodes slower; and the graph's tables."""
     parts, graph = [], random_graph(np.random.default_rng(1), 30, 60)
     for launch in range(1, launches + 1):
         dice = np.random.default_rng(launch)
@@ -115,7 +115,7 @@ def results(folder: Path, launches: int = 3) -> Results:
     nodes = nodes.assign(inputs="", outputs="float32[8,8]", flops=2.0, bytes=float("nan"), source="estimated")
     edges = edges.assign(study="s", company="c", launch=1, member="lead@0", platform="modelled")
     return replace(
-        read_results(make(folder, blocks=3, rounds=1)),
+        read_results(make(folder, launches=3, rounds=1)),
         dataflow_nodes=study_nodes(nodes, paths),
         dataflow_edges=study_edges(edges),
         critical_path=critical_path(paths),

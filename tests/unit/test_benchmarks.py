@@ -37,7 +37,7 @@ def test_a_spread_of_one_per_cent_needs_seven_units_for_one_per_cent():
 
 
 def test_the_seconds_are_those_of_a_study_that_was_carried_out():
-    """Needed units from a few blocks, on average over many trials, against the truth for the spread they come from."""
+    """Needed units from a few launches, averaged over many trials, against the truth for the spread they come from."""
     rng = np.random.default_rng(1)
     sd, cost = 0.02, 12.0
     truth = cost * float(precision.units_needed(np.array(sd**2), TARGET))

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from benchmarks import edges, perturbation, share, usual
-from benchmarks.blocks import Measured, control_seconds
 from benchmarks.campaign import Campaign
+from benchmarks.launches import Measured, control_seconds
 from castmates.runner.rounds.pace import Steps, pace_of
 from tests.unit.windows_maker import DESIGN
 
@@ -27,7 +27,7 @@ def slice_table(rows):
     return table.assign(role=np.where(table["member"] == "lead", "lead", "antagonist"))
 
 
-def test_the_breakdown_of_a_block_adds_up_to_its_time_after_the_barrier():
+def test_the_breakdown_of_a_launch_adds_up_to_its_time_after_the_barrier():
     # 0.1 s slices with 0.01 s to settle, 0.02 s for the lead and 0.05 s for the other; edges of 0.02 s.
     table = slice_table(
         [
@@ -107,7 +107,7 @@ def test_noise_alone_is_no_perturbation_in_either_direction():
     assert turns.loss() == pytest.approx(0.0, abs=0.006)
 
 
-def test_a_block_loses_by_both_kinds_of_slices_as_often_as_it_has_them():
+def test_a_launch_loses_by_both_kinds_of_slices_as_often_as_it_has_them():
     turns = perturbation.Turns("", share=0.25)
     for arm, rate in zip(perturbation.Arm, (1.0, 0.99, 0.9), strict=True):
         turns.rates[arm] += [rate] * 3
@@ -118,7 +118,7 @@ def test_a_block_loses_by_both_kinds_of_slices_as_often_as_it_has_them():
     ("length", "watch", "slow", "share"),
     [(0.12, 0.0, [], 1 / 5), (0.12, 0.3, [], 1 / 6), (0.12, 0.0, ["a"], 1 / 6), (0.52, 0.3, [], 1.0)],
 )
-def test_the_share_of_watched_slices_is_that_of_a_block(length, watch, slow, share):
+def test_the_share_of_watched_slices_is_that_of_a_launch(length, watch, slow, share):
     steps = Steps({"solo": 0.001}, {"lead": 0.001, "a": 0.2 if slow else 0.001}, 0.0001)
     design = DESIGN.model_copy(update={"slice": length, "window": 0.5, "steps": 10})
     pace = pace_of(design, steps, "lead", 0.02, watch)

@@ -13,7 +13,7 @@ SCENES = {"solo": ("solo", ""), "corun:lead@0+other@1": ("corun", "lead@0+other@
 
 def trace(scene, launch, repetition, **more):
     kind, mix = SCENES[scene]
-    about = {"scene": scene, "kind": kind, "mix": mix, "launch": launch, "repetition": repetition}
+    about = {"scene": scene, "kind": kind, "mix": mix, "launch": launch, "round": repetition}
     return COMMON | about | more
 
 

@@ -21,15 +21,15 @@ LOSSES = {"stream": [0.10, 0.12, 0.11, 0.15], "chase": [0.30, 0.28, 0.36, 0.31]}
 
 
 def side(losses, platform="measured", companies=1):
-    """Each neighbour costs the lead so much in each launch; in one company, or in one for each neighbour."""
+    """Each antagonist costs the lead so much in each launch; in one company, or in one for each antagonist."""
     mixes = [mix("dlrm@0", f"{name}@1") for name in losses]
     groups = [mixes] if companies == 1 else [[one] for one in mixes]
-    of = plan([company(f"c{number}", *own) for number, own in enumerate(groups)], blocks=4)
+    of = plan([company(f"c{number}", *own) for number, own in enumerate(groups)], launches=4)
 
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         if not scene.startswith("corun"):
             return 100.0
-        loss = losses[scene.rpartition("+")[2]][block.number - 1]
+        loss = losses[scene.rpartition("+")[2]][launch.number - 1]
         return None if loss is None else 100.0 * math.exp(-loss)
 
     return Side(of, written(of, rate, platform=platform))
@@ -46,7 +46,7 @@ def test_the_mixes_of_a_company_share_their_launches():
     values = np.mean(list(LOSSES.values()), axis=0)
     low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
     ours = mean_of(table, "A")
-    assert (ours["pairs"], ours["blocks"]) == (2, 4)
+    assert (ours["pairs"], ours["launches"]) == (2, 4)
     assert ours["slowdown"] == pytest.approx(math.exp(values.mean()))
     assert (ours["slowdown_low"], ours["slowdown_high"]) == pytest.approx((math.exp(low), math.exp(high)))
     assert ours["verdict"] == "baseline"
@@ -86,11 +86,11 @@ def test_only_pairs_that_all_studies_have_count():
 def test_a_launch_that_lacks_a_pair_is_left_out_and_a_mean_never_lacks_one():
     torn = {"stream": [0.1, None, 0.3, 0.1], "chase": [0.2, 0.5, 0.2, 0.3]}
     found = mean_of(geometric_means({"A": side(torn), "B": side(LOSSES)}, MARGIN), "A")
-    assert found["blocks"] == 3
+    assert found["launches"] == 3
     assert found["slowdown"] == pytest.approx(math.exp(np.mean([0.15, 0.25, 0.2])))
     never = {"stream": [0.1, None, 0.3, None], "chase": [None, 0.5, None, 0.3]}
     none = mean_of(geometric_means({"A": side(never), "B": side(LOSSES)}, MARGIN), "A")
-    assert (none["blocks"], math.isnan(none["slowdown"])) == (0, True)
+    assert (none["launches"], math.isnan(none["slowdown"])) == (0, True)
 
 
 def test_platforms_are_never_put_into_one_ratio():
@@ -114,9 +114,9 @@ def simulated(launches, scatter, seed):
     shared = {home: rng.normal(0, scatter, (STUDIES, launches)) for home in ("c", "d")}
     for name, truth in TRUTH.items():
         loss = truth + shared[homes[name]] + rng.normal(0, 1.5 * scatter, (STUDIES, launches))
-        study, block = np.indices(loss.shape).reshape(2, -1)
+        study, launch = np.indices(loss.shape).reshape(2, -1)
         tables.append(
-            pd.DataFrame({"study": study, "mix": name, "company": homes[name], "block": block, "loss": loss.ravel()})
+            pd.DataFrame({"study": study, "mix": name, "company": homes[name], "launch": launch, "loss": loss.ravel()})
         )
     return company_means(pd.concat(tables, ignore_index=True), ["study"])
 
@@ -127,11 +127,11 @@ def test_the_intervals_hold_the_truth(few, many):
     ours, theirs = simulated(few, 0.01, 51), simulated(many, 0.03, 52)
     truth = np.mean(list(TRUTH.values()))
     for own in (summed(ours, ["study"]), summed(theirs, ["study"])):
-        share = covers(own["log_low"], own["log_high"], truth)
+        share = covers(own["low"], own["high"], truth)
         assert 0.925 <= share <= 0.975
         assert_told("comparison_means", "slowdown_low", share)
     ratio = difference_of_means(ours, theirs, ["study"])
-    share = covers(ratio["log_low"], ratio["log_high"], 0.0)
+    share = covers(ratio["low"], ratio["high"], 0.0)
     assert 0.925 <= share <= 0.975
     assert_told("comparison_means", "ratio_low", share)
     assert 0.03 <= float((ratio["p_value"] < 0.05).mean()) <= 0.07

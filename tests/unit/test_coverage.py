@@ -29,21 +29,21 @@ MACHINES = {
     "quiet windows": Truth(launch=0.02, interaction=0.015, noise=0.01),
     "noisy windows": Truth(launch=0.02, interaction=0.015, noise=0.03, rejected=0.05),
 }
-CONDITIONS = [(machine, blocks) for machine in MACHINES for blocks in (3, 5, 10)]
+CONDITIONS = [(machine, launches) for machine in MACHINES for launches in (3, 5, 10)]
 
 
 def covers(low, high, truth):
-    """Share of the intervals that hold the truth; a study that lost a block to rejections may have none."""
+    """Share of the intervals that hold the truth; a study that lost a launch to rejections may have none."""
     low, high = np.asarray(low), np.asarray(high)
     there = np.isfinite(low)
     return float(np.mean(((low <= truth) & (truth <= high))[there]))
 
 
 @cache
-def measured(machine, blocks):
+def measured(machine, launches):
     """Shares of simulated studies, by name."""
     truth = MACHINES[machine]
-    campaigns = simulated(truth, STUDIES, blocks, ROUNDS, seed=SEED + blocks)
+    campaigns = simulated(truth, STUDIES, launches, ROUNDS, seed=SEED + launches)
     effects = estimate_effects(campaigns.plan, campaigns.windows, MARGIN)
     truths = {"solo": truth.corun, "placebo": truth.corun - truth.placebo, "alone": truth.corun}
     found = {}
@@ -93,26 +93,26 @@ def false_alarms(controls):
     study = np.arange(len(controls)) // LEADS
     judged = controls.assign(
         p_holm=controls["p_value"].groupby(study).transform(holm),
-        log=np.log(controls["ratio"]),
-        log_low=np.log(controls["ratio_low"]),
-        log_high=np.log(controls["ratio_high"]),
+        mean=np.log(controls["ratio"]),
+        low=np.log(controls["ratio_low"]),
+        high=np.log(controls["ratio_high"]),
     )
     unstable = np.array(control_verdicts(judged, MARGIN)) == "unstable"
     return float(np.mean([unstable[study == number].any() for number in np.unique(study)]))
 
 
-@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
-def test_the_headline_covers_the_truth(machine, blocks):
-    found = measured(machine, blocks)
+@pytest.mark.parametrize(("machine", "launches"), CONDITIONS)
+def test_the_headline_covers_the_truth(machine, launches):
+    found = measured(machine, launches)
     for baseline in ("solo", "placebo", "alone", "control"):
         assert 0.925 <= found[baseline] <= 0.975, baseline
     assert_told("effects", "slowdown_low", *(found[baseline] for baseline in ("solo", "placebo", "alone")))
     assert_told("controls", "ratio_low", found["control"])
 
 
-@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
-def test_within_launch_speaks_of_these_launches_only(machine, blocks):
-    found = measured(machine, blocks)
+@pytest.mark.parametrize(("machine", "launches"), CONDITIONS)
+def test_within_launch_speaks_of_these_launches_only(machine, launches):
+    found = measured(machine, launches)
     # Rounds are independent here, which a few of them cannot show: some doubt is left.
     assert 0.935 <= found["within, these launches"] <= 0.985
     # Both solo windows of a round are the same scene, so that these launches and launches in general are one here.
@@ -123,18 +123,18 @@ def test_within_launch_speaks_of_these_launches_only(machine, blocks):
         assert found["within, the truth"] < 0.85
 
 
-@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
-def test_taking_rounds_for_independent_covers_too_little(machine, blocks):
-    found = measured(machine, blocks)
+@pytest.mark.parametrize(("machine", "launches"), CONDITIONS)
+def test_taking_rounds_for_independent_covers_too_little(machine, launches):
+    found = measured(machine, launches)
     assert found["pooled rounds"] < found["solo"] - 0.01
     assert found["campaigns apart"] < 0.91
     if machine == "quiet windows":
         assert found["pooled rounds"] < 0.88
 
 
-@pytest.mark.parametrize(("machine", "blocks"), CONDITIONS)
-def test_the_control_seldom_calls_a_sound_machine_unstable(machine, blocks):
-    assert measured(machine, blocks)["false alarms"] <= 0.03
+@pytest.mark.parametrize(("machine", "launches"), CONDITIONS)
+def test_the_control_seldom_calls_a_sound_machine_unstable(machine, launches):
+    assert measured(machine, launches)["false alarms"] <= 0.03
 
 
 def test_verdicts_err_as_seldom_as_they_claim():
@@ -164,10 +164,10 @@ def table():
         "control",
         "false alarms",
     ]
-    rows = [f"| machine | blocks | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
-    for machine, blocks in CONDITIONS:
-        shares = (f"{100 * measured(machine, blocks)[name]:.1f}" for name in columns)
-        rows.append(f"| {machine} | {blocks} | {' | '.join(shares)} |")
+    rows = [f"| machine | launches | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
+    for machine, launches in CONDITIONS:
+        shares = (f"{100 * measured(machine, launches)[name]:.1f}" for name in columns)
+        rows.append(f"| {machine} | {launches} | {' | '.join(shares)} |")
     return "\n".join(rows)
 
 

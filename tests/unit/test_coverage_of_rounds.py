@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, enough
+from castmates.analysis.design.precision import Width, is_precise_enough
 from castmates.analysis.statistics.intervals import over_launches
 from castmates.analysis.statistics.rounds_alike import successive
 from castmates.study import rounds as rule
@@ -153,7 +153,7 @@ def launches(values, begin, dice):
     studies, count, _ = values.shape
     there = np.isfinite(values)
     index = pd.MultiIndex.from_product(
-        [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "block"]
+        [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "launch"]
     )
     shown = {
         "value": np.nanmean(values, axis=2).ravel(),
@@ -167,19 +167,19 @@ def launches(values, begin, dice):
 def intervals(name, count):
     """The printed intervals of all studies after so many launches."""
     table = studied(name)[0]
-    return over_launches(table[table.index.get_level_values("block") <= count].copy(), ["study"])
+    return over_launches(table[table.index.get_level_values("launch") <= count].copy(), ["study"])
 
 
 def covers(name, count):
     """Per cent of the intervals between launches that hold the truth, which is 0."""
     found = intervals(name, count)
-    return 100 * float(((found["log_low"] <= 0) & (found["log_high"] >= 0)).mean())
+    return 100 * float(((found["low"] <= 0) & (found["high"] >= 0)).mean())
 
 
 def covers_within(name, count):
     """Per cent of the intervals within launch that hold what these launches show without the noise of their rounds."""
     found, here = intervals(name, count), studied(name)[2][:, :count].mean(axis=1)
-    return 100 * float(((found["log_within_low"] <= here) & (here <= found["log_within_high"])).mean())
+    return 100 * float(((found["within_low"] <= here) & (here <= found["within_high"])).mean())
 
 
 def stopped(name):
@@ -190,10 +190,10 @@ def stopped(name):
         history = []
         for count, look in zip(BUDGET.looks, looks, strict=True):
             row = look.iloc[study]
-            history.append(Width((row["log_high"] - row["log_low"]) / 2, count))
-            if enough(history, BUDGET.precision):
+            history.append(Width((row["high"] - row["low"]) / 2, count))
+            if is_precise_enough(history, BUDGET.precision):
                 break
-        held += row["log_low"] <= 0 <= row["log_high"]
+        held += row["low"] <= 0 <= row["high"]
     return 100 * held / STUDIES
 
 

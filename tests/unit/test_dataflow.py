@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from castmates.analysis.dataflow.bounds import bounds
 from castmates.analysis.dataflow.effects import path_changes, path_effects
 from castmates.analysis.dataflow.graph import Graph, in_order
-from castmates.analysis.dataflow.join import joined, nodes_of
+from castmates.analysis.dataflow.join import joined_steps, nodes_of
 from castmates.analysis.dataflow.path import paths
 from castmates.analysis.dataflow.per_trace import PARTS, PathTraces, path_traces
 from castmates.analysis.dataflow.summary import critical_path, path_operations
@@ -40,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def _path_of(graph: Graph, run: Ran):
     calls, steps = tables(graph, [run])
-    (found,) = paths(graph, joined(nodes_of(*graph_tables(graph)), calls, steps))
+    (found,) = paths(graph, joined_steps(nodes_of(*graph_tables(graph)), calls, steps))
     assert found is not None
     assert found.time.sum() + found.waiting.sum() + found.before + found.after == run.step_end - run.step_begin
     return found
@@ -155,7 +155,7 @@ def test_calls_of_no_node_and_calls_inside_of_others() -> None:
     calls, steps = tables(graph, [run])
     others = [{"operation": "else", "begin_ns": 10, "duration_ns": 30}, {"begin_ns": 45, "duration_ns": 55}]
     calls = pd.concat([calls, *(calls.iloc[:1].assign(**({"operation": "around"} | other)) for other in others)])
-    (found,) = paths(graph, joined(nodes_of(*graph_tables(graph)), calls, steps))
+    (found,) = paths(graph, joined_steps(nodes_of(*graph_tables(graph)), calls, steps))
     assert found is not None
     assert (found.nodes.tolist(), found.time.tolist()) == ([-1, 1, 2], [30, 20, 15])
     assert (found.waiting.tolist(), found.before, found.after) == ([0, 10, 10], 10, 5)
@@ -210,7 +210,7 @@ def test_odd_graphs() -> None:
     assert (apart.longest.tolist(), apart.work.tolist(), apart.slack.tolist()) == ([5], [8], [[0, 2]])
     one = Graph(1, NOTHING, NOTHING)
     calls, steps = tables(one, [Ran(np.array([5]), np.array([7]), np.array([0]), [], 0, 9)])
-    assert paths(one, joined(nodes_of(*graph_tables(one)), calls.iloc[:0], steps)) == [None]
+    assert paths(one, joined_steps(nodes_of(*graph_tables(one)), calls.iloc[:0], steps)) == [None]
     assert in_order(["a", "b", "c"], [(2, 0), (0, 1)]) == [2, 0, 1]
     with pytest.raises(CastmatesError, match=r"circle.*'b'"):
         in_order(["a", "b", "c"], [(0, 1), (1, 2), (2, 1)])
@@ -291,7 +291,7 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
         common = {
             "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
             "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
-            "platform": "modelled", "repetition": 1,
+            "platform": "modelled", "round": 1,
         }  # fmt: skip
         compute, idle = (mean * (1 + dice.normal(0, 0.03, len(number))) for mean in (works, waits))
         traces = dict.fromkeys(["before_ms", "batch_ms", "other_ms", "after_ms"], 0.1) | {"threads": 1, "reason": ""}
@@ -376,6 +376,8 @@ def test_what_cannot_be_drawn_is_a_sentence(tmp_path: Path, made: Results) -> No
 
 def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path) -> None:
     study_ = results(tmp_path / "study")
+    asking = study_.plan.model_copy(update={"profiles": study_.plan.launches[:1]})
+    study_.folder.plan_file.write_text(asking.canonical())
     for name in (
         "dataflow_nodes",
         "dataflow_edges",
@@ -387,7 +389,7 @@ def test_a_study_that_was_traced_alone_has_graphs_without_effects(tmp_path: Path
         getattr(study_, name).to_parquet(study_.folder.tables / f"{name}.parquet")
     for file in study_.folder.tables.glob("effects.*"):
         file.unlink()
-    done = CliRunner().invoke(app, ["graph", str(study_.folder.path), "--format", "json"])
+    done = CliRunner().invoke(app, ["trace", "graph", str(study_.folder.path), "--format", "json"])
     assert done.exit_code == 0, done.exception
     assert "Path of the schedule of a step alone" in done.output
 
@@ -398,4 +400,4 @@ def test_the_page_names_what_a_path_consists_of(tmp_path: Path, made: Results) -
     assert graph["file"] == "../graphs/lead%400.svg"
     assert "(computed)" in found["sentences"][0]
     assert found["changes"]
-    assert context(read_results(make(tmp_path / "none", blocks=3, rounds=1))) == {}
+    assert context(read_results(make(tmp_path / "none", launches=3, rounds=1))) == {}

@@ -30,16 +30,16 @@ def logs(table, **where) -> dict[str, float]:
 def test_each_baseline_of_a_partition_by_hand():
     table = effects()
     lead = logs(table, partition="split-4", member=LEAD)
-    whole, own, neighbour = 0.1 + 0.02 + 0.3 / 5, 0.1, 0.3 / 5
+    whole, own, antagonist = 0.1 + 0.02 + 0.3 / 5, 0.1, 0.3 / 5
     assert lead == pytest.approx(
         {
             "solo": whole,
             "placebo": whole - 0.02,
-            "placebo@mask": neighbour,
+            "placebo@mask": antagonist,
             "unmanaged": whole - 0.32,  # the co-run without a partition loses 0.32: it gives something back
         }
     )
-    assert whole - own - 0.02 == pytest.approx(neighbour)
+    assert whole - own - 0.02 == pytest.approx(antagonist)
     assert logs(table, partition="split-4", member=STREAM) == pytest.approx({"alone": 0.25})
     assert logs(table, partition="cap-2", member=LEAD) == pytest.approx(
         {"solo": 0.12, "placebo": 0.10, "unmanaged": 0.12 - 0.32}
@@ -53,7 +53,7 @@ def test_each_baseline_of_a_partition_by_hand():
 def test_rows_without_a_partition_are_those_of_a_study_that_has_none():
     table = effects(noise=0.01)
     plain = made([mix(LEAD, STREAM)])
-    scenes = {scene.name for scene in plain.blocks[0].company.scenes}
+    scenes = {scene.name for scene in plain.launches[0].company.scenes}
     same = windows(ONE, 0.01)
     without = estimate_effects(plain, same[same["scene"].isin(scenes)], 0.02)
     unmanaged = table[table["partition"] == UNMANAGED].reset_index(drop=True)
@@ -92,9 +92,9 @@ def test_a_company_of_partitions_alone_measures_its_mix_without_them_too():
     apart = made([one], tried)
     table = effects(apart)
     solo = table[(table["partition"] == UNMANAGED) & (table["baseline"] == "solo")].iloc[0]
-    assert (solo["blocks"], solo["rounds"]) == (8, 16)
+    assert (solo["launches"], solo["rounds"]) == (8, 16)
     under = table[(table["partition"] == "split-4") & (table["baseline"] == "unmanaged")].iloc[0]
-    assert (under["blocks"], under["rounds"]) == (4, 8)
+    assert (under["launches"], under["rounds"]) == (4, 8)
 
 
 def test_a_sweep_that_is_no_longer_wanted_is_left_out():
@@ -108,10 +108,10 @@ def test_a_wanted_precision_is_that_of_every_partition():
         ("dlrm+stream", UNMANAGED), ("dlrm+stream", "split-2"), ("dlrm+stream", "split-4"), ("dlrm+stream", "split-8"),
         ("dlrm+stream", "cap-2"), ("dlrm", "lead-2"), ("dlrm", "lead-6"),
     }  # fmt: skip
-    paths = tuple(block.path for block in ONE.blocks)
+    paths = tuple(launch.path for launch in ONE.launches)
     looked = ONE.model_copy(update={"looks": (paths[:2], paths[2:])})
     (one,) = look(looked, windows(ONE, 0.01), 0.5, [])
-    assert one.blocks == 2
+    assert one.launches == 2
 
 
 def test_a_pilot_tells_how_the_mix_varies_without_partitions():

@@ -5,7 +5,7 @@ import pytest
 
 from castmates.errors import CastmatesError
 from castmates.machine.topology import CacheDomain, NumaNode, Topology
-from castmates.report.block_facts import EvictionFacts
+from castmates.report.launch_facts import EvictionFacts
 from castmates.report.text.eviction import eviction_sentence
 from castmates.runner.processes.evictor import Evictor
 from castmates.runner.rounds import eviction
@@ -165,7 +165,7 @@ def test_an_evictor_that_stands_still_is_told():
         eviction.change_shares(stage, NARROW)
 
 
-def test_the_record_of_a_block_has_what_was_reached():
+def test_the_record_of_a_launch_has_what_was_reached():
     emptied = [Emptied(1, 0.01, 0.1), Emptied(4, 0.3, 0.4), Emptied(1, 0.0, 0.1)]
     found = eviction.reached(emptied)
     assert found == {

@@ -237,7 +237,7 @@ def test_the_graph_of_a_command_that_is_run_again_says_how_much_was_not_sampled(
     monkeypatch.chdir(tmp_path)
     write(trace, tmp_path / "results/x/traces/lead+stream")
     (tmp_path / "results/x/plan.json").write_text("{}")
-    shown = CliRunner().invoke(app, ["flame", "results/x", "lead+stream"])
+    shown = CliRunner().invoke(app, ["trace", "flame", "results/x", "lead+stream"])
     assert "8 % alone and 50 % beside others" in " ".join(shown.output.split())
     on_page = Trace(TraceFolder("lead+stream", tmp_path / "results/x/traces/lead+stream")).warnings()
     assert on_page == [words.warning(alone, beside)]
@@ -306,14 +306,14 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
     run = CliRunner()
 
     def ask(*words_: str):
-        return run.invoke(app, ["flame", "results/x", "lead+stream", *words_])
+        return run.invoke(app, ["trace", "flame", "results/x", "lead+stream", *words_])
 
     done = ask()
     assert done.exit_code == 0, done.output
     assert "load<int>" in done.output
     assert "more than noise" in done.output
     assert "one in twenty" in done.output
-    assert "castmates trace" not in done.output
+    assert "castmates trace record" not in done.output
     drawing = study / "traces/lead+stream/flame-lead@0-difference.svg"
     by_step = drawing.read_text()
     assert ask("--per", "second").exit_code == 0
@@ -322,8 +322,8 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
     alike = made({"main": 20}, {"main": 20}, steps=(50, 50))
     alike.about["partition"] = UNMANAGED  # as a launch records it, and no option takes it
     write(alike, study / "traces/few")
-    few = run.invoke(app, ["flame", "results/x", "few"])
-    assert "castmates trace STUDY few --seconds 60 --rounds 3 --again" in " ".join(few.output.split())
+    few = run.invoke(app, ["trace", "flame", "results/x", "few"])
+    assert "castmates trace record STUDY few --seconds 60 --rounds 3 --again" in " ".join(few.output.split())
     assert ask("--scene", "solo", "--output", "one.speedscope.json").exit_code == 0
     assert json.loads((tmp_path / "one.speedscope.json").read_text())["profiles"][0]["type"] == "sampled"
     for words_, expected in (
@@ -336,8 +336,8 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
         problem = ask(*words_).exception
         assert isinstance(problem, CastmatesError), words_
         assert expected in str(problem)
-    missing = run.invoke(app, ["flame", "results/x", "no-such-mix"]).exception
-    assert "castmates trace" in str(missing)
+    missing = run.invoke(app, ["trace", "flame", "results/x", "no-such-mix"]).exception
+    assert "castmates trace record" in str(missing)
 
 
 def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
@@ -350,12 +350,12 @@ def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
 
 
 def test_a_launch_draws_its_graph_unless_it_failed(tmp_path):
-    block = SimpleNamespace(
+    launch = SimpleNamespace(
         study="x", company=SimpleNamespace(mixes=[SimpleNamespace(name="lead+stream", partitions=())])
     )
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", block=block))
+    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", launch=launch))
     assert list(tmp_path.iterdir()) == []
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", block=block))
+    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", launch=launch))
     assert [file.name for file in tmp_path.iterdir()] == ["flame-lead@0-difference.svg"]
 
 

@@ -20,13 +20,13 @@ from castmates.report.results import Results
 from castmates.report.text import processor
 from castmates.report.text.recommendation import sentence
 from castmates.results.columns.partitions import PARETO
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, frame
+from castmates.results.columns.study import CARRYOVER, CONTROLS, LAUNCHES, frame
 from castmates.study.partitions.io_ways import cut_by, cuts
 from castmates.study.spec import REST, UNMANAGED, Partition, Share
 from tests.unit import partition_maker as maker
 from tests.unit.caches import cache
 from tests.unit.modelled.makers import STUDY, project_of
-from tests.unit.test_figure_partitions import _block, texts
+from tests.unit.test_figure_partitions import _launch, texts
 
 SHIPPED = yaml.safe_load(Path(__file__).resolve().parents[2].joinpath("config/studies/cat-sweep.yaml").read_text())
 IO = {"ways": 11, "io_ways": "0x600"}
@@ -63,7 +63,7 @@ def test_where_io_fills_all_ways_or_nothing_is_known_no_mask_cuts():
 def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_joined(tmp_path, monkeypatch):
     project, plan = shipped(tmp_path, monkeypatch, IO)
     assert set(candidates(plan, None)["partition"]) == {f"split-{ways}" for ways in range(1, 10)}
-    (note,) = [note for note in plan.notes if "cut" in note]
+    (note,) = [note for note in map(str, plan.notes) if "cut" in note]
     assert note.startswith("cache: split-10, lead-10 and cap-1 cut through the ways 0x600 that I/O fills too: ")
     said = isolation.line(plan, None)
     assert said.endswith(
@@ -90,7 +90,7 @@ def _rows(company, plan, project):
 def test_a_machine_without_such_ways_has_no_mark(tmp_path, monkeypatch):
     _, plan = shipped(tmp_path, monkeypatch, {"ways": 11})
     assert "split-10" in set(candidates(plan, None)["partition"])
-    assert not [note for note in plan.notes if "cut" in note]
+    assert not [note for note in map(str, plan.notes) if "cut" in note]
     assert "Left out" not in isolation.line(plan, None)
 
 
@@ -104,7 +104,7 @@ def made(*partitions, shareable=0x600):
 def split(ways):
     own = (1 << ways) - 1
     shares = (Share(member=LEAD, ways=own), *(Share(member=who, ways=0x7FF & ~own) for who in (STREAM, REST)))
-    return Partition(name=f"split-{ways}", shares=shares)
+    return Partition(name=f"split-{ways}", shares=shares, curve="split")
 
 
 def slow(rate):
@@ -112,7 +112,7 @@ def slow(rate):
 
 
 def record(company, status="measured", **partitions):
-    """A block's record; of each partition rows of (member, line, asked, held)."""
+    """A launch's record; of each partition rows of (member, line, asked, held)."""
     rows = {
         name.replace("_", "-"): [
             {"member": member, "line": line, "domain": 0, "asked": asked, "held": held}
@@ -120,7 +120,7 @@ def record(company, status="measured", **partitions):
         ]
         for name, found in partitions.items()
     }
-    processor = {"processor": {"registers": "read", "partitions": rows}} if partitions else {}
+    processor = {"processor": {"registers": {"how": "read", "lacking": ""}, "partitions": rows}} if partitions else {}
     return {"status": status, "spec": {"company": {"id": company}}} | processor
 
 
@@ -249,7 +249,7 @@ def page_of(plan, *records):
         effects=estimate_effects(as_held(plan, known), table, 0.02, held=states(plan, known)),
         controls=frame([], CONTROLS),
         carryover=frame([], CARRYOVER),
-        blocks=frame([_block(block, "measured") for block in plan.blocks], BLOCKS),
+        launches=frame([_launch(launch, "measured") for launch in plan.launches], LAUNCHES),
         windows=table,
         plan=plan,
         attribution=estimate_attribution(as_held(plan, known), table, 0.02, held=states(plan, known)),
@@ -266,7 +266,7 @@ def marks(results):
 
 def test_the_page_marks_uncertain_masks_and_reports_why():
     plan = made(split(4), split(10))
-    unread = record("c1") | {"processor": {"registers": "not read: no module msr", "partitions": {}}}
+    unread = record("c1") | {"processor": {"registers": {"how": "", "lacking": "no module msr"}, "partitions": {}}}
     results = page_of(plan, unread)
     assert processor.sentences(results) == (
         "It is proved what the kernel holds, but not what the processor holds: no module msr. Masks of split-10 have "
@@ -300,14 +300,15 @@ def test_a_page_without_partitions_has_no_word_on_it():
     ("state", "words"), [(UNCERTAIN, "may share ways"), (OTHERWISE, "are those that"), (NOT_READ, "")]
 )
 def test_a_recommended_mask_has_its_doubt_beside_it(state, words):
-    row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "lead_ways": 10,
+    row = {"study": "s", "mix": "a+b", "lead": "a", "antagonists": "b", "partition": "split-10", "curve": "split",
+           "lead_ways": 10,
            "lead_bytes": 1.0, "stage": "search", "source": "s", "loss_pct": 1.0, "loss_low": 0.5, "loss_high": 1.5,
            "kept_pct": 90.0, "kept_low": 89.0, "kept_high": 91.0, "stp": 1.9, "stp_low": 1.8, "stp_high": 2.0,
-           "frontier": True, "blocks": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
+           "frontier": True, "launches": 5, "refused": 0, "why_refused": "", "design": "", "platform": "measured",
            "held": state, "freedom": 4}  # fmt: skip
     (advice,) = recommendations(frame([row], PARETO), 3.0).to_dict("records")
     assert advice["held"] == state
-    said = sentence(advice, "castmates confirm s.yaml")
+    said = sentence(advice, "castmates sweep s.yaml --confirm")
     assert words in said
     assert ("processor" in said) is bool(words)
 
@@ -319,6 +320,6 @@ def test_the_figure_of_ways_remarks_on_it():
         one = plan.model_copy(update={"cache": cache(11, shareable=shareable)})
         effects = estimate_effects(one, found.windows, 0.02)
         curves = sensitivity_table(one, effects)
-        drawn = replace(found, plan=one, effects=effects, sensitivity_curves=curves, knees=knees(curves, 11))
+        drawn = replace(found, plan=one, effects=effects, sensitivity=curves, knees=knees(curves, 11))
         written = " ".join(" ".join(texts(sensitivity.draw(drawn)[0])).split())
         assert ("the processor may add the others" in written) is remark

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from castmates.analysis.operations.known_work import estimated_work, known_work, logged_work, with_known_work
+from castmates.analysis.operations.known_work import estimated_work, known_work, logged_work, operation_summary
 from castmates.analysis.operations.roofline import Roofs, estimated_roofline, roofline
-from castmates.analysis.operations.summary import summarise
 from castmates.report.figures.roofline import draw
 from castmates.results.columns.operations import OPERATION_SUMMARY
 from castmates.results.columns.primitives import ROOFLINE
@@ -56,7 +55,7 @@ def test_primitives_go_before_estimates_and_what_several_nodes_do_is_known_where
 
 
 def test_the_summary_has_the_work_of_all_calls_and_nothing_where_none_is_known(usual, work):
-    table = with_known_work(summarise(usual), work)
+    table = operation_summary(usual, work)
     assert set(OPERATION_SUMMARY) <= set(table.columns)
     alone = table[table["kind"] == "solo"]
     gradient = of(alone, GRADIENT["operation"])

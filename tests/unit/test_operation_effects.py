@@ -9,7 +9,8 @@ from castmates.analysis.operations.groups import OTHERS
 from castmates.analysis.operations.summary import summarise
 from castmates.analysis.statistics.intervals import holm
 from castmates.analysis.statistics.ratio_of_means import ratio_of_means
-from castmates.results.columns.operations import OPERATION_TABLES
+from castmates.analysis.tables.not_compared import not_compared
+from castmates.results.columns.registry import TABLES
 from tests.unit.operations_maker import ALONE, LEFT, drawn, launches, tables
 from tests.unit.printed_intervals import assert_told
 
@@ -41,25 +42,25 @@ def test_the_losses_that_were_put_in_come_out_and_add_up_to_the_steps():
 
 def test_intervals_need_three_launches():
     table = effects(launches(2, LOSSES, np.random.default_rng(1)))
-    assert set(table["verdict"]) == {"too few blocks"}
+    assert set(table["verdict"]) == {"too few launches"}
 
 
 def test_traces_of_another_graph_are_not_compared():
     other = {name.replace("MatMul:MatMul", "Fused:_FusedMatMul"): ms for name, ms in ALONE.items()}
     traces = launches(3, {}, np.random.default_rng(1), beside=other)
     assert effects(traces).empty
-    assert set(traces.not_compared["reason"]) == {"another graph"}
-    assert traces.not_compared["different"].min() > 0.3
+    assert set(not_compared(traces)["reason"]) == {"another graph"}
+    assert not_compared(traces)["different"].min() > 0.3
     threads = launches(3, {}, np.random.default_rng(1))
     threads.steps.loc[threads.steps["kind"] == "corun", "threads_intra"] = 2
     assert effects(threads).empty
-    assert set(threads.not_compared["reason"]) == {"other threads"}
+    assert set(not_compared(threads)["reason"]) == {"other threads"}
 
 
 def test_all_tables_have_the_columns_of_the_data_contract():
     made = tables(launches(3, LOSSES, np.random.default_rng(1)))
     for name, table in made.items():
-        assert set(OPERATION_TABLES[name]) <= set(table.columns), name
+        assert set(TABLES[name]) <= set(table.columns), name
     solo = made["operation_summary"].query("kind == 'solo'")
     assert solo["share"].sum() == pytest.approx(1)
     assert solo["calls"].max() == pytest.approx(1)

@@ -19,8 +19,9 @@ from tests.unit.test_controls import judged
 )
 def test_in_how_many_scenes(refused, scenes, said):
     rows = [
-        {"member": "a@0", "workload": "a", "quantile": "p95", "refused": "few" * (n < refused), "kind": "corun",
-         "scene": f"corun:a+s{n}", "mix": f"a@0+s{n}@1", "partition": "unmanaged"} for n in range(scenes)
+        {"member": "a@0", "workload": "a", "what": "step", "quantile": "p95", "refused": "few" * (n < refused),
+         "kind": "corun", "scene": f"corun:a+s{n}", "mix": f"a@0+s{n}@1", "partition": "unmanaged"}
+         for n in range(scenes)
     ]  # fmt: skip
     assert refusals(SimpleNamespace(latency=pd.DataFrame(rows))) == [f"p95 of a is left out in {said}; beside s0: few."]
 
@@ -29,7 +30,7 @@ def test_a_design_is_told_in_words():
     [(_, pairs)] = plan.designs(makers.plan(makers.study(["a"], ["b"], machine={"prepare": {}})))
     texts = dict(pairs)
     assert texts["spare rounds"] == "1"
-    assert texts["limits"].startswith("steal 0.03, foreign 0.05, ")
+    assert texts["limits"].startswith("steal 3%, foreign 5%, ")
     assert texts["prepare"] == "nothing"
     assert texts["counters"].startswith("events basic, ")
 
@@ -46,8 +47,8 @@ def test_designs_that_differ_in_rounds_alone_are_told_together():
     assert dict(plan.designs(fixed)[0][1])["rounds"] == "4"
 
 
-def test_several_leads_with_too_few_blocks_agree_with_their_verb():
-    said = study_verdict(judged("too few blocks", "too few blocks"))[1]
+def test_several_leads_with_too_few_launches_agree_with_their_verb():
+    said = study_verdict(judged("too few launches", "too few launches"))[1]
     assert "there are fewer of dlrm and bert;" in said
 
 

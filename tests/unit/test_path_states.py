@@ -146,7 +146,7 @@ def test_each_recording_without_a_path_and_each_unknown_state_has_its_reason(tmp
     monkeypatch.setattr(paths.graphs, "write", lambda *_: {"reason": ""})
     thread = int(timeline.tracks.loc[timeline.tracks["tid"].notna(), "track"].iloc[0])
     steps = _steps([run], graph)
-    outcome = SimpleNamespace(block=SimpleNamespace(company=SimpleNamespace(lead=SimpleNamespace(name="lead@0"))))
+    outcome = SimpleNamespace(launch=SimpleNamespace(company=SimpleNamespace(lead=SimpleNamespace(name="lead@0"))))
     traced = TracedSteps("solo", 1, steps.calls.assign(thread=thread), steps.steps)
     timeline.about.update(paths.write(outcome, [traced], timeline, folder))
     write_record(timeline, folder)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_solo, enough, look, widths_of
-from castmates.analysis.effects.rows import rows
-from castmates.results.columns.block import WINDOWS
+from castmates.analysis.design.precision import CONFIRMED_AFTER, Width, against_solo, is_precise_enough, look, widths_of
+from castmates.analysis.effects.rows import contrast_rows
+from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from castmates.study.budget_keys import Budget
 from castmates.study.looks import needed, part_of, reached_words, until_nobody_goes_on
@@ -34,21 +34,21 @@ OTHER = company("b", mix("bert@0", "stream@1"))
 
 
 def with_looks(companies, counts):
-    """A plan of these companies that is looked at when they have so many blocks."""
+    """A plan of these companies that is looked at when they have so many launches."""
     made = plan(companies, counts[-1])
     added, before = [], 0
     for count in counts:
-        added.append(tuple(block.path for block in made.blocks if before < block.number <= count))
+        added.append(tuple(launch.path for launch in made.launches if before < launch.number <= count))
         before = count
     return made.model_copy(update={"looks": tuple(added)})
 
 
 def windows_of(made, spread):
-    """Losses that swing by `spread` (by mix, log units) from block to block."""
+    """Losses that swing by `spread` (by mix, log units) from launch to launch."""
 
-    def rate(block, number, scene, member):
+    def rate(launch, number, scene, member):
         swing = spread.get(scene, 0.0)
-        return math.exp(swing if block.number % 2 else -swing)
+        return math.exp(swing if launch.number % 2 else -swing)
 
     return written(made, rate, rounds=1)
 
@@ -66,10 +66,10 @@ def judged(companies, counts, spread, wanted):
     return made, decisions, seen
 
 
-def test_a_study_that_is_precise_at_once_is_confirmed_six_blocks_later():
+def test_a_study_that_is_precise_at_once_is_confirmed_six_launches_later():
     made, decisions, seen = judged([LEAD, OTHER], [4, 6, 8, 10, 12], {}, 0.01)
     assert [sorted(one) for one in decisions] == [["a", "b"]] * 3 + [[]]
-    assert all(one.enough and one.blocks == 10 for one in seen[-1].values())
+    assert all(one.enough and one.launches == 10 for one in seen[-1].values())
     assert len(needed(made, decisions)) == 20
 
 
@@ -101,7 +101,7 @@ def test_the_half_width_is_that_of_the_tables():
 def test_a_company_that_gives_nothing_is_not_gone_on_with():
     made = with_looks([LEAD], [4, 6])
     (one,) = look(made, frame([], WINDOWS), 0.01, [])
-    assert (one.blocks, one.half_width_pct, one.enough, one.goes_on) == (0, None, False, False)
+    assert (one.launches, one.half_width_pct, one.enough, one.goes_on) == (0, None, False, False)
 
 
 def test_a_mix_that_never_gives_a_pair_does_not_keep_its_company_running():
@@ -113,20 +113,20 @@ def test_a_mix_that_never_gives_a_pair_does_not_keep_its_company_running():
         (one,) = look(made, windows, 0.01, decisions)
         decisions.append(["a"] * one.goes_on)
     assert decisions == [["a"], []]
-    assert (one.blocks, one.enough) == (10, True)
+    assert (one.launches, one.enough) == (10, True)
 
 
 def test_the_words_on_the_precision_name_who_missed_it():
-    def one(company, half, blocks, enough, goes_on=False):
-        return {"company": company, "half_width_pct": half, "blocks": blocks, "enough": enough, "goes_on": goes_on}
+    def one(company, half, launches, enough, goes_on=False):
+        return {"company": company, "half_width_pct": half, "launches": launches, "enough": enough, "goes_on": goes_on}
 
     first = [one(name, 3.0, 5, False, True) for name in "abcd"]
     last = [one("a", 2.34, 20, False), one("b", 0.5, 20, True), one("c", None, 1, False), one("d", 0.9, 20, False)]
     looks = [{"wanted_pct": 1.0, "reached": first}, {"wanted_pct": 1.0, "reached": last}]
     stale = {"wanted_pct": 1.0, "reached": [one("b", 9.0, 30, False)]}
     assert reached_words(until_nobody_goes_on([*looks, stale])) == (
-        "±1 % reached by 1 of 4 companies; a: ±2.34 % after 20 blocks; c: no interval after 1 block; "
-        "d: ±0.9 % after 20 blocks, but too late to be confirmed."
+        "±1 % reached by 1 of 4 companies; a: ±2.34 % after 20 launches; c: no interval after 1 launch; "
+        "d: ±0.9 % after 20 launches, but too late to be confirmed."
     )
     assert reached_words([]) == ""
 
@@ -138,37 +138,37 @@ def test_companies_of_controls_follow_the_first_look():
     assert {one.company for one in look(made, windows_of(made, {}), 0.01, [])} == {"a"}
 
 
-histories = st.lists(st.builds(Width, half=st.floats(0, 0.1), blocks=st.integers(0, 30)), min_size=1, max_size=8)
+histories = st.lists(st.builds(Width, half=st.floats(0, 0.1), launches=st.integers(0, 30)), min_size=1, max_size=8)
 
 
-@given(histories.map(lambda them: sorted(them, key=lambda one: one.blocks)), st.floats(0.001, 0.1))
+@given(histories.map(lambda them: sorted(them, key=lambda one: one.launches)), st.floats(0.001, 0.1))
 def test_what_is_enough_is_narrow_now_and_was_before(history, wanted):
     last = history[-1]
-    if enough(history, wanted):
+    if is_precise_enough(history, wanted):
         assert last.half <= wanted
-        assert last.blocks >= CONFIRMED_AFTER
-        assert enough(history, 2 * wanted)
+        assert last.launches >= CONFIRMED_AFTER
+        assert is_precise_enough(history, 2 * wanted)
     if len(history) == 1:
-        assert not enough(history, wanted)
+        assert not is_precise_enough(history, wanted)
 
 
 @cache
 def campaign(number):
-    """What every look at each simulated study would show: half-width, blocks, and whether the interval holds."""
+    """What every look at each simulated study would show: half-width, launches, and whether the interval holds."""
     made = simulated(TRUTH, STUDIES, BUDGET.looks[-1], ROUNDS, SEED + number)
-    contrasts = against_solo(part_of(made.plan, [f"{one.company.id}/1" for one in made.plan.blocks]))
+    contrasts = against_solo(part_of(made.plan, [f"{one.company.id}/1" for one in made.plan.launches]))
     seen = []
     for count in BUDGET.looks:
-        table = rows(made.windows[made.windows["block"] <= count], contrasts)
+        table = contrast_rows(made.windows[made.windows["launch"] <= count], contrasts)
         widths = widths_of(table)
-        holds = (table["log_low"] <= TRUTH.corun) & (TRUTH.corun <= table["log_high"])
+        holds = (table["low"] <= TRUTH.corun) & (TRUTH.corun <= table["high"])
         names = zip(table["mix"], table["partition"], holds, strict=True)
         seen.append({name: (widths[name, partition], held) for name, partition, held in names})
     return seen
 
 
 def stopped(numbers, precision, rule):
-    """Blocks at the end of each simulated study, whether its interval holds the truth, and whether it is narrow."""
+    """Launches at the end of each simulated study, whether its interval holds the truth, and whether it is narrow."""
     ends = []
     for seen in map(campaign, numbers):
         for name in seen[0]:
@@ -178,7 +178,7 @@ def stopped(numbers, precision, rule):
                 if rule(history, precision):
                     break
             width, held = seen[len(history) - 1][name]
-            ends.append((width.blocks, held, width.half <= precision))
+            ends.append((width.launches, held, width.half <= precision))
     return np.array(ends, dtype=float)
 
 
@@ -187,21 +187,23 @@ def first_narrow(history, wanted):
     return history[-1].half <= wanted
 
 
-def all_blocks(history, wanted):
+def all_launches(history, wanted):
     """No rule at all, for comparison."""
     return False
 
 
 def figures(numbers, precision):
-    """Per cent covered, blocks on average and per cent within the precision, by our rule and by the simple one."""
-    ours, simple, fixed = (stopped(numbers, precision, rule) for rule in (enough, first_narrow, all_blocks))
+    """Per cent covered, launches on average and per cent within the precision, by our rule and by the simple one."""
+    ours, simple, fixed = (
+        stopped(numbers, precision, rule) for rule in (is_precise_enough, first_narrow, all_launches)
+    )
     return {
         "covers": 100 * ours[:, 1].mean(),
-        "blocks": ours[:, 0].mean(),
+        "launches": ours[:, 0].mean(),
         "narrow enough": 100 * ours[:, 2].mean(),
         "first narrow one: covers": 100 * simple[:, 1].mean(),
-        "first narrow one: blocks": simple[:, 0].mean(),
-        "always 20 blocks: covers": 100 * fixed[:, 1].mean(),
+        "first narrow one: launches": simple[:, 0].mean(),
+        "always 20 launches: covers": 100 * fixed[:, 1].mean(),
     }
 
 
@@ -231,7 +233,7 @@ def test_stopping_costs_the_interval_no_more_than_a_point_of_coverage():
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_documented_figures_are_those_of_the_rule(precision):
     found = figures([0], precision).values()
-    # Binomial errors (sd) of one campaign, in per cent: 0.8 about 94, 1.6 at most; numbers of blocks are off by 0.2.
+    # Binomial errors (sd) of one campaign, in per cent: 0.8 about 94, 1.6 at most; numbers of launches are off by 0.2.
     for ours, told, error in zip(found, documented()[precision], (0.8, 0.2, 1.6, 0.8, 0.2, 0.8), strict=True):
         assert ours == pytest.approx(told, abs=4 * error)
 

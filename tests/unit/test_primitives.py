@@ -13,7 +13,7 @@ from castmates.analysis.operations.per_trace import Traces
 from castmates.analysis.operations.roofline import Roofs, roofline
 from castmates.report.page.page import page, shown
 from castmates.report.text.primitives import context
-from castmates.results.columns.primitives import PRIMITIVE_TABLES
+from castmates.results.columns.registry import TABLES
 from castmates.study.model import Workload
 from tests.unit.makers import plan, study, workloads
 from tests.unit.primitives_maker import ALONE_MS, FLAGS, FLOPS, LOSS, MOVED, launches, results, tables
@@ -32,7 +32,7 @@ def one(table, **wanted):
 
 def test_all_tables_have_the_columns_of_the_data_contract():
     for name, table in MADE.items():
-        assert set(PRIMITIVE_TABLES[name]) <= set(table.columns), name
+        assert set(TABLES[name]) <= set(table.columns), name
 
 
 def test_primitives_take_of_a_step_what_they_took():
@@ -114,7 +114,7 @@ def test_intervals_between_launches_hold_the_truth():
     studies, count = 3000, 4
     dice = np.random.default_rng(1)
     about = {"scene": "solo", "kind": "solo", "mix": "", "partition": "unmanaged", "member": "lead@0"}
-    about |= {"platform": "measured", "company": "c", "repetition": 1, "operation": "model/MatMul", "type": "MatMul"}
+    about |= {"platform": "measured", "company": "c", "round": 1, "operation": "model/MatMul", "type": "MatMul"}
     about |= {"primitive": "matmul", "shapes": "256x384:384x512", "data_types": "src:f32 wei:f32 dst:f32", "calls": 1.0}
     rows = pd.DataFrame([about] * (studies * count)).assign(
         study=np.repeat([f"s{number}" for number in range(studies)], count),

@@ -1,6 +1,6 @@
 """Published numbers, recomputed through our own functions: what others printed of the same data, we print too.
 
-Each test names where its numbers stand. A block takes the place of a patient, a batch or an instrument of the source,
+Each test names where its numbers stand. A launch takes the place of a patient, a batch or an instrument of the source,
 and the logarithms of rates that of its measured values.
 """
 
@@ -44,13 +44,13 @@ MILES = (21, 21, 22.8, 21.4, 18.7, 18.1, 14.3, 24.4, 22.8, 19.2, 17.8, 16.4, 17.
 
 
 def study(losses, solo=None):
-    """A study whose co-run costs, block by block and round by round, these logarithms."""
+    """A study whose co-run costs, launch by launch and round by round, these logarithms."""
     losses = [np.atleast_1d(each) for each in losses]
     of = plan([company("c", mix("a@0", "b@1", identity="it"))], len(losses))
 
-    def rate(block, number, scene, _member):
-        alone = 0.0 if solo is None else solo[block.number - 1]
-        return np.exp(alone - (losses[block.number - 1][number - 1] if scene.startswith("corun") else 0.0))
+    def rate(launch, number, scene, _member):
+        alone = 0.0 if solo is None else solo[launch.number - 1]
+        return np.exp(alone - (losses[launch.number - 1][number - 1] if scene.startswith("corun") else 0.0))
 
     return of, written(of, rate, rounds=len(losses[0]))
 
@@ -91,7 +91,7 @@ def test_unpaired_students_sleep():
 )
 def test_jains_processor_times(monkeypatch, confidence, differences, mean, low, high):
     """Jain, "The Art of Computer Systems Performance Analysis" (1991), examples 13.3 and 13.5; he rounds as he goes."""
-    monkeypatch.setattr(intervals, "CONFIDENCE", confidence)
+    monkeypatch.setattr(intervals.quantile, "__defaults__", ((1 + confidence) / 2,))
     found = effect(differences)
     assert [found["log"], found["low"], found["high"]] == pytest.approx([mean, low, high], abs=0.0101)
 
@@ -127,13 +127,13 @@ def test_within_a_launch_as_within_an_instrument():
 def test_welchs_degrees_of_freedom_on_miles_per_gallon():
     """NIST/SEMATECH e-Handbook, 1.3.5.3: 249 American and 79 Japanese cars, T = -12.94627, 136.8750 degrees."""
     american, japanese = (
-        pd.DataFrame({"mean": [mean], "variance": [spread**2], "blocks": [count]})
+        pd.DataFrame({"mean": [mean], "variance": [spread**2], "launches": [count]})
         for mean, spread, count in ((20.14458, 6.41470, 249), (30.48101, 6.10771, 79))
     )
     (found,) = welch(japanese, american).to_dict("records")
-    half = (found["log_high"] - found["log_low"]) / 2
+    half = (found["high"] - found["low"]) / 2
     reach = float(quantile(np.array([136.8750]))[0])
-    assert found["log"] / (half / reach) == pytest.approx(-12.94627, abs=1e-5)
+    assert found["mean"] / (half / reach) == pytest.approx(-12.94627, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from castmates.errors import CastmatesError
-from castmates.pipeline.measure_block import refuse_busy_machine
-from castmates.report.block_record import BlockRecord
+from castmates.pipeline.measure_launch import refuse_busy_machine
+from castmates.report.launch_record import LaunchRecord
 from castmates.results.folder import StudyFolder
 from castmates.results.records import Records
 
@@ -35,7 +35,7 @@ def test_nothing_is_read_before_somebody_asks(tmp_path):
 
 
 def test_odd_values_in_a_record_count_as_missing():
-    odd = BlockRecord(
+    odd = LaunchRecord(
         {
             "seconds": {"total": "x"},
             "rounds": "x",
@@ -62,10 +62,10 @@ BUSY = {"foreign load": {"solo": 40, "corun": 20}, "too few steps": {"solo": 1}}
 )
 def test_nothing_more_is_measured_where_others_spoilt_all_of_the_first_launches(tmp_path, rounds, because, refused):
     for number, clean in enumerate(rounds):
-        place = tmp_path / f"blocks/lead-1/{number}"
+        place = tmp_path / f"launches/lead-1/{number}"
         place.mkdir(parents=True)
         record = {"status": "measured", "rounds": clean, "ledger": {"slices_because": because}}
-        (place / "block.json").write_text(json.dumps(record))
+        (place / "launch.json").write_text(json.dumps(record))
     if refused:
         with pytest.raises(CastmatesError, match="too busy"):
             refuse_busy_machine(StudyFolder(tmp_path))

@@ -12,10 +12,9 @@ from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page
 from castmates.report.results import Results
 from castmates.report.text import latency, system
-from castmates.results.columns.study import BLOCKS, CARRYOVER, CONTROLS, EFFECTS, frame
 from tests.unit.windows_maker import company, mix, plan, written
 
-OF = plan([company("c", mix("bert@0", "stream@1")), company("d", mix("bert@0", "chase@2"))], blocks=4)
+OF = plan([company("c", mix("bert@0", "stream@1")), company("d", mix("bert@0", "chase@2"))], launches=4)
 BIASED, OTHER = "bert+stream", "bert+chase"
 SCENES = ["solo", "placebo:1", "alone:stream@1", "alone:chase@2", f"corun:{BIASED}", f"corun:{OTHER}"]
 
@@ -23,8 +22,8 @@ SCENES = ["solo", "placebo:1", "alone:stream@1", "alone:chase@2", f"corun:{BIASE
 def windows(lost, member="", **how):
     """Five rounds in each of four launches; of each scene (and member) the first so many windows are rejected."""
 
-    def rate(block, number, scene, name):
-        first = (block.number - 1) * 5 + number <= lost.get(scene, 0)
+    def rate(launch, number, scene, name):
+        first = (launch.number - 1) * 5 + number <= lost.get(scene, 0)
         return None if first and member in ("", name) else 1.0
 
     return written(OF, rate, rounds=5, **how)
@@ -84,7 +83,7 @@ def test_the_page_marks_both_tables_and_says_why():
     def made(lost):
         table = windows(lost)
         return Results(
-            "synthetic", *(frame([], columns) for columns in (EFFECTS, CONTROLS, CARRYOVER, BLOCKS)), table,
+            "synthetic", windows=table,
             system=system_metrics(OF, table), latency=latencies(OF, table, []),
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from castmates.analysis.explanations import steps
 from castmates.analysis.explanations.steps import Launches, fewest_steps, launch_quantiles, quantiles
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice
 
@@ -16,16 +16,16 @@ MS = 10**6
 
 
 def windows(*rows):
-    """(company, block, window, scene, member, valid) of each."""
-    names = ("company", "block", "window", "scene", "member", "valid")
+    """(company, launch, window, scene, member, valid) of each."""
+    names = ("company", "launch", "window", "scene", "member", "valid")
     usual = {"platform": "measured", "kind": "solo", "round": 1, "position": 1, "open_ns": 0, "close_ns": 1}
     usual |= {"beats": 9, "units": 1.0} | one_slice(True)
     return frame([usual | dict(zip(names, row, strict=True)) for row in rows], WINDOWS)
 
 
 def beats(*rows):
-    """(company, block, window, member, milliseconds, units so far) of each; a window has one slice."""
-    table = pd.DataFrame(rows, columns=["company", "block", "window", "member", "t_ns", "units"])
+    """(company, launch, window, member, milliseconds, units so far) of each; a window has one slice."""
+    table = pd.DataFrame(rows, columns=["company", "launch", "window", "member", "t_ns", "units"])
     return table.assign(t_ns=(table["t_ns"] * MS).astype("int64"), slice=table["window"])
 
 

@@ -245,7 +245,7 @@ def test_parameters_are_checked():
 
 def test_the_command_writes_every_format(small, tmp_path):
     run = CliRunner()
-    query = ["query", str(small), "SELECT trace, source, lost, NULL::DOUBLE AS x FROM sources"]
+    query = ["trace", "query", str(small), "SELECT trace, source, lost, NULL::DOUBLE AS x FROM sources"]
     assert run.invoke(app, query).stdout.splitlines() == ['"trace","source","lost","x"', '"a+b","perf",7,']
     assert (
         '{"trace": "a+b", "source": "perf", "lost": 7, "x": null}'
@@ -253,11 +253,13 @@ def test_the_command_writes_every_format(small, tmp_path):
     )
     assert run.invoke(app, [*query, "--output", str(tmp_path / "x.parquet")]).exit_code == 0
     assert pd.read_parquet(tmp_path / "x.parquet")["lost"].tolist() == [7]
-    table = run.invoke(app, ["query", str(small), "--named", "intervals", "--format", "table", "--limit", "2"]).stdout
+    table = run.invoke(
+        app, ["trace", "query", str(small), "--named", "intervals", "--format", "table", "--limit", "2"]
+    ).stdout
     assert "blocked:futex" in table
     assert "2 rows; there are more" in table
-    assert "time-on-cpu" in run.invoke(app, ["query", str(small)]).stdout
-    assert "latency_us" in run.invoke(app, ["query", "--list"]).stdout
+    assert "time-on-cpu" in run.invoke(app, ["trace", "query", str(small)]).stdout
+    assert "latency_us" in run.invoke(app, ["trace", "query", "--list"]).stdout
 
 
 def test_what_is_no_trace_is_a_sentence(small, tmp_path):
@@ -278,7 +280,7 @@ def test_traces_that_cannot_be_read_are_named_and_without_any_there_is_a_sentenc
     timeline = made(100)
     timeline.about.update(status="failed", reason="stream ended")
     write(timeline, place)
-    asked_for = ["query", str(tmp_path), "SELECT DISTINCT trace FROM intervals"]
+    asked_for = ["trace", "query", str(tmp_path), "SELECT DISTINCT trace FROM intervals"]
     answer = CliRunner().invoke(app, asked_for)
     assert answer.exit_code != 0
     assert isinstance(answer.exception, CastmatesError | SystemExit)

@@ -13,13 +13,15 @@ from castmates.analysis.timeline.levels import levels, merged, quantile_of_time
 from castmates.analysis.timeline.pools import pool_of
 from castmates.analysis.timeline.seen import Trace
 from castmates.analysis.timeline.summary import rows_of
+from castmates.results.columns.registry import written_by
 from castmates.results.columns.study import frame
-from castmates.results.columns.trace_summary import TRACE_SUMMARY_TABLES
 from castmates.results.finding_rules import rules_of
 from castmates.timeline.model import Making
 from castmates.timeline.span import extent, start
 from castmates.timeline.tables import write
 from tests.unit.timeline_maker import SCENES, SECOND, Thread, made, scripted
+
+TRACE_TABLES = written_by("estimate_traces")
 
 LEAD, OTHER = "job@0-1", "stream@2"
 
@@ -48,8 +50,8 @@ def test_every_table_has_the_columns_of_its_contract():
     made_of = rows_of(
         Trace(*(getattr(made(), name) for name in ("tracks", "intervals", "instants", "samples", "about")))
     )
-    assert made_of.keys() == TRACE_SUMMARY_TABLES.keys()
-    for name, contract in TRACE_SUMMARY_TABLES.items():
+    assert made_of.keys() == TRACE_TABLES.keys()
+    for name, contract in TRACE_TABLES.items():
         assert made_of[name], name
         assert {*made_of[name][0]} == {*contract}, name
 
@@ -205,7 +207,7 @@ def test_what_was_not_recorded_is_not_known_and_what_was_may_be_none(lacking, be
     for family, (columns, _) in FAMILIES.items():
         assert [math.isnan(row[each]) for each in columns] == [family == lacking] * len(columns), family
     assert row["not_known"].endswith("not recorded")
-    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    table = frame([row], TRACE_TABLES["trace_summary"])
     rules = {name: rule for name, rule in rules_of(None, None, ()).items()
              if rule.when[0].table == "trace_summary" and rule.when[0].number in FAMILIES[lacking][0]}  # fmt: skip
     for found in findings(rules, {"trace_summary": table}.get):
@@ -223,7 +225,7 @@ def test_switches_alone_show_neither_who_ran_instead_nor_wakeups():
     assert all(math.isnan(row[each]) for each in hidden)
     assert math.isnan(pool["wakeups_per_s"])
     assert row["queued_share"] == pytest.approx(0.5)
-    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    table = frame([row], TRACE_TABLES["trace_summary"])
     found = {each.name: each for each in findings(rules_of(None, None, ()), {"trace_summary": table}.get)}
     why = "who woke a thread and who ran instead of it were not recorded"
     for name in ("cpu-taken-by-others", "threads-wait-for-each-other"):
@@ -234,7 +236,7 @@ def test_a_rule_is_not_known_for_the_reasons_of_its_own_number_alone():
     failed = {"name": "perf", "events": {}, "reason": "perf may not"}
     about = {"filters": {"events": list(FAMILIES)}, "scenes": [{"scene": "solo", "sources": [failed]}]}
     row = one(scripted([Thread(LEAD, "main", [("running", 1, "")])], about), kind="solo")
-    table = frame([row], TRACE_SUMMARY_TABLES["trace_summary"])
+    table = frame([row], TRACE_TABLES["trace_summary"])
     found = {each.name: each.why for each in findings(rules_of(None, None, ()), {"trace_summary": table}.get)}
     assert found["threads-migrate"] == "the scheduler's events were not recorded"
     assert found["page-fault-storm"] == "the scheduler's events were not recorded; page faults were not recorded"
@@ -272,7 +274,7 @@ def test_pools_are_not_known_to_be_whole_where_threads_have_no_names():
     assert (solo["threads"], solo["unnamed"]) == (4, 2 + 2)  # two did nothing, and so have no track
     assert "4 more of its threads have no name but the program's" in solo["not_known"]
     assert all(math.isnan(solo[each]) for each in ("used_share", "all_busy_share", "all_busy_idle_share"))
-    table = frame([solo], TRACE_SUMMARY_TABLES["trace_pools"])
+    table = frame([solo], TRACE_TABLES["trace_pools"])
     rules = {name: rule for name, rule in rules_of(None, None, ()).items() if name.startswith("pool-too-")}
     found = list(findings(rules, {"trace_pools": table}.get))
     assert {each.name: each.state for each in found} == dict.fromkeys(rules, NOT_KNOWN)

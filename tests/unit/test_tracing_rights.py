@@ -47,7 +47,7 @@ def launch_of(**keys):
 def test_each_reason_stands_once_in_what_a_trace_lacks():
     can = replace(PLAIN, reasons=("system calls need a grant", "who woke a thread needs another"), stacks=False)
     lacking = "; ".join(can.reasons)
-    outcome = SimpleNamespace(block=launch_of(), recorded=[], hardware={})
+    outcome = SimpleNamespace(launch=launch_of(), recorded=[], hardware={})
     for refused in ("perf", "stacks"):
         sentences = missing(outcome, [[Source(refused, reason=lacking)], [Source("numbers", reason="it broke")]], can)
         text = " ".join(sentences)

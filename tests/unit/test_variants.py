@@ -40,7 +40,7 @@ workloads:
     variables: {QUIET: "1"}
     options: {batch: 8, size: tiny}
     model: {compute: 0.008, accesses: 200_000}
-budget: {blocks: 3, rounds: 2}
+budget: {launches: 3, rounds: 2}
 """
 
 
@@ -113,7 +113,9 @@ def test_what_cannot_be_is_refused_in_a_sentence(before, after, sentence, tmp_pa
     assert sentence in str(refused.value)
 
 
-BOTH = plan([company("c", mix("net@0", "stream@1")), company("d", mix("net.int8@0", "stream@1"))], blocks=6).model_copy(
+BOTH = plan(
+    [company("c", mix("net@0", "stream@1")), company("d", mix("net.int8@0", "stream@1"))], launches=6
+).model_copy(
     update={"variants": (Variant(lead="net", name="int8", workload="net.int8", work=2.0, words="precision int8"),)}
 )
 
@@ -121,9 +123,9 @@ BOTH = plan([company("c", mix("net@0", "stream@1")), company("d", mix("net.int8@
 def measured(losses, speeds):
     """The windows of both leads: by lead what the launches lose, on the log scale, and how fast they are alone."""
 
-    def rate(block, number, scene, member):
-        lead = block.company.lead.workload
-        return math.exp(speeds[lead][block.number - 1] - losses[lead][block.number - 1] * scene.startswith("corun"))
+    def rate(launch, number, scene, member):
+        lead = launch.company.lead.workload
+        return math.exp(speeds[lead][launch.number - 1] - losses[lead][launch.number - 1] * scene.startswith("corun"))
 
     return written(BOTH, rate)
 
@@ -165,19 +167,19 @@ def test_the_intervals_of_variants_hold_the_truth():
         for pair in range(PAIRS)
         for lead in (f"n{pair}", f"n{pair}.int8")
     ]
-    whole = plan(companies, blocks=8)
-    blocks = tuple(block for block in whole.blocks if block.number <= 3 or block.company.id.endswith("int8-c"))
+    whole = plan(companies, launches=8)
+    launches = tuple(launch for launch in whole.launches if launch.number <= 3 or launch.company.id.endswith("int8-c"))
     variants = tuple(Variant(lead=f"n{pair}", name="int8", workload=f"n{pair}.int8") for pair in range(PAIRS))
-    whole = whole.model_copy(update={"blocks": blocks, "variants": variants})
+    whole = whole.model_copy(update={"launches": launches, "variants": variants})
     drawn = {
-        block.path: (rng.normal(0.1, 0.03), rng.normal(0.5, 0.05))
-        if ".int8" in block.company.id
+        launch.path: (rng.normal(0.1, 0.03), rng.normal(0.5, 0.05))
+        if ".int8" in launch.company.id
         else (rng.normal(0.3, 0.01), rng.normal(0.0, 0.02))
-        for block in blocks
+        for launch in launches
     }
 
-    def rate(block, number, scene, member):
-        loss, speed = drawn[block.path]
+    def rate(launch, number, scene, member):
+        loss, speed = drawn[launch.path]
         return math.exp(speed - loss * scene.startswith("corun"))
 
     table = variant_effects(whole, written(whole, rate, rounds=1), 0.02)
@@ -191,20 +193,20 @@ def test_the_intervals_of_variants_hold_the_truth():
     assert_told("variant_effects", "speed_low", shares["speed"], shares["speed_beside"])
 
 
-def results(folder, blocks):
+def results(folder, launches):
     """A study whose lead has a variant that loses less, in up to six launches."""
     table = variant_effects(
         BOTH, measured({"net": BASE_LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": FAST}), 0.02
     )
-    own = table.assign(blocks=blocks, base_blocks=blocks)
-    return replace(read_results(make(folder, blocks=blocks)), variant_effects=own)
+    own = table.assign(launches=launches, base_launches=launches)
+    return replace(read_results(make(folder, launches=launches)), variant_effects=own)
 
 
 def test_sentences_say_what_is_proven(tmp_path):
     table = variant_effects(
         BOTH, measured({"net": BASE_LOSSES, "net.int8": LOSSES}, {"net": SLOW, "net.int8": FAST}), 0.02
     )
-    (said, how) = sentences(replace(read_results(make(tmp_path / "study", blocks=3)), variant_effects=table))
+    (said, how) = sentences(replace(read_results(make(tmp_path / "study", launches=3)), variant_effects=table))
     assert said.startswith(
         "net as int8 (precision int8): less sensitive beside stream, where it loses 10.9 % and the lead"
     )

@@ -10,19 +10,19 @@ from tests.workflow.sweeps import TABLES, Sweeps
 
 pytestmark = pytest.mark.modelled
 
-BUDGET = {"blocks": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
+BUDGET = {"launches": 4, "rounds": "auto", "window": 0.1, "settle": 0.02}
 STUDY = {"platform": "modelled", "antagonists": ["stream"], "budget": BUDGET}
 NOISY = {"noise": {"window": "20%", "scene": "0.1%", "launch": "0.1%", "drift": 0}}
 
 
-def parted(block: str) -> list[str]:
-    return block.split("/")
+def parted(launch: str) -> list[str]:
+    return launch.split("/")
 
 
 def rounds(sweeps: Sweeps) -> dict[str, list[int]]:
     """The rounds of each company's measured launches, in their order."""
     found: dict[str, list[int]] = {}
-    for company, number in sorted((company, int(number)) for company, number in map(parted, sweeps.blocks())):
+    for company, number in sorted((company, int(number)) for company, number in map(parted, sweeps.launches())):
         found.setdefault(company, []).append(sweeps.record(f"{company}/{number}")["spec"]["design"]["rounds"])
     return found
 
@@ -63,11 +63,11 @@ def test_the_first_launches_decide_and_everything_shows_it(decided):
 
 def test_a_larger_budget_and_a_new_antagonist_change_no_decision_and_measure_nothing_again(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
-    budget = BUDGET | {"blocks": 5}
+    before, ((company, text),) = sweeps.launches(), decisions(sweeps).items()
+    budget = BUDGET | {"launches": 5}
     sweeps.write_study(STUDY | {"model": NOISY, "budget": budget, "antagonists": ["stream", "compute"]})
     sweeps.sweep(TABLES)
-    after = sweeps.blocks()
+    after = sweeps.launches()
     assert before.items() <= after.items()
     assert decisions(sweeps)[company] == text
     assert rounds(sweeps)[company] == [*rounds(decided)[company], json.loads(text)["rounds"]]
@@ -79,40 +79,40 @@ def test_a_larger_budget_and_a_new_antagonist_change_no_decision_and_measure_not
 
 def test_a_fixed_number_holds_for_what_is_still_to_come(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, had = sweeps.blocks(), rounds(sweeps)
-    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5, "rounds": 3}})
+    before, had = sweeps.launches(), rounds(sweeps)
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"launches": 5, "rounds": 3}})
     sweeps.sweep(TABLES)
-    assert before.items() <= sweeps.blocks().items()
+    assert before.items() <= sweeps.launches().items()
     assert rounds(sweeps) == {company: [*numbers, 3] for company, numbers in had.items()}
 
 
 def test_a_decision_that_is_lost_is_that_of_the_launches_that_were_measured_with_it(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, had = sweeps.blocks(), rounds(sweeps)
+    before, had = sweeps.launches(), rounds(sweeps)
     (file,) = sweeps.results.glob("rounds/*.json")
     file.unlink()
-    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5}})
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"launches": 5}})
     sweeps.sweep(TABLES)
-    assert before.items() <= sweeps.blocks().items()
+    assert before.items() <= sweeps.launches().items()
     assert rounds(sweeps) == {company: [*numbers, numbers[-1]] for company, numbers in had.items()}
     assert json.loads(file.read_text())["launches"] == 0
 
 
 def test_a_first_launch_that_is_measured_again_changes_no_decision(decided, tmp_path):
     sweeps = decided.copy(tmp_path / "project")
-    before, ((company, text),) = sweeps.blocks(), decisions(sweeps).items()
-    shutil.rmtree(sweeps.results / "blocks" / company / "1")
-    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"blocks": 5}})
+    before, ((company, text),) = sweeps.launches(), decisions(sweeps).items()
+    shutil.rmtree(sweeps.results / "launches" / company / "1")
+    sweeps.write_study(STUDY | {"model": NOISY, "budget": BUDGET | {"launches": 5}})
     sweeps.sweep(TABLES)
-    after = sweeps.blocks()
-    assert {block for block in before if after[block] != before[block]} == {f"{company}/1"}
+    after = sweeps.launches()
+    assert {launch for launch in before if after[launch] != before[launch]} == {f"{company}/1"}
     assert rounds(sweeps)[company][-1] == json.loads(text)["rounds"]
     assert decisions(sweeps) == {company: text}
 
 
 def test_looks_at_the_precision_come_after_the_decision(tmp_path):
     sweeps = Sweeps.make(tmp_path / "project", tmp_path / "cache")
-    budget = BUDGET | {"blocks": 4, "precision": "900%", "batch": 6, "most_blocks": 12}
+    budget = BUDGET | {"launches": 4, "precision": "100%", "batch": 6, "most_launches": 12}
     sweeps.write_study(STUDY | {"budget": budget})
     sweeps.sweep(TABLES)
     (numbers,) = rounds(sweeps).values()

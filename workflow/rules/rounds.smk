@@ -6,12 +6,12 @@ localrules:
 rule decide_rounds:
     input:
         plan=ancient("results/{study}/plan.json"),
-        blocks=ancient(first_blocks),
+        launches=ancient(first_launches),
     output:
         update("results/{study}/rounds/{company}.json"),
     log:
         "logs/decide_rounds/{study}/{company}.log",
-    # Before any block: others wait for it.
+    # Before any launch: others wait for it.
     priority: 10_000_000
     conda:
         "../../envs/castmates.yaml"

@@ -16,14 +16,14 @@ def counter_changes(plan: Plan, resources: pd.DataFrame) -> pd.DataFrame:
     rows = resources[(resources["scene"] == CORUN) & resources["baseline"].isin(BASELINES)]
     whose = rows["scope"].where(rows["scope"] != MEMBER, "")
     item = rows["metric"] + whose.map(lambda scope: f" of {scope}" if scope else "")
-    return _changes(plan, rows.assign(item=item, launches=rows["blocks"]))
+    return _changes(plan, rows.assign(item=item, launches=rows["launches"]))
 
 
 def phase_changes(plan: Plan, phases: pd.DataFrame) -> pd.DataFrame:
     """By how much longer each phase of a lead's step takes, in points of the step alone."""
     rows = phases[(phases["baseline"] == "solo") & (phases["antagonists"] != "")]
     ends = {f"change{end}": rows[f"loss{loss}"] for end, loss in (("", "_pct"), ("_low", "_low"), ("_high", "_high"))}
-    return _changes(plan, rows.assign(item=rows["phase"], scale=POINTS, launches=rows["blocks"], **ends))
+    return _changes(plan, rows.assign(item=rows["phase"], scale=POINTS, launches=rows["launches"], **ends))
 
 
 def quantile_changes(plan: Plan, latency: pd.DataFrame) -> pd.DataFrame:
@@ -31,7 +31,7 @@ def quantile_changes(plan: Plan, latency: pd.DataFrame) -> pd.DataFrame:
     rows = latency[(latency["kind"] == CORUN) & latency["baseline"].isin(BASELINES) & latency["ratio"].notna()]
     ends = {f"change{end}": rows[f"ratio{end}"] for end in ("", "_low", "_high")}
     item = rows["quantile"] + " of a " + rows["what"]
-    return _changes(plan, rows.assign(item=item, scale=RATIO, launches=rows["blocks_paired"], **ends))
+    return _changes(plan, rows.assign(item=item, scale=RATIO, launches=rows["launches_paired"], **ends))
 
 
 def operation_changes(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:

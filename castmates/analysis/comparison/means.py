@@ -7,19 +7,17 @@ independent of each other. A launch that lacks one of its pairs is left out.
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from castmates.analysis.comparison.comparison import BOTH, Side
 from castmates.analysis.comparison.launches import launch_means, questions
 from castmates.analysis.effects.verdicts import comparison_verdicts
-from castmates.analysis.statistics.intervals import BLOCK, holm, ratio
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import columns_of, holm, ratio
 from castmates.analysis.statistics.welch import summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from castmates.results.columns.study import frame
 from castmates.study.spec import UNMANAGED
-
-_ENDS = ("", "_low", "_high")
 
 
 def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
@@ -38,8 +36,8 @@ def geometric_means(studies: Mapping[str, Side], margin: float) -> pd.DataFrame:
     own = summed(parts, ["letter"]).reindex(list(studies))
     first = next(iter(studies))
     table = pd.DataFrame({"letter": list(studies), "platform": [platforms[letter] for letter in studies]})
-    table = table.assign(pairs=len(pairs), blocks=own["blocks"].fillna(0).to_numpy())
-    table = table.assign(**{f"slowdown{end}": np.exp(own[f"log{end}"].to_numpy()) for end in _ENDS})
+    table = table.assign(pairs=len(pairs), launches=own["launches"].fillna(0).to_numpy())
+    table = table.assign(**columns_of(own.reset_index(drop=True), "slowdown", ratio))
     return _judged(table, _differences(parts, first, list(studies)[1:]), margin)
 
 
@@ -53,11 +51,11 @@ def company_means(losses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     homes = losses.groupby([*by, "mix"])["company"].transform("nunique")
     pairs = losses.groupby(by)["mix"].transform("nunique")
     places = losses.drop_duplicates([*by, "mix", "company"]).groupby([*by, "company"]).size().rename("places")
-    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *BLOCK])
+    launches = losses.assign(part=losses["loss"] / (homes * pairs)).groupby([*by, *LAUNCH])
     values = launches.agg(part=("part", "sum"), present=("part", "size")).join(places)
     whole = values["part"].where(values["present"] == values["places"])
     means = whole.groupby([*by, "company"]).agg(["mean", "var", "count"])
-    return means.set_axis(["mean", "variance", "blocks"], axis=1)
+    return means.set_axis(["mean", "variance", "launches"], axis=1)
 
 
 def difference_of_means(first: pd.DataFrame, second: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -71,7 +69,7 @@ def _losses(side: Side) -> pd.DataFrame:
     wanted = (asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["partition"] == UNMANAGED)
     pairs = asked.loc[wanted & (asked["antagonists"] != ""), ["mix"]]
     launches = launch_means(side.plan, side.windows).reset_index()
-    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *BLOCK, "loss"]]
+    return launches.merge(pairs, left_on="row", right_index=True)[["mix", "platform", *LAUNCH, "loss"]]
 
 
 def _differences(parts: pd.DataFrame, first: str, others: Sequence[str]) -> pd.DataFrame:
@@ -88,13 +86,13 @@ def _judged(table: pd.DataFrame, differences: pd.DataFrame, margin: float) -> pd
     baseline = table.iloc[0]
     compared = (table.index > 0) & (table["platform"] == baseline["platform"]) & (table["platform"] != "")
     logs = differences.reindex(table["letter"]).set_axis(table.index)
-    table = table.assign(**{name: logs[name].where(compared) for name in ("log", "log_low", "log_high", "p_value")})
-    table = table.assign(**{f"ratio{end}": ratio(table[f"log{end}"]) for end in _ENDS})
+    table = table.assign(**{name: logs[name].where(compared) for name in ("mean", "low", "high", "p_value")})
+    table = table.assign(**columns_of(table, "ratio", ratio))
     table["p_holm"] = holm(table["p_value"])
     sides = {"where": BOTH, "platform_a": baseline["platform"], "platform_b": table["platform"]}
     # The number of launches of all companies does not show whether each has enough for an interval.
-    counted = table["blocks"].where(table["slowdown_low"].notna(), table["blocks"].clip(upper=1))
-    counts = {"blocks_a": counted.iloc[0], "blocks_b": counted}
+    counted = table["launches"].where(table["slowdown_low"].notna(), table["launches"].clip(upper=1))
+    counts = {"launches_a": counted.iloc[0], "launches_b": counted}
     words = pd.Series(comparison_verdicts(table.assign(**sides, **counts), margin), index=table.index)
     table["verdict"] = words.where(table.index > 0, "baseline")
     return table[list(COMPARISON_MEANS)].astype(dict(COMPARISON_MEANS))

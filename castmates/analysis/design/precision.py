@@ -1,7 +1,7 @@
-"""Plan and windows so far -> which companies have enough blocks for the wanted half-width.
+"""Plan and windows so far -> which companies have enough launches for the wanted half-width.
 
-The rule, with its reasons and its simulated coverage, is in docs/methodology.md. A mix has enough blocks when its
-interval against solo is narrow enough, and was so already a certain number of blocks ago: a rule that stops at the
+The rule, with its reasons and its simulated coverage, is in docs/methodology.md. A mix has enough launches when its
+interval against solo is narrow enough, and was so already a certain number of launches ago: a rule that stops at the
 first narrow interval stops too often at one that is narrow by luck.
 """
 
@@ -15,7 +15,8 @@ import pandas as pd
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.effects.pooling import pooled, without_hosts
-from castmates.analysis.effects.rows import BY, of_launches
+from castmates.analysis.effects.rows import launch_rows
+from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import per_launch
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study.budget_keys import CONFIRMED_AFTER
@@ -30,7 +31,7 @@ class Width:
     """How well a mix is known."""
 
     half: float  # of the interval of the lead's slowdown against solo; infinite where there is none
-    blocks: int  # with data
+    launches: int  # with data
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Reached:
     """How far a company has come at a look."""
 
     company: str
-    blocks: int  # with data, of the mix that has fewest; mixes that have none are left out here and below
+    launches: int  # with data, of the mix that has fewest; mixes that have none are left out here and below
     half_width_pct: float | None  # the widest of its mixes, in % of the solo time; None where there is no interval
     enough: bool
     goes_on: bool
@@ -68,8 +69,8 @@ def widths(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[Place, Width]:
     own, contrasts = planned(windows, plan), against_solo(plan)
-    values = per_launch(pair(own, contrasts), BY)
-    return widths_of(over_nodes(of_launches(own, contrasts, values), between_nodes(values, hosts_of(own), BY), BY))
+    values = per_launch(pair(own, contrasts), ROW)
+    return widths_of(over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW))
 
 
 def against_solo(plan: Plan) -> pd.DataFrame:
@@ -80,12 +81,12 @@ def against_solo(plan: Plan) -> pd.DataFrame:
 
 def widths_of(table: pd.DataFrame) -> dict[Place, Width]:
     """The same from the estimates of these contrasts."""
-    halves = ((np.exp(table["log_high"]) - np.exp(table["log_low"])) / 2).fillna(math.inf).tolist()
+    halves = ((np.exp(table["high"]) - np.exp(table["low"])) / 2).fillna(math.inf).tolist()
     places = zip(table["mix"].tolist(), table["partition"].tolist(), strict=True)
     by_place: dict[Place, Width] = {}
-    for place, half, blocks in zip(places, halves, table["blocks"].tolist(), strict=True):
-        known = by_place.get(place, Width(0.0, int(blocks)))
-        by_place[place] = Width(max(known.half, half), min(known.blocks, int(blocks)))
+    for place, half, launches in zip(places, halves, table["launches"].tolist(), strict=True):
+        known = by_place.get(place, Width(0.0, int(launches)))
+        by_place[place] = Width(max(known.half, half), min(known.launches, int(launches)))
     return by_place
 
 
@@ -102,21 +103,21 @@ def _partitions(mix: Mix) -> list[str]:
 
 
 def _judge(company: str, mixes: Sequence[Sequence[Width]], wanted: float, has_later: bool) -> Reached:
-    # Where no block gave anything, more of the same will not either: the reasons are in the report.
-    mixes = [history for history in mixes if history[-1].blocks]
+    # Where no launch gave anything, more of the same will not either: the reasons are in the report.
+    mixes = [history for history in mixes if history[-1].launches]
     half = max((history[-1].half for history in mixes), default=math.inf)
-    all_enough = bool(mixes) and all(enough(history, wanted) for history in mixes)
+    all_enough = bool(mixes) and all(is_precise_enough(history, wanted) for history in mixes)
     return Reached(
         company=company,
-        blocks=min((history[-1].blocks for history in mixes), default=0),
+        launches=min((history[-1].launches for history in mixes), default=0),
         half_width_pct=100 * half if math.isfinite(half) else None,
         enough=all_enough,
         goes_on=has_later and bool(mixes) and not all_enough,
     )
 
 
-def enough(history: Sequence[Width], wanted: float) -> bool:
-    """Whether the interval is narrow enough now, and was so at a look with so many blocks less."""
+def is_precise_enough(history: Sequence[Width], wanted: float) -> bool:
+    """Whether the interval is narrow enough now, and was so at a look with so many launches less."""
     now = history[-1]
     narrow = [width for width in history if width.half <= wanted]
-    return now in narrow and any(width.blocks <= now.blocks - CONFIRMED_AFTER for width in narrow)
+    return now in narrow and any(width.launches <= now.launches - CONFIRMED_AFTER for width in narrow)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from castmates.results.columns.block import Columns
+from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 from castmates.study import masks
 from castmates.study.scenes import has_share, placebo_cpus, placebo_name, under
@@ -37,7 +37,7 @@ _ROW = ["mix", "partition", "baseline", "member", "control"]
 
 AGAIN, POSITIVE, NEGATIVE = "A/A", "positive", "negative"
 PLACEBO_AT_MASK, WITHOUT_PARTITION = "placebo@mask", "unmanaged"
-# Beside a placebo a busy neighbour's turbo and power are spent either way: against solo even compute may rightly lose,
+# Beside a placebo a busy antagonist's turbo and power are spent either way: against solo even compute may rightly lose,
 # and a loss that only shows a busy core would pass for one in cache or memory.
 _CONTROL_BASELINE = "placebo"
 

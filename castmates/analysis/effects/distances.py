@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workload_of
-from castmates.analysis.statistics.intervals import estimate
+from castmates.analysis.keys import LEAD_OF_MIX, MEMBER, ROW
+from castmates.analysis.statistics.intervals import columns_of, estimate, gained
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.results.columns.study import DISTANCES, frame
 from castmates.study.class_names import without_class
 from castmates.study.spec import UNMANAGED, LeftOut, Mix, Plan
 from castmates.study.wanted import NEAREST_FIRST, place_of
 
-_FROM_EFFECTS = ["slowdown", "slowdown_low", "slowdown_high", "degradation_pct", "degradation_low", "degradation_high"]
-_FROM_EFFECTS += ["blocks", "rounds", "verdict"]
+_FROM_EFFECTS = ["slowdown", "slowdown_low", "slowdown_high", "loss_pct", "loss_low", "loss_high"]
+_FROM_EFFECTS += ["launches", "rounds", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,12 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
         (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
     ]
     kept = ["study", "mix", "member", "lead", "platform", *_FROM_EFFECTS]
-    table = pd.concat([table.merge(against[kept], on=["mix", "member"]), _not_measured(table, plan, against)])
+    table = pd.concat([table.merge(against[kept], on=LEAD_OF_MIX), _not_measured(table, plan, against)])
     pairs = list(_nearer(rows))
     table["nearer"] = table["row"].map({number: rows[other].distance for number, other in pairs}).fillna("")
-    table = table.merge(_gains(rows, pairs, plan, windows), on=["row", "platform"], how="left")
-    for end, name in (("", "gain_pct"), ("_low", "gain_low"), ("_high", "gain_high")):
-        table[name] = 100 * np.expm1(table[f"log{end}"].astype("float64"))
-    table = table.assign(antagonists=table["family"], gain_blocks=table["gain_blocks"].fillna(0))
+    table = table.merge(_gains(rows, pairs, plan, windows), on=ROW, how="left")
+    table = table.assign(**columns_of(table, "gain_pct", gained, ends="gain"))
+    table = table.assign(antagonists=table["family"], gain_launches=table["gain_launches"].fillna(0))
     return table.sort_values(["platform", "row"], kind="stable")[list(DISTANCES)].astype(dict(DISTANCES))
 
 
@@ -102,7 +102,7 @@ def _not_measured(table: pd.DataFrame, plan: Plan, against: pd.DataFrame) -> pd.
     """The rows of what the machine has no place for, on every platform that measured."""
     rows = table[table["reason"] != ""].merge(against[["platform"]].drop_duplicates(), how="cross")
     rows = rows.assign(**dict.fromkeys(_FROM_EFFECTS, np.nan))
-    return rows.assign(study=plan.study, lead=rows["member"], blocks=0, rounds=0, verdict="no data")
+    return rows.assign(study=plan.study, lead=rows["member"], launches=0, rounds=0, verdict="no data")
 
 
 def _arranged(mix: Mix | LeftOut, name: str, antagonists: Iterable[str]) -> Arranged:
@@ -142,12 +142,12 @@ def _gains(
         for number, other in pairs
         if None not in (scenes := [_scene(rows[each], company.mixes) for each in (number, other)])
     ]
-    columns = ["row", "company", "member", "scene", "baseline_scene"]
+    columns = ["row", *MEMBER, "baseline_scene"]
     together = pair(planned(windows, plan), pd.DataFrame(compared, columns=columns))
     if together.empty:
-        return pd.DataFrame(columns=["row", "platform", "log", "log_low", "log_high", "gain_blocks"])
-    table = estimate(together, by=["row", "platform"]).rename(columns={"blocks": "gain_blocks"})
-    return table[["log", "log_low", "log_high", "gain_blocks"]].reset_index()
+        return pd.DataFrame(columns=[*ROW, "mean", "low", "high", "gain_launches"])
+    table = estimate(together, by=ROW).rename(columns={"launches": "gain_launches"})
+    return table[["mean", "low", "high", "gain_launches"]].reset_index()
 
 
 def _scene(arranged: Arranged, mixes: Sequence[Mix]) -> str | None:

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.keys import LAUNCH
+from castmates.analysis.statistics.intervals import columns_of, lost, ratio
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.analysis.statistics.welch import summed
 from castmates.results.columns.study import MARGINS, frame
@@ -28,7 +29,7 @@ def margins(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
     if contrasts.empty:
         return frame([], MARGINS)
     pairs = pair(planned(windows, plan), contrasts).merge(contrasts.drop_duplicates("row")[["row", *_CELL]], on="row")
-    values = pairs.groupby([*_CELL, "platform", "company", "block"], observed=True)["difference"].mean().reset_index()
+    values = pairs.groupby([*_CELL, "platform", *LAUNCH], observed=True)["difference"].mean().reset_index()
     if values.empty:  # every round has a rejected window
         return frame([], MARGINS)
     tables = [_margin(name, who, other, contrasts, values) for name, (who, other) in _SIDES.items()]
@@ -43,28 +44,22 @@ def _margin(name: str, who: str, other: str, contrasts: pd.DataFrame, values: pd
     # A cell that several companies measured is shared out among them, so that no cell weighs more than another.
     homes = values.groupby([*_CELL, "platform"], observed=True)["company"].transform("nunique")
     parts = values.assign(part=values["difference"] / (homes * values["baseline"].map(size)))
-    launches = parts.groupby([*by, "company", "block"], observed=True).agg(
-        value=("part", "sum"), present=("part", "size")
-    )
+    launches = parts.groupby([*by, *LAUNCH], observed=True).agg(value=("part", "sum"), present=("part", "size"))
     in_company = values.drop_duplicates([*_CELL, "platform", "company"]).groupby([*by, "company"], observed=True).size()
     launches = launches.join(in_company.rename("planned"))
     whole = launches[launches["present"] == launches["planned"]]
-    table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"blocks": 0})
+    table = cells.to_frame().join(_over_launches(whole, by)).reset_index().fillna({"launches": 0})
     table["cells_of"] = table["baseline"].map(size)
-    numbers = ["log", "log_low", "log_high"]
+    numbers = ["mean", "low", "high"]
     companies = in_company.groupby(by, observed=True).size().to_numpy()
     seen = whole.reset_index().groupby(by, observed=True)["company"].nunique().reindex(cells.index, fill_value=0)
     # Without a single whole launch of some company the sum over companies would lack a part.
     table.loc[(table["cells"] < table["cells_of"]) | (seen.to_numpy() < companies), numbers] = np.nan
-    slowdowns = {f"slowdown{end}": ratio(table[f"log{end}"]) for end in ("", "_low", "_high")}
-    losses = {
-        f"degradation_{end}": 100 * (1 - 1 / slowdowns[f"slowdown{part}"])
-        for end, part in (("pct", ""), ("low", "_low"), ("high", "_high"))
-    }
-    return table.assign(margin=name, who=table[who], **slowdowns, **losses)
+    losses = columns_of(table, "slowdown", ratio) | columns_of(table, "loss_pct", lost, ends="loss")
+    return table.assign(margin=name, who=table[who], **losses)
 
 
 def _over_launches(launches: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """The sum over companies of their launches' means."""
-    asked = {"mean": ("value", "mean"), "variance": ("value", "var"), "blocks": ("value", "size")}
+    asked = {"mean": ("value", "mean"), "variance": ("value", "var"), "launches": ("value", "size")}
     return summed(launches.groupby([*by, "company"], observed=True).agg(**asked), by).drop(columns="p_value")

@@ -28,7 +28,7 @@ def failure_sentence(failed: pd.DataFrame) -> str:
     their = "its" if len(hosts) == 1 else "their"
     return (
         f"{listed([_failed(host, failed[failed['host'] == host]) for host in hosts])} failed {their} own controls; "
-        f"`leave_out: [{', '.join(hosts)}]` in the study keeps {their} blocks out of the analysis."
+        f"`leave_out: [{', '.join(hosts)}]` in the study keeps {their} launches out of the analysis."
     )
 
 
@@ -53,10 +53,10 @@ def _machines(plan: Plan, parts: Sequence[Plan]) -> list[Row]:
         return [("machines", (word, sentence), True)]
     if len(names) < 2:
         return []
-    launches = [f"{part.machine} ({counted(len(part.blocks), 'launch')})" for part in parts]
+    launches = [f"{part.machine} ({counted(len(part.launches), 'launch')})" for part in parts]
     sentence = (
         f"Measured on {listed(launches)}: each has separate rows in the tables, and the page shows {names[0]} alone. "
-        "`machines` in the study names the classes of nodes (config/README.md)."
+        "`machines` in the study names the classes of nodes (castmates help configuration)."
     )
     return [("machines", (f"{len(names)} {PROCESSORS}", sentence), False)]
 

@@ -5,6 +5,7 @@ import pandas as pd
 
 from castmates.analysis.effects.contrasts import WITHOUT_PARTITION, mix_contrasts
 from castmates.analysis.effects.system import BASELINES
+from castmates.analysis.keys import MEMBER, MIX
 from castmates.study.spec import UNMANAGED, Plan
 
 
@@ -21,23 +22,10 @@ def conditions(plan: Plan) -> pd.DataFrame:
         baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
     )
     table = pd.concat([bases, scenes], ignore_index=True)
-    table = table.drop_duplicates(["company", "scene", "member", "mix", "partition"])
+    table = table.drop_duplicates([*MEMBER, *MIX])
     under = np.where(table["partition"] == UNMANAGED, "", "@" + table["partition"])
     label = table["scene"].where(table["kind"] != "corun", "corun:" + table["mix"] + under)
     table = table.assign(label=label, baseline=np.where(table["role"] == "lead", *BASELINES))
     table.loc[table["scene"] == table["baseline_scene"], "baseline"] = ""
     table["row"] = table.groupby(["member", "label", "mix"], sort=False).ngroup()
-    kept = [
-        "row",
-        "company",
-        "scene",
-        "baseline_scene",
-        "member",
-        "role",
-        "kind",
-        "label",
-        "mix",
-        "partition",
-        "baseline",
-    ]
-    return table[kept]
+    return table[["row", *MEMBER, "baseline_scene", "role", "kind", "label", *MIX, "baseline"]]

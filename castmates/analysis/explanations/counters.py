@@ -1,6 +1,6 @@
 """What was counted, per unit of progress: each co-run of a lead against its solo, paired inside rounds.
 
-A change is the mean over blocks of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
+A change is the mean over launches of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
 because both sides are per unit of work done. What was counted for less than nearly all of a member's time
 is in no ratio.
 """
@@ -23,7 +23,8 @@ from castmates.analysis.explanations.counted_metrics import (
     with_work,
 )
 from castmates.analysis.explanations.events_left_out import LeftOut
-from castmates.analysis.statistics.intervals import ratio
+from castmates.analysis.keys import PLATFORM_WINDOW
+from castmates.analysis.statistics.intervals import columns_of, ratio
 from castmates.analysis.statistics.name_codes import Integers, coded, combinations
 from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.analysis.statistics.window_values import (
@@ -35,13 +36,13 @@ from castmates.analysis.statistics.window_values import (
     estimated,
     per_launch,
 )
-from castmates.results.columns.block import COUNTERS, Columns
+from castmates.results.columns.contract import Columns
+from castmates.results.columns.launch import COUNTERS
 from castmates.results.columns.study import frame
 
-_WINDOW = ("platform", "company", "block", "window", "member")
 _WHO = ["platform", "workload", "member"]
 _ROW = [*_WHO, "unit", "mix", "partition"]
-_ASKED = dict.fromkeys([*_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
+_ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "kind", "valid", "open_s", "rate"])  # of windows
 
 CHANGES: Columns = {
     "lead": "str",
@@ -53,37 +54,28 @@ CHANGES: Columns = {
     "solo": "float64",  # geometric mean over the rounds that are paired
     "corun": "float64",
     "ratio": "float64",  # corun / solo
-    "ratio_low": "float64",  # 95 % between launches; NaN below three blocks
+    "ratio_low": "float64",  # 95 % between launches; NaN below three launches
     "ratio_high": "float64",
     "within_low": "float64",  # 95 % within launch
     "within_high": "float64",
-    "blocks": "int64",
+    "launches": "int64",
     "rounds": "int64",
-    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or blocks differ
+    "scope": "str",  # by which its events were counted: cgroup, thread, cpu; several where members or launches differ
     "mode": "str",  # "user mode only" where any of them was so; "" for the kernel's part too
     "platform": "str",
 }
-NEEDED = [*_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]  # of counters.parquet
+# Of counters.parquet.
+NEEDED = [*PLATFORM_WINDOW, "event", "value", "status", "running", "scope", "source", "phase", "note"]
 NAMES = [name for name in NEEDED if COUNTERS[name] == "str"]  # of these; they may be categories
 Counts = pd.DataFrame | Iterable[pd.DataFrame]  # all, or some whole launches at a time
 
 
-def tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def counter_tables(counts: Counts, windows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row per lead, co-run scene and metric that was counted in both windows of some round; and what is in none."""
     leads = _Leads(coded(windows.loc[windows["role"] == "lead", with_work(windows, _ASKED)]))
     for part in [counts] if isinstance(counts, pd.DataFrame) else counts:
         leads.add(part)
     return leads.table(), leads.left_out.table()
-
-
-def changes(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
-    """The first of these tables."""
-    return tables(counts, windows)[0]
-
-
-def left_out(counts: Counts, windows: pd.DataFrame) -> pd.DataFrame:
-    """The events that stand in no ratio for the leads, each with its status and its most frequent reason."""
-    return tables(counts, windows)[1]
 
 
 class _Leads:
@@ -92,7 +84,7 @@ class _Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
         self.left_out = LeftOut()
-        self._places, self._groups = WindowPlaces.of(windows, _WINDOW), Groups.of(windows, _ROW)
+        self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
         self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)
         self._who, self._members = combinations(windows, _WHO)
         self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
@@ -146,11 +138,9 @@ def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
         solo=ratio(table["log_solo"]),
         corun=ratio(table["log_corun"]),
-        ratio=ratio(table["log"]),
-        ratio_low=ratio(table["log_low"]),
-        ratio_high=ratio(table["log_high"]),
-        within_low=ratio(table["log_within_low"]),
-        within_high=ratio(table["log_within_high"]),
+        **columns_of(table, "ratio", ratio),
+        within_low=ratio(table["within_low"]),
+        within_high=ratio(table["within_high"]),
     )
 
 

@@ -1,8 +1,8 @@
 """What power did in windows, where it was measured: clocks of members, and what belongs to whole packages.
 
-The evidence for the part `busy neighbour` of a loss: each co-run against its baselines, and the placebos that stand for
-a busy neighbour against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever went on
-there in the window, other programs included; its values stand beside the lead's windows and in no member's name.
+The evidence for the part `busy antagonist` of a loss: each co-run against its baselines, and the placebos that stand
+for a busy antagonist against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever
+went on there in the window, other programs included; its values stand beside the lead's windows not a member's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,9 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import mix_contrasts
 from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import CYCLES, GHZ, TASK_CLOCK, Work, per_unit, usable
+from castmates.analysis.keys import LAUNCH, PLATFORM_WINDOW, WINDOW
 from castmates.analysis.statistics.name_codes import Integers
-from castmates.analysis.statistics.window_places import WINDOW, WindowPlaces
+from castmates.analysis.statistics.window_places import WindowPlaces
 from castmates.study.spec import UNMANAGED, Plan
 
 CPU_CLOCK, AT_EDGES = "GHz of its CPUs while running", "GHz of its CPUs at the edges"
@@ -50,7 +51,7 @@ OF_GPUS = (GPU_USED, GPU_MEMORY, GPU_POWER, GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HEL
 SHARES = (GPU_USED, GPU_HELD_DOWN)  # may be none: their change is a difference
 EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
 BASELINES = ("solo", "placebo", "alone")
-PACKAGES = "packages"  # the scope of what is known of all of the block's packages together
+PACKAGES = "packages"  # the scope of what is known of all of the launch's packages together
 # A collector's metrics -> ours.
 _OF_CPUS = {"core_throttles": THROTTLED, "core_power_limits": LIMITED}
 _OF_PACKAGES = {
@@ -77,7 +78,7 @@ _MHZ, SHOWN_BY_DRIVER = "frequency_mhz", "scaling_cur_freq"  # elsewhere it is t
 COLLECTORS = ("package", "throttling", "busy_clock", "frequency", "gpu")  # that read what only this table shows
 SOURCES = (*COLLECTORS, "foreign traffic", "resctrl", "pqos")
 _ALONE = (_BUSY, _RUNNING, _FOREIGN, _MHZ)  # what counts without another reading
-_KEY = ["company", "block", "window"]
+_KEY = [*LAUNCH, "window"]
 _BETWEEN = "\n"  # a scope and a metric, in the name by which values are compared
 
 
@@ -92,7 +93,7 @@ class Power:
             self._compared.number(metric)
         self._leads = np.flatnonzero((windows["role"] == "lead").to_numpy(dtype=bool))
         self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
-        self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, (*WINDOW, "platform")))
+        self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
         self._work = Work.of(windows)
         self._active = windows.astype({"company": object}).groupby(_KEY).size()  # members in each window
         cpus = [
@@ -138,7 +139,7 @@ class Power:
         return values.rows[there], np.full(int(there.sum()), self._compared.number(GHZ)), ghz[there]
 
     def _of_members(self, table: pd.DataFrame) -> Measured:
-        return self._measured(self._member.find(table[list(WINDOW)]), table)
+        return self._measured(self._member.find(table[WINDOW]), table)
 
     def _of_packages(self, table: pd.DataFrame) -> Measured:
         at = self._lead.find(table[_KEY])
@@ -224,7 +225,7 @@ def _of_gpus(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_all(samples: pd.DataFrame, watched: pd.DataFrame, active: "pd.Series[int]") -> pd.DataFrame:
-    """What is known of all the block's packages together: others' traffic, and MBM against the controllers.
+    """What is known of all the launch's packages together: others' traffic, and MBM against the controllers.
 
     `active` is the number of members in each window: where the traffic of one is not known, that of all is not.
     """

@@ -6,7 +6,7 @@ import pandas as pd
 from castmates.analysis.explanations.steps import PLACE, QUANTILES
 
 
-def of_launches(windows: pd.DataFrame) -> pd.DataFrame:
+def request_quantiles(windows: pd.DataFrame) -> pd.DataFrame:
     """The requests and quantiles in ms of every launch, scene and member, as `launch_quantiles` has those of steps.
 
     A quantile is the geometric mean over the launch's windows, as of effects. `left` is the share of these in which so

@@ -24,9 +24,7 @@ def groups(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
 
     The rows are those of one lead.
     """
-    known = operations[OPERATION].drop_duplicates(ignore_index=True)
-    taken = operations[solo].groupby(OPERATION)["shared_ms"].sum()
-    share = (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).set_axis(known.index)
+    known, share = _shares(operations, solo)
     group = _apart(known)
     steps = [
         (known["operation"] + ":" + known["type"], ALONE),
@@ -43,12 +41,17 @@ def groups(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
 
 def groups_by_type(operations: pd.DataFrame, solo: pd.Series) -> pd.DataFrame:
     """The same by type and direction alone, which different graphs have in common."""
-    known = operations[OPERATION].drop_duplicates(ignore_index=True)
-    taken = operations[solo].groupby(OPERATION)["shared_ms"].sum()
-    share = (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).set_axis(known.index)
+    known, share = _shares(operations, solo)
     name = _apart(known).fillna((known["type"] + " " + known["direction"]).str.strip())
     small = share.groupby(name).transform("sum") < SMALLEST
     return known.assign(group=name.mask(small & _apart(known).isna(), OTHERS))
+
+
+def _shares(operations: pd.DataFrame, solo: pd.Series) -> tuple[pd.DataFrame, pd.Series]:
+    """Each operation, and its part of the step of the lead alone."""
+    known = operations[OPERATION].drop_duplicates(ignore_index=True)
+    taken = operations[solo].groupby(OPERATION)["shared_ms"].sum()
+    return known, (taken / taken.sum()).reindex(pd.MultiIndex.from_frame(known)).fillna(0.0).set_axis(known.index)
 
 
 def _apart(known: pd.DataFrame) -> pd.Series:

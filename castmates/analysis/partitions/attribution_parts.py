@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from castmates.analysis.keys import LAUNCH, ROUND
 from castmates.analysis.partitions.attribution_rounds import (
     AT_MASK,
     CHAINS,
@@ -13,14 +14,13 @@ from castmates.analysis.partitions.attribution_rounds import (
     ISOLATED,
     LINKS,
     PLACEBO,
-    ROUND,
     SOLO,
     TOGETHER,
 )
-from castmates.analysis.statistics.intervals import BLOCK, estimate
+from castmates.analysis.statistics.intervals import estimate, lost
 
 TOTAL = "total"
-BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy neighbour", "neighbour, not given back", "not given back"
+BUSY, NEIGHBOUR, NOT_GIVEN_BACK = "busy antagonist", "antagonist, not given back", "not given back"
 OWN, DESPITE, CAPACITY, SHARING = "own smaller share", "despite own ways", "cache capacity", "sharing"
 PARTS = {  # in the order of the tables and figures: from which link to which
     TOTAL: (SOLO, TOGETHER),
@@ -72,7 +72,7 @@ def _points(differences: pd.DataFrame) -> pd.DataFrame:
     Both ends vary between launches, and together: the intervals are those of the points' linear part (delta method). A
     part that begins at solo has one end alone, so that its interval is that of the log, as it is for the loss itself.
     """
-    means = differences.groupby([*_PART, *BLOCK], observed=True)[["before", "after"]].mean()
+    means = differences.groupby([*_PART, *LAUNCH], observed=True)[["before", "after"]].mean()
     centre = means.groupby(_PART, observed=True).mean()
     points = lost(centre["after"]) - lost(centre["before"])
     slopes = 100 * np.exp(-differences[_PART].join(centre, on=_PART)[["before", "after"]])
@@ -81,12 +81,7 @@ def _points(differences: pd.DataFrame) -> pd.DataFrame:
     exact = estimate(differences, by=_PART)
     from_solo = [PARTS[part][0] == SOLO for part in own.index.get_level_values("part")]
     ends = {
-        name: np.where(from_solo, lost(exact[f"log_{name}"]), points + own[f"log_{name}"] - own["log"])
+        name: np.where(from_solo, lost(exact[name]), points + own[name] - own["mean"])
         for name in ("low", "high", "within_low", "within_high")
     }
     return pd.DataFrame({"points": points} | {f"points_{name}": end for name, end in ends.items()})
-
-
-def lost(log: pd.Series) -> pd.Series:
-    """A loss in log terms as per cent of the rate."""
-    return pd.Series(-100 * np.expm1(-log.to_numpy(dtype=float)), index=log.index)

@@ -1,6 +1,6 @@
-"""What the processor held of each partition, by the records of the blocks; pure.
+"""What the processor held of each partition, by the records of the launches; pure.
 
-The kernel shows what was asked. Where a block could read the processor's registers, its record lists what they held
+The kernel shows what was asked. Where a launch could read the processor's registers, its record lists what they held
 otherwise, and a partition is judged by that. Where they were not read, a mask that cuts through the ways that I/O fills
 too is uncertain (castmates.study.partitions.io_ways).
 """
@@ -30,20 +30,20 @@ _SETTINGS = {"L3": "ways", "L3DATA": "ways", "L3CODE": "code", "MB": "bandwidth"
 
 
 @dataclass(frozen=True)
-class Held:
-    """What the measured blocks of a study found in the processor."""
+class HeldPartitions:
+    """What the measured launches of a study found in the processor."""
 
-    measured: frozenset[str] = frozenset()  # companies with a measured block
-    unread: frozenset[Place] = frozenset()  # what some measured block did not compare; only of `compared`
-    compared: frozenset[Place] = frozenset()  # what some measured block compared
+    measured: frozenset[str] = frozenset()  # companies with a measured launch
+    unread: frozenset[Place] = frozenset()  # what some measured launch did not compare; only of `compared`
+    compared: frozenset[Place] = frozenset()  # what some measured launch compared
     # By company, partition and member: the settings that differed, and on which caches.
     settings: Mapping[tuple[str, str, str], Mapping[str, ByCache]] = field(default_factory=dict)
     caches: Mapping[Place, frozenset[int]] = field(default_factory=dict)  # by company and member: those that it uses
     shared: Mapping[Place, Mapping[str, None]] = field(default_factory=dict)  # who else had ways of members
 
 
-def held_by(records: Iterable[Mapping[str, Any]]) -> Held:
-    """Collect what the records of these blocks have of the processor."""
+def held_by(records: Iterable[Mapping[str, Any]]) -> HeldPartitions:
+    """Collect what the records of these launches have of the processor."""
     measured: dict[str, list[Mapping[str, Any]]] = {}
     caches: dict[Place, frozenset[int]] = {}
     shared: dict[Place, dict[str, None]] = {}
@@ -63,10 +63,10 @@ def held_by(records: Iterable[Mapping[str, Any]]) -> Held:
                     _add(settings.setdefault((company, partition, row["member"]), {}), row)
     compared = {(company, name) for company, found in measured.items() for each in found for name in each}
     unread = {(company, name) for company, name in compared if not all(name in each for each in measured[company])}
-    return Held(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches, shared)
+    return HeldPartitions(frozenset(measured), frozenset(unread), frozenset(compared), settings, caches, shared)
 
 
-def as_held(plan: Plan, held: Held) -> Plan:
+def as_held(plan: Plan, held: HeldPartitions) -> Plan:
     """The plan with what the processor held in the place of what was asked; names of partitions stay what they are."""
     if not held.settings:
         return plan
@@ -80,17 +80,17 @@ def as_held(plan: Plan, held: Held) -> Plan:
     return plan.model_copy(update={"mixes": mixes})
 
 
-def states(plan: Plan, held: Held | None = None) -> dict[Place, str]:
+def states(plan: Plan, held: HeldPartitions | None = None) -> dict[Place, str]:
     """By mix and partition: whether the processor held what was asked, as far as it is known."""
-    found, companies = held or Held(), _companies(plan)
+    found, companies = held or HeldPartitions(), _companies(plan)
     return {
-        (mix.name, made.name): _state(made, cache_of(plan, mix.name), companies[mix.identity], found)
+        (mix.name, made.name): _state(made, cache_of(plan, mix.machine), companies[mix.identity], found)
         for mix in plan.mixes
         for made in mix.partitions
     }
 
 
-def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
+def equal(plan: Plan, held: HeldPartitions) -> list[tuple[str, ...]]:
     """Partitions of one mix that were asked as different ones, and that the processor held as the same."""
     by_shares: dict[tuple[str, tuple[Share, ...]], dict[str, tuple[Share, ...]]] = {}
     for asked, made in zip(plan.mixes, as_held(plan, held).mixes, strict=True):
@@ -100,7 +100,7 @@ def equal(plan: Plan, held: Held) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(groups))
 
 
-def _state(partition: Partition, cache: Cache | None, companies: Sequence[str], held: Held) -> str:
+def _state(partition: Partition, cache: Cache | None, companies: Sequence[str], held: HeldPartitions) -> str:
     places = [(company, partition.name) for company in companies if company in held.measured]
     if others := {name: None for place in places for name in held.shared.get(place, ())}:
         return f"{SHARED}{listed(list(others))}"
@@ -111,13 +111,13 @@ def _state(partition: Partition, cache: Cache | None, companies: Sequence[str], 
     return UNCERTAIN if cut_by(partition, cache) else NOT_READ
 
 
-def _as_held(partition: Partition, companies: Sequence[str], held: Held) -> Partition:
+def _as_held(partition: Partition, companies: Sequence[str], held: HeldPartitions) -> Partition:
     return partition.model_copy(
         update={"shares": tuple(_share(share, partition, companies, held) for share in partition.shares)}
     )
 
 
-def _share(share: Share, partition: Partition, companies: Sequence[str], held: Held) -> Share:
+def _share(share: Share, partition: Partition, companies: Sequence[str], held: HeldPartitions) -> Share:
     """What was held of one share: apart for every cache of the member where these differ."""
     found: dict[str, dict[int, int]] = {}
     caches: set[int] = set()

@@ -16,6 +16,7 @@ import pandas as pd
 from castmates.analysis.effects.contrasts import workload_of
 from castmates.analysis.partitions.held import OTHERWISE, SHARED
 from castmates.analysis.prediction.losses import Loss
+from castmates.analysis.statistics.losses import log_of, loss_pct
 from castmates.study.class_names import without_class
 from castmates.study.masks import popcount
 from castmates.study.schemata import mask_of, overlap
@@ -49,7 +50,7 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
         "records"
     ):
         if place := _place(row, mixes):
-            loss = Loss(row["degradation_pct"], row["degradation_low"], row["degradation_high"], "measured")
+            loss = Loss(row["loss_pct"], row["loss_low"], row["loss_high"], "measured")
             found[place][row["role"]].append(loss)
     return MeasuredLosses({place: _one(roles.get("lead") or roles["antagonist"]) for place, roles in found.items()})
 
@@ -62,7 +63,7 @@ def around_one_cache(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int
 
 def _sharing(plan: Plan, caches: Mapping[int, int]) -> dict[tuple[str, str], tuple[Mix, Partition | None]]:
     """By name and partition: the mixes of which all members share one last-level cache, each on separate cores."""
-    cpus = {member.name: member.cpus for block in plan.blocks for member in block.company.members}
+    cpus = {member.name: member.cpus for launch in plan.launches for member in launch.company.members}
     found: dict[tuple[str, str], tuple[Mix, Partition | None]] = {}
     for mix in plan.mixes:
         around = {caches.get(cpu) for name in (mix.lead, *mix.antagonists) for cpu in cpus.get(name, ())}
@@ -102,7 +103,7 @@ def _one(losses: Sequence[Loss]) -> Loss:
     if len(losses) == 1:
         return losses[0]
     return Loss(
-        pct=from_log(math.fsum(log_of(loss.pct) for loss in losses) / len(losses)),
+        pct=loss_pct(math.fsum(log_of(loss.pct) for loss in losses) / len(losses)),
         low=_end(min, (loss.low for loss in losses)),
         high=_end(max, (loss.high for loss in losses)),
         source="measured",
@@ -112,13 +113,3 @@ def _one(losses: Sequence[Loss]) -> Loss:
 def _end(of: Any, ends: Iterable[float]) -> float:  # noqa: ANN401 (min or max)
     values = list(ends)
     return math.nan if any(map(math.isnan, values)) else float(of(values))
-
-
-def log_of(pct: float) -> float:
-    """The logarithm of the slowdown."""
-    return -math.log1p(-pct / 100)
-
-
-def from_log(log: float) -> float:
-    """The loss in per cent of the logarithm of a slowdown."""
-    return -100 * math.expm1(-log)

@@ -31,7 +31,7 @@ class Seen:
     pct: float  # of the rate
     low: float  # 95 % between launches; NaN below three
     high: float
-    blocks: int
+    launches: int
     how: str  # LEAD or ANTAGONIST
 
     @property
@@ -81,10 +81,10 @@ def _seen(row: dict[str, Any], error: float) -> Seen:
         beside=tuple(sorted(_without(members, job))),
         log=math.log(row["slowdown"]),
         error=error,
-        pct=row["degradation_pct"],
-        low=row["degradation_low"],
-        high=row["degradation_high"],
-        blocks=int(row["blocks"]),
+        pct=row["loss_pct"],
+        low=row["loss_low"],
+        high=row["loss_high"],
+        launches=int(row["launches"]),
         how=LEAD if row["role"] == "lead" else ANTAGONIST,
     )
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from castmates.analysis.statistics.intervals import FEWEST_BLOCKS, Floats, quantile
+from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES, Floats, quantile
 
 FEWEST_MIXES = 3
 FEWEST_FREEDOM = 3  # below, residuals show next to nothing of how mixes differ
@@ -77,7 +77,7 @@ class Launches:
     @property
     def enough(self) -> bool:
         """Whether every company has launches enough for an interval."""
-        return all(len(each.shares) >= FEWEST_BLOCKS for each in self.companies)
+        return all(len(each.shares) >= FEWEST_LAUNCHES for each in self.companies)
 
     def _companies(self) -> Iterator[Company]:
         shares = (self.value - self.means[self.mix]) / self.counts[self.mix]

@@ -80,7 +80,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenScene:
     """What was recorded of one scene; times are clipped to the stretches in which no event was lost."""
 
     trace: Trace
@@ -132,7 +132,7 @@ class Seen:
         }
 
 
-def seen(trace: Trace) -> Iterator[Seen]:
+def seen_scenes(trace: Trace) -> Iterator[SeenScene]:
     """Each scene of which something was recorded, in the order in which they came."""
     states = _of_kind(trace, "state")
     calls = _of_kind(trace, "syscall", "irq", "softirq")
@@ -141,7 +141,7 @@ def seen(trace: Trace) -> Iterator[Seen]:
         spans = _whole(trace, recordings)
         parts = _clipped(states, spans), _clipped(calls, spans), _inside(instants, spans)
         shown = frozenset(_inside(instants, recordings)["member"])
-        yield Seen(trace, scene, recordings, spans, *parts, shown)
+        yield SeenScene(trace, scene, recordings, spans, *parts, shown)
 
 
 def lasting(spans: Spans) -> float:

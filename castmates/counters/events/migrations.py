@@ -13,9 +13,10 @@ from castmates.counters.events.values import between, without
 from castmates.linux.event_names import TABLE
 from castmates.linux.perf_event import Target, paranoid
 from castmates.linux.processes import Family
-from castmates.protocols import Sample
+from castmates.protocols import Refusal, Sample
 
 METRIC = "cpu_migrations"
+CLOSED = Refusal("not counted", "the counters are closed")
 _EVENT = Event("cpu-migrations", METRIC, "", (TABLE["cpu-migrations"],))
 
 
@@ -35,7 +36,8 @@ class Migrations:
         """Return in one sentence why migrations cannot be counted here; None where they can."""
         opened = _open({0})  # this thread
         opened.close()
-        return opened.refused.get(METRIC)
+        refusal = opened.refused.get(METRIC)
+        return str(refusal) if refusal else None
 
     def attach(self, members: Mapping[str, int]) -> None:
         """Open the counters on every thread the members have so far; later threads and children inherit them."""
@@ -55,7 +57,7 @@ class Migrations:
         now = time.monotonic_ns()
         shares, counts = [], []
         for member, before in self._opening.items():
-            refused = self._opened[member].refused.get(METRIC) if member in self._opened else "the counters are closed"
+            refused = self._opened[member].refused.get(METRIC) if member in self._opened else CLOSED
             value = without(refused) if refused else between(before, closing[member])
             if value.running is not None:
                 shares.append(Sample(now, self.name, member, "running_share", value.running))
@@ -81,7 +83,7 @@ class Migrations:
         if self._late:
             facts["started threads while counters were opened"] = ", ".join(self._late)
         refused = {member: opened.refused.get(METRIC) for member, opened in self._opened.items()}
-        return facts | {f"{member} {METRIC}": why for member, why in refused.items() if why}
+        return facts | {f"{member} {METRIC}": str(refusal) for member, refusal in refused.items() if refusal}
 
     def _read(self, member: str) -> Reading | None:
         return self._opened[member].read().get(METRIC) if member in self._opened else None

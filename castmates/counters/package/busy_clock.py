@@ -1,4 +1,4 @@
-"""The clock of the block's CPUs while they run: APERF over MPERF, where perf's `msr` unit counts them.
+"""The clock of the launch's CPUs while they run: APERF over MPERF, where perf's `msr` unit counts them.
 
 Unlike scaling_cur_freq, which is a moment's, it is the mean over all that ran between the edges. MPERF counts at the
 time stamp counter's rate while a CPU is not halted, APERF at its real clock.
@@ -59,7 +59,7 @@ class BusyClock:
                     self._fds[cpu][event] = self._opener(attr, Target(-1, cpu), -1, 0)
         except OSError as error:
             self.close()
-            self._refused = explain(error)
+            self._refused = str(explain(error))
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read the opening edge."""

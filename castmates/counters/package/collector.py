@@ -1,4 +1,4 @@
-"""Energy, memory controllers and uncore clock of the block's packages, read at both edges; they belong to nobody."""
+"""Energy, memory controllers and uncore clock of the launch's packages, read at both edges; they belong to nobody."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Edge:
 
 
 class Packages:
-    """Reads what belongs to the packages of a block, whoever causes it: other programs too."""
+    """Reads what belongs to the packages of a launch, whoever causes it: other programs too."""
 
     name = NAME
 
@@ -110,7 +110,7 @@ class Packages:
         return {"packages": ", ".join(map(str, self._packages)), **facts}
 
     def _events(self) -> list[tuple[sources.Wanted, int, int]]:
-        """List each event with every package of the block that its unit counts, and the CPU through which it does."""
+        """List each event with every package of the launch that its unit counts, and the CPU through which it does."""
         listed: list[tuple[sources.Wanted, int, int]] = []
         for event in self._wanted:
             packages = [

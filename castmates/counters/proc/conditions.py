@@ -1,6 +1,6 @@
-"""What of the machine must stay as at the block's begin: governors, limits of clocks, CPUs online, being awake.
+"""What of the machine must stay as at the launch's begin: governors, limits of clocks, CPUs online, being awake.
 
-A changed setting spoils every window from then on, so both edges are compared with the block's begin. A lowered
+A changed setting spoils every window from then on, so both edges are compared with the launch's begin. A lowered
 scaling_max_freq is no fault while the kernel cools the processor: that is throttling, which is an effect.
 """
 
@@ -38,7 +38,7 @@ class Edge(NamedTuple):
 
 
 class Conditions:
-    """Holds the settings of the machine at both edges of a window against those at the block's begin."""
+    """Holds the settings of the machine at both edges of a window against those at the launch's begin."""
 
     name = "conditions"
 
@@ -58,7 +58,7 @@ class Conditions:
 
     def attach(self, members: Mapping[str, int]) -> None:  # noqa: ARG002
         """Remember how the machine is set."""
-        self._begin = self._look().settings  # without what cooling lowers: a block may begin hot
+        self._begin = self._look().settings  # without what cooling lowers: a launch may begin hot
 
     def start(self, active: Sequence[str]) -> None:  # noqa: ARG002
         """Read the opening edge."""
@@ -85,9 +85,9 @@ class Conditions:
         """Let go of nothing."""
 
     def about(self) -> dict[str, str]:
-        """Describe how the machine was set when the block began."""
+        """Describe how the machine was set when the launch began."""
         settings = [f"{what} {value}" for what, value in self._begin.items()]
-        return {"at the block's begin": ", ".join(settings) or "this kernel does not control the frequency"}
+        return {"at the launch's begin": ", ".join(settings) or "this kernel does not control the frequency"}
 
     def _look(self) -> Edge:
         offline = [cpu for cpu in self._cpus if read_int(self._base / f"cpu{cpu}/online") == 0]

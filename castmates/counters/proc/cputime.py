@@ -70,8 +70,8 @@ class CpuTime:
         return {
             "cpu time": f"/proc/stat of CPUs {','.join(map(str, self._cpus))}, in ticks of {TICK_S * 1e3:g} ms;"
             " idle_s contains waiting for input and output",
-            "around the block": ", ".join(f"{len(cpus)} CPUs of {place}" for place, cpus in self._around.items())
-            or "no other CPU shares a last-level cache with the block",
+            "around the launch": ", ".join(f"{len(cpus)} CPUs of {place}" for place, cpus in self._around.items())
+            or "no other CPU shares a last-level cache with the launch",
             "members": "process CPU clocks in ns, and what parents waited for in ticks",
         }
 
@@ -90,7 +90,7 @@ class CpuTime:
         return samples
 
     def _of_neighbours(self, opening: Edge, closing: Edge) -> list[Sample]:
-        """Return how busy the CPUs around the block were, those that are offline left out."""
+        """Return how busy the CPUs around the launch were, those that are offline left out."""
         samples = []
         for place, beside in self._around.items():
             both = [cpu for cpu in beside if cpu in opening.cpus and cpu in closing.cpus]

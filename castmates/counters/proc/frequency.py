@@ -1,4 +1,4 @@
-"""The frequency of the block's CPUs, at both edges of a window: an effect, recorded and never a reason."""
+"""The frequency of the launch's CPUs, at both edges of a window: an effect, recorded and never a reason."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -42,6 +42,11 @@ class Frequency:
         return {
             "frequency_mhz": ", ".join(sorted({sample.note for sample in self._look()})) + "; two samples, one an edge"
         }
+
+    @property
+    def reads(self) -> bool:
+        """Whether the kernel shows a frequency, and not the nominal one alone."""
+        return any(sample.note == DRIVER for sample in self._look())
 
     def available(self) -> str | None:
         """Explain why there is nothing to read; None where there is something."""

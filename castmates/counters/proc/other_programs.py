@@ -1,4 +1,4 @@
-"""Who else took time on the CPUs of the block, or around them, while a window was open.
+"""Who else took time on the CPUs of the launch, or around them, while a window was open.
 
 The stat files of all processes are read before the opening and after the close of a window, and only the few lines
 that differ are looked into. It names; the time of the CPUs themselves shows how much others took.
@@ -44,7 +44,7 @@ Table = dict[int, bytes]  # pid -> its stat line
 
 
 class Culprits:
-    """Names those outside of the block who took time at the places that should be the block's, or quiet."""
+    """Names those outside of the launch who took time at the places that should be the launch's, or quiet."""
 
     name = "culprits"
 

@@ -1,4 +1,4 @@
-"""How often the block's CPUs, and their packages, were throttled for heat: an effect, never a reason.
+"""How often the launch's CPUs, and their packages, were throttled for heat: an effect, never a reason.
 
 Whether the members made the heat or a fan failed does not show in a counter. So it was decided beforehand: throttle
 events are recorded as an effect, and no window is rejected for them. A power limit that lowers the clock is counted

@@ -19,7 +19,7 @@ METRICS = {OCCUPANCY: "llc_occupancy", "mbm_total_bytes": "mbm_total", "mbm_loca
 
 
 class ResctrlMonitor:
-    """Watches the members of one block; its thread keeps to the CPUs of the thread that starts it."""
+    """Watches the members of one launch; its thread keeps to the CPUs of the thread that starts it."""
 
     name = "resctrl"
 

@@ -72,7 +72,7 @@ def why_not_mounted(root: Path = Path("/")) -> str:
         )
     if container_hints(root):
         return f"resctrl is not mounted in this container, where {POINT} is empty or absent: {ON_HOST}."
-    return f"resctrl is not mounted: let root mount it once ({BY_HAND}), or run `sudo castmates grant`."
+    return f"resctrl is not mounted: let root mount it once ({BY_HAND}), or run `sudo castmates doctor --grant`."
 
 
 def _mount(made: Lease, purpose: str) -> None:

@@ -5,10 +5,7 @@ from castmates.results.named import study_argument
 
 
 def sweep_command(results: Results, launches: int | None = None) -> str:
-    """What measures the study, with so many launches: in a clone by make; "" where the study file is not known."""
+    """What measures the study, with so many launches; "" where the study file is not known."""
     if not results.study_file:
         return ""
-    root, study = results.folder.path.resolve().parent.parent, study_argument(results.study_file)
-    if (root / "Makefile").is_file() and (root / "castmates").is_dir():  # a clone: make sets everything up
-        return "make sweep" + study.replace(" ", " STUDY=", 1) + (f" BLOCKS={launches}" if launches else "")
-    return f"castmates sweep{study}" + (f" --blocks {launches}" if launches else "")
+    return f"castmates sweep{study_argument(results.study_file)}" + (f" --launches {launches}" if launches else "")

@@ -50,14 +50,14 @@ def answer_lines(answer: Answer, width: int = WIDTH) -> Iterator[str]:
 
 
 def _table(answer: Answer, width: int) -> Iterator[str]:
-    beside = min(NAME, max(len(pair.neighbours) for pair in answer.pairs))
+    beside = min(NAME, max(len(pair.antagonists) for pair in answer.pairs))
     rest = len("    beside ") + beside + 2 + NUMBERS + 2 + max(len(pair.words) for pair in answer.pairs)
     program = min(max(NAME, width - rest), max(len(pair.program) for pair in answer.pairs))
     shared = _shared_notes(answer)
     before = ""
     for pair in answer.pairs:
         name = "" if pair.program == before else _cut(pair.program, program)
-        who = f"  {name:<{program}}  beside {_cut(pair.neighbours, beside):<{beside}}"
+        who = f"  {name:<{program}}  beside {_cut(pair.antagonists, beside):<{beside}}"
         row = f"{who}  {_numbers(pair)}  {pair.words}".rstrip()
         together = f"{row} ({pair.note})"
         if not pair.note or (pair.words, pair.note) in shared:
@@ -69,7 +69,7 @@ def _table(answer: Answer, width: int) -> Iterator[str]:
             yield from _wrapped(width, f"{NOTE}{pair.note}", hang=len(NOTE))
         before = pair.program
     if answer.all_pairs > len(answer.pairs):
-        yield f"  … and {answer.all_pairs - len(answer.pairs)} more pairs in the report"
+        yield f"  … and {answer.all_pairs - len(answer.pairs)} more mixes in the report"
     for words, note in shared:
         yield from _wrapped(width, f"  {words} ({note})", hang=2)
 

@@ -22,7 +22,7 @@ WIDTH = 100
 SEEN = 0.05  # of a step: where operations have less, they are hidden; XLA leaves a thousandth
 COMPILED = (
     "Hardly any of the step is in operations, as where XLA has compiled them into one: --without-xla keeps Keras from "
-    "doing so unless the program asks for it (docs/operations.md)."
+    "doing so unless the program asks for it (castmates help operations)."
 )
 
 
@@ -91,7 +91,7 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
         return
     yield "  loss of the operation     ms of the step            operation"
     for row in records(slower.head(SHOWN)):
-        loss = f"{number(row['degradation_pct']):>5} %  {_interval(row, 'degradation'):<{INTERVAL}}"
+        loss = f"{number(row['loss_pct']):>5} %  {_interval(row, 'loss'):<{INTERVAL}}"
         ms = f"{number(row['difference_ms'], 3):>7}  {_interval(row, 'difference', 3):<{INTERVAL}}"
         yield f"  {loss}  {ms}  {operation_words(row['group'])}"
     if len(slower) > SHOWN:
@@ -99,7 +99,7 @@ def _losses(own: pd.DataFrame) -> Iterator[str]:
 
 
 def _verdict(row: Any) -> str:  # noqa: ANN401
-    few = row["verdict"] == "too few blocks"
+    few = row["verdict"] == "too few launches"
     return (
         f"an interval takes {FEWEST_FOR_INTERVALS} launches, and there are {row['launches']}" if few else row["verdict"]
     )

@@ -1,4 +1,4 @@
-"""What each program loses beside each of its neighbours: one line a pair, with one or two words of verdict."""
+"""What each program loses beside each of its antagonists: one line a pair, with one or two words of verdict."""
 
 import math
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ IMPORTANCE = (LOSS, SUSPECTED, GAIN, SUSPECTED_GAIN, FEW, OPEN, NONE, MISSING)
 
 @dataclass(frozen=True)
 class Pair:
-    """A program beside its neighbours; losses in per cent of its rate alone."""
+    """A program beside its antagonists; losses in per cent of its rate alone."""
 
     lead: str
     mix: str
     program: str
-    neighbours: str
+    antagonists: str
     state: str
     loss: float
     low: float
@@ -78,21 +78,21 @@ def most_important(found: list[Pair], count: int) -> list[Pair]:
 def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
     state = STATES.get(row["verdict"], OPEN)
     if nearly(row):
-        state = SUSPECTED if row["degradation_pct"] > 0 else SUSPECTED_GAIN
+        state = SUSPECTED if row["loss_pct"] > 0 else SUSPECTED_GAIN
     few = state == FEW
-    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
+    low, high = within(row) if few else (row["loss_low"], row["loss_high"])
     words, note = _words(results, row, state, tried)
     beside = plain(row["antagonists"]).replace("+", " + ")
     return Pair(
         lead=row["lead"],
         mix=row["mix"],
         program=plain(row["lead"]),
-        neighbours=f"{beside} ({row['platform']})" if several else beside,
+        antagonists=f"{beside} ({row['platform']})" if several else beside,
         state=state,
-        loss=row["degradation_pct"] if row["blocks"] else math.nan,
+        loss=row["loss_pct"] if row["launches"] else math.nan,
         low=low,
         high=high,
-        launches=int(row["blocks"]),
+        launches=int(row["launches"]),
         log=_log(row["slowdown"]),
         log_low=_log(row["slowdown_low"]),
         log_high=_log(row["slowdown_high"]),
@@ -106,7 +106,7 @@ def _pair(results: Results, row: Row, tried: int, several: bool) -> Pair:
 def _words(results: Results, row: Row, state: str, tried: int) -> tuple[str, str]:
     margin = f"the change is below {100 * results.margin:.3g} %" if results.margin is not None else ""
     not_proven = f"not proven: {_reason(results, row, tried)}"
-    one = "this launch" if row["blocks"] == 1 else "these launches"
+    one = "this launch" if row["launches"] == 1 else "these launches"
     return {
         LOSS: ("loss", ""),
         GAIN: ("gain", ""),
@@ -122,13 +122,13 @@ def _words(results: Results, row: Row, state: str, tried: int) -> tuple[str, str
 def _reason(results: Results, row: Row, tried: int) -> str:
     """Why an interval without zero is no proof: of so many pairs one may look like this, or the study was extended."""
     if tried > 1 and not (results.extended and row["p_holm"] < EFFECT_LEVEL):
-        return f"{tried} pairs were tried"
+        return f"{tried} mixes were tried"
     return f"the study was extended, so p must be below {effect_level(results.extended):g}"
 
 
 def _why_missing(results: Results, lead: str) -> str:
     """Why the last of its launches failed, in so many words as fit into a line."""
-    failed = results.blocks[(results.blocks["lead"] == lead) & (results.blocks["status"] == "failed")]
+    failed = results.launches[(results.launches["lead"] == lead) & (results.launches["status"] == "failed")]
     reason = str(failed["reason"].iloc[-1]).rstrip(".") if len(failed) else ""
     return reason if len(reason) <= 80 else f"{reason[:79]}…"
 

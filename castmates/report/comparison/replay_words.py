@@ -22,7 +22,7 @@ from castmates.analysis.effects.verdicts import (
 from castmates.report.comparison.replay import Contradiction, Replayed
 from castmates.report.comparison.rows import with_ends
 from castmates.report.results import records
-from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 
 UNKNOWN_CLASS = (
     "Whether this machine is of the class of the published one is not known: the topology of one of them was not "
@@ -107,7 +107,7 @@ def _loss(row: Row, name: str) -> str:
     """A loss in per cent with its interval where there is one."""
     if math.isnan(row[name]):
         return "–"
-    value, low, high = (as_degradation(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
     return number(value) + ("" if math.isnan(low) else f" {interval(low, high)}")
 
 
@@ -127,7 +127,7 @@ def _effect(row: Row, margin: float) -> str:
     losses = (
         f"{_who(row)}: loss of {_loss(row, 'published_slowdown')} % published, {_loss(row, 'here_slowdown')} % here"
     )
-    many = f"{row['published_blocks']} and {counted(int(row['here_blocks']), 'launch')}"
+    many = f"{row['published_launches']} and {counted(int(row['here_launches']), 'launch')}"
     if row["verdict"] in (NOT_HERE, NO_DATA, PLATFORMS_DIFFER, TOO_FEW):
         return f"{losses} ({many}): {row['verdict']}."
     change = f"slowdown here over the published one {with_ends(row, 'ratio')}"
@@ -149,7 +149,7 @@ def _who(row: Mapping[str, Any]) -> str:
 
 
 def _contradiction(each: Contradiction) -> str:
-    table, windows = (number(as_degradation(value)) for value in (each.table, each.windows))
+    table, windows = (number(as_loss(value)) for value in (each.table, each.windows))
     under = "" if each.partition == "unmanaged" else f" under {each.partition}"
     return (
         f"The published table has a loss of {table} % for {each.member} in {each.mix}{under} against {each.baseline}, "

@@ -42,8 +42,8 @@ def mean_sentences(several: Several) -> Iterator[str]:
         return
     values = [f"{_slowdown(row)} in {row['letter']}{_ratio(row)}" for row in means]
     yield (
-        f"Geometric mean of the slowdowns of the {means[0]['pairs']} pairs that all studies have: {'; '.join(values)}. "
-        "Its interval covers new launches of these pairs, not other pairs."
+        f"Geometric mean of the slowdowns of the {means[0]['pairs']} mixes that all studies have: {'; '.join(values)}. "
+        "Its interval covers new launches of these mixes, not other mixes."
     )
 
 
@@ -74,7 +74,7 @@ def _against(pair: Compared) -> str:
             "losses stand side by side, and no interval contains both."
         )
     if not rows:
-        return f"{pair.b.letter} and A have no lead beside the same neighbours against solo."
+        return f"{pair.b.letter} and A have no lead beside the same antagonists against solo."
     groups: dict[str, list[str]] = {}
     for row in rows:
         groups.setdefault(row["verdict"], []).append(pair_name(row))
@@ -84,7 +84,7 @@ def _against(pair: Compared) -> str:
         words = PIECES.get(verdict, UNCLEAR)[len(names) > 1].format(percent_of(pair.margin))
         which = f" ({_some(names)})" if verdict in NAMED else ""
         parts.append(f"{len(names)} {words}{which}")
-    return f"{pair.b.letter} against A: of {counted(len(rows), 'pair')} {listed(parts)}.{_under_partitions(pair)}"
+    return f"{pair.b.letter} against A: of {counted(len(rows), 'mix')} {listed(parts)}.{_under_partitions(pair)}"
 
 
 def _under_partitions(pair: Compared) -> str:
@@ -97,7 +97,7 @@ def _under_partitions(pair: Compared) -> str:
 
 
 def pair_name(row: Row) -> str:
-    """A lead and its neighbours: dlrm beside stream + chase."""
+    """A lead and its antagonists: dlrm beside stream + chase."""
     beside = str(row["antagonists"]).replace("+", " + ")
     return f"{row['lead']} beside {beside}" if beside else f"{row['lead']} alone"
 
@@ -118,7 +118,7 @@ def _without_baseline(several: Several) -> Iterator[str]:
     if shared:
         who = listed(sorted({letter for found in shared.values() for letter in found}))
         yield (
-            f"{counted(len(shared), 'pair')} that A lacks and several of {who} have: {_some(list(shared))}; "
+            f"{counted(len(shared), 'mix')} that A lacks and several of {who} have: {_some(list(shared))}; "
             f"`castmates compare` with another --baseline compares {'it' if len(shared) == 1 else 'them'}."
         )
 

@@ -8,7 +8,7 @@ from castmates.analysis.effects.verdicts import EQUIVALENT, LESS, MORE, NO_DATA,
 from castmates.report.comparison.compared import Compared
 from castmates.report.results import records
 from castmates.report.text.slices import in_words, much_longer
-from castmates.report.text.words import Row, as_degradation, counted, interval, listed, number, percent_of
+from castmates.report.text.words import Row, as_loss, counted, interval, listed, number, percent_of
 
 VERBS = ("loses", "gains", "lost", "gained")  # written once for A and B
 SHOWN = 8  # of a kind; the table has them all
@@ -92,7 +92,7 @@ def _loss(row: Row, margin: float) -> str:
     ours, theirs = _side(row, "a"), _side(row, "b")
     verb = ours.split(maxsplit=1)[0]
     losses = f"{who} {ours} in A and {theirs.removeprefix(f'{verb} ') if verb in VERBS else theirs} in B"
-    many = f"{row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    many = f"{row['launches_a']} and {counted(int(row['launches_b']), 'launch')}"
     if row["verdict"] == NO_DATA:
         return f"{losses} ({many})."
     if row["verdict"] == PLATFORMS_DIFFER:
@@ -122,7 +122,7 @@ def _side(row: Row, letter: str) -> str:
     slowdown = row[f"slowdown_{letter}"]
     if math.isnan(slowdown):
         return "has no data"
-    value, low, high = (as_degradation(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
+    value, low, high = (as_loss(row[f"slowdown_{letter}{end}"]) for end in ("", "_low", "_high"))
     if math.isnan(low):  # too few launches for an interval
         gained = slowdown < 1
         return f"{'gained' if gained else 'lost'} {number(-value if gained else value)} % (no interval)"
@@ -166,7 +166,7 @@ def _times(row: Row, name: str) -> str:
 
 def _behind(row: Row) -> str:
     """How many launches of A and B are behind ratios of rates, and that they are too few where there is no interval."""
-    many = f"in {row['blocks_a']} and {counted(int(row['blocks_b']), 'launch')}"
+    many = f"in {row['launches_a']} and {counted(int(row['launches_b']), 'launch')}"
     return many + (", too few for an interval" if math.isnan(row["baseline_rate_ratio_low"]) else "")
 
 

@@ -75,7 +75,7 @@ def _head(study: GraphStudy, found: Sequence[Box], colour: str, largest: float) 
         f"steps{f' beside {study.beside}; red: enters the path of the schedule; blue: leaves it' if study.mix else ''}",
         study.path_words,
         f"Times: {study.platform}, traced steps; slack and bounds are computed, operations and bytes estimated "
-        "(docs/tracing-graph.md).",
+        "(castmates help tracing-graph).",
     ]
     texts = [
         f'<text x="{SIDE}" y="{26 + 18 * place}" font-size="{15 if place == 0 else 11}">{escape(line)}</text>'

@@ -9,18 +9,17 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.design.precision import against_solo
-from castmates.analysis.effects.rows import BY
 from castmates.analysis.explanations.counted_metrics import usable
+from castmates.analysis.keys import ROW, WINDOW
 from castmates.analysis.statistics.intervals import per_launch
 from castmates.analysis.statistics.pairs import log_rates, pair
 from castmates.report.export.event_files import Scalar
 from castmates.report.results import Results, records
 
 MEASURED = "measured"
-PLACE = ["platform", "company", "scene", "block"]
-WINDOW = ["company", "block", "window", "member"]
+PLACE = ["platform", "company", "scene", "launch"]
 COUNTED = [*WINDOW, "event", "value", "status", "running", "phase", "source"]
-ENDS = {"estimate": "degradation_pct", "low": "degradation_low", "high": "degradation_high"}
+ENDS = {"estimate": "loss_pct", "low": "loss_low", "high": "loss_high"}
 Runs = Mapping[tuple[str, ...], list[Scalar]]  # by the folders of the run
 
 
@@ -29,10 +28,10 @@ def scalars(results: Results) -> Runs:
     starts = _starts(results)
     found: dict[tuple[str, ...], list[Scalar]] = defaultdict(list)
     for part in (_rates(results), _counters(results), _losses(results)):
-        for platform, company, scene, block, tag, value, about in part:
+        for platform, company, scene, launch, tag, value, about in part:
             if math.isfinite(value):
                 run = (company, scene) if platform == MEASURED else (platform, company, scene)
-                found[run].append(Scalar(tag, block, starts.get((company, block), 0.0), value, about))
+                found[run].append(Scalar(tag, launch, starts.get((company, launch), 0.0), value, about))
     return found
 
 
@@ -52,7 +51,7 @@ def _counters(results: Results) -> Iterator[Row]:
     """The mean of each event in the windows that count; what was counted for part of the time is left out."""
     windows = results.windows[results.windows["valid"]][[*WINDOW, "platform", "scene", "open_s"]]
     sums: list[pd.DataFrame] = []
-    for part in results.block_parts("counters", COUNTED):
+    for part in results.launch_parts("counters", COUNTED):
         counts = part[usable(part)].merge(windows, on=WINDOW)
         counts = counts.assign(value=counts["value"].to_numpy(dtype=float) / counts["open_s"].to_numpy(dtype=float))
         sums.append(counts.groupby([*PLACE, "member", "event"], observed=True)["value"].mean().reset_index())
@@ -68,10 +67,10 @@ def _losses(results: Results) -> Iterator[Row]:
         return
     effects = results.lead_effects("solo", under_partitions=True)
     estimates = {(row["platform"], row["mix"], row["partition"]): row for row in records(effects)}
-    launches = per_launch(pair(results.windows, contrasts), BY).reset_index()
+    launches = per_launch(pair(results.windows, contrasts), ROW).reset_index()
     named = contrasts[["row", "scene", "mix", "partition", "member"]].drop_duplicates("row")
     for row in records(launches.merge(named, on="row")):
-        place = (row["platform"], row["company"], row["scene"], row["block"])
+        place = (row["platform"], row["company"], row["scene"], row["launch"])
         lost = 100 * (1 - float(np.exp(-row["value"])))
         yield *place, "loss/launch", lost, f"per cent that {row['member']} lost in a launch against itself alone"
         known = estimates.get((row["platform"], row["mix"], row["partition"]), {})
@@ -83,9 +82,9 @@ def _losses(results: Results) -> Iterator[Row]:
 def _starts(results: Results) -> dict[tuple[str, int], float]:
     """When each launch began, in seconds since 1970."""
     found = {}
-    for row in records(results.blocks[["company", "block", "started"]]):
+    for row in records(results.launches[["company", "launch", "started"]]):
         try:
-            found[row["company"], row["block"]] = datetime.fromisoformat(row["started"]).timestamp()
+            found[row["company"], row["launch"]] = datetime.fromisoformat(row["started"]).timestamp()
         except (TypeError, ValueError):  # modelled launches begin at no time
             continue
     return found

@@ -1,4 +1,4 @@
-"""Axes of ratios of counts: a line per metric, a mark per neighbour, on a log scale around one."""
+"""Axes of ratios of counts: a line per metric, a mark per antagonist, on a log scale around one."""
 
 import math
 from typing import Any
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from castmates.report.figures.neighbours import beside as beside_of
+from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.panels import without_axis
 from castmates.report.figures.style import GREY, Look, broken
 from castmates.report.figures.values import with_value
@@ -49,7 +49,7 @@ def panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look], reach: float, 
     _ticks(axes, reach)
     axes.set_title(title, loc="left", pad=4, fontweight="bold")
     if is_last:
-        axes.set_xlabel("beside neighbours / alone, per unit of progress")
+        axes.set_xlabel("beside antagonists / alone, per unit of progress")
 
 
 def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
@@ -109,7 +109,7 @@ def _ticks(axes: Axes, reach: float) -> None:
 
 
 def keys_of(looks: dict[str, Look]) -> list[Line2D]:
-    """The keys of the neighbours."""
+    """The keys of the antagonists."""
     return [
         Line2D([], [], linestyle="", marker=marker, markersize=4.5, color=colour, label=f"beside {name}")
         for name, (colour, marker) in looks.items()

@@ -23,8 +23,9 @@ from castmates.report.text.words import (
 )
 from castmates.study.spec import UNMANAGED
 
-SHOWN = ["study", "mix", "lead", "antagonists", "partition", "baseline", "degradation_pct", "degradation_low"]
-SHOWN += ["degradation_high", "within_low", "within_high", "blocks", "p_holm", "verdict", "platform", "possibly_biased"]
+FIGURE = {"title": "Loss of each mix", "part": "losses", "place": 40}
+SHOWN = ["study", "mix", "lead", "antagonists", "partition", "baseline", "loss_pct", "loss_low"]
+SHOWN += ["loss_high", "within_low", "within_high", "launches", "p_holm", "verdict", "platform", "possibly_biased"]
 MIX = "mix"  # what a row of the CSV is; else the name of a margin
 FEW = 12  # rows of close cells up to which the panel against placebo is drawn too
 
@@ -40,7 +41,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
         names = [
             name for baseline in baselines for name in dict.fromkeys(rows.loc[rows["baseline"] == baseline, "panel"])
         ]
-        cells = grid(rows, names, means=bool(results.margins["degradation_pct"].notna().any()))
+        cells = grid(rows, names, means=bool(results.margins["loss_pct"].notna().any()))
         solo_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
         drawn = rows[rows["baseline"] == baselines[0]] if solo_only else rows
         panels = [
@@ -61,9 +62,9 @@ def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     effects = results.lead_effects("solo")
     return (
-        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone (solo) or "
-        "beside an idle loop (placebo), with 95 % t intervals between launches "
-        f"({units(effects['blocks'])}); a minus is a gain. Verdicts are adjusted for all pairs (Holm). "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone (solo) or "
+        "beside a placebo, with 95 % t intervals between launches "
+        f"({units(effects['launches'])}); a minus is a gain. Verdicts are adjusted for all mixes (Holm). "
     )
 
 
@@ -74,10 +75,8 @@ def alternative(results: Results) -> str:
         return lacking(results)
     parts = []
     for row in rows[:READ_ALOUD]:
-        low, high = (
-            within(row) if row["verdict"] == "too few blocks" else (row["degradation_low"], row["degradation_high"])
-        )
-        known = "" if row["verdict"] == "no data" else f" {number(row['degradation_pct'])} % {interval(low, high)}"
+        low, high = within(row) if row["verdict"] == "too few launches" else (row["loss_low"], row["loss_high"])
+        known = "" if row["verdict"] == "no data" else f" {number(row['loss_pct'])} % {interval(low, high)}"
         on = f" ({row['platform']})" if len(results.platforms) > 1 else ""
         parts.append(f"{plain(row['lead'])} beside {plain(row['antagonists'])}{on}{known}, {row['verdict']}")
     more = f"; and {len(rows) - READ_ALOUD} more in the table of effects" if len(rows) > READ_ALOUD else ""
@@ -89,7 +88,7 @@ def lacking(results: Results) -> str:
     if len(_effects(results)):
         return ""
     if len(results.lead_effects("solo", under_partitions=True)):
-        return f"No pair of the study {results.name} was measured without a partition."
+        return f"No mix of the study {results.name} was measured without a partition."
     return f"No loss could be computed in the study {results.name}."
 
 
@@ -121,7 +120,7 @@ def _notes(cells: Grid, source: pd.DataFrame, solo_only: bool, results: Results)
     if len(source) < len(dict.fromkeys(source["lead"])) * source["antagonists"].nunique() * len(cells.panels):
         seen.add("no data")
     parts = [key(seen, results.margin, cells.close)]
-    parts += ["†: possibly biased by rejected measurements"] if source["possibly_biased"].any() else []
+    parts += ["†: possibly biased by rejected windows"] if source["possibly_biased"].any() else []
     parts += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if cells.means else []
     parts += ["those that lose alike stand side by side"] if cells.clustered else []
     parts += ["against placebo: in the CSV"] if solo_only else []

@@ -21,7 +21,7 @@ KEYS = {
     "faster": "▲ faster",
     "equivalent": "≈ 0: within {margin}",
     "unclear": "grey: not proven after Holm's adjustment",
-    "too few blocks": "dashed [ ]: within launch only",
+    "too few launches": "dashed [ ]: within launch only",
     "no data": "hatched: no data",
     "predicted": "colour and hatches: predicted, not measured",
     INTERPOLATED: "colour and hatches, ≈: interpolated, with its bound; not measured",
@@ -31,7 +31,7 @@ IN_WORDS = {
     "faster": "a gain",
     "equivalent": "within the margin",
     "unclear": "not proven after Holm's adjustment",
-    "too few blocks": "within launch only",
+    "too few launches": "within launch only",
     "predicted": "predicted, not measured",
     INTERPOLATED: "interpolated",
 }
@@ -58,7 +58,7 @@ def key(seen: Collection[str], margin: float | None, close: bool) -> str:
         keys = {**KEYS, "slower": "bold: slower or faster", "faster": "bold: slower or faster"}
         keys["equivalent"] = "neither bold nor grey: within {margin}"
     parts = list(dict.fromkeys(text.format(margin=size) for verdict, text in keys.items() if verdict in seen))
-    if not set(seen) <= {"too few blocks", "no data"}:
+    if not set(seen) <= {"too few launches", "no data"}:
         parts = ["± half of the 95 % interval between launches", *parts]
     return "; ".join(parts)
 
@@ -77,7 +77,7 @@ def cell(
     `close` cells have no room for marks and further decimals.
     """
     verdict = row["verdict"] if row else "no data"
-    if row is None or verdict == "no data" or math.isnan(row["degradation_pct"]):
+    if row is None or verdict == "no data" or math.isnan(row["loss_pct"]):
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="#a8a8a8", hatch="////", linewidth=0))
         _frame(axes, x, y, "white", dashed=False)
         if row is not None and not close:
@@ -85,14 +85,14 @@ def cell(
                 x + 0.5, y + 0.5, "no data", ha="center", va="center", fontsize=SMALL, color=INK, backgroundcolor="w"
             )
         return
-    fill, ink = (PALE, GREY_INK) if verdict in grey else colours(row["degradation_pct"], limit)
+    fill, ink = (PALE, GREY_INK) if verdict in grey else colours(row["loss_pct"], limit)
     axes.add_patch(with_value(Rectangle((x, y), 1, 1, facecolor=fill, linewidth=0), _value(row)))
     if verdict in (PREDICTED, INTERPOLATED):
         axes.add_patch(
             Rectangle((x, y), 1, 1, fill=False, edgecolor=ink, hatch=NOT_MEASURED_HATCH, alpha=0.6, linewidth=0)
         )
     _frame(axes, x, y, "white", dashed=False)
-    if verdict == "too few blocks" and not close:
+    if verdict == "too few launches" and not close:
         _frame(axes, x, y, ink, dashed=True)
     first, second = (_close_words if close else _words)(row)
     first += " †" if row.get("possibly_biased") else ""
@@ -142,23 +142,23 @@ def _frame(axes: Axes, x: float, y: float, colour: str, dashed: bool) -> None:
 
 def _value(row: dict[str, Any]) -> str:
     """All of a cell in a line: who beside whom, loss, interval, verdict and launches."""
-    few = row["verdict"] == "too few blocks" and "within_low" in row  # operations have no interval within a launch
-    low, high = within(row) if few else (row["degradation_low"], row["degradation_high"])
+    few = row["verdict"] == "too few launches" and "within_low" in row  # operations have no interval within a launch
+    low, high = within(row) if few else (row["loss_low"], row["loss_high"])
     who = f"mean of {plain(row['who'])}" if "who" in row else f"{plain(row['lead'])} beside {plain(row['antagonists'])}"
-    parts = [f"{number(row['degradation_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
+    parts = [f"{number(row['loss_pct'])} %" + ("" if math.isnan(low) else f" {interval(low, high)}")]
     parts += [IN_WORDS[row["verdict"]]] if row["verdict"] in IN_WORDS else []
-    parts += [counted(int(row["blocks"]), "launch")] if row["verdict"] != PREDICTED else []
+    parts += [counted(int(row["launches"]), "launch")] if row["verdict"] != PREDICTED else []
     return f"{who}: {', '.join(parts)}"
 
 
 def _words(row: dict[str, Any]) -> tuple[str, str]:
-    verdict, value = row["verdict"], number(row["degradation_pct"])
-    if verdict == "too few blocks":
+    verdict, value = row["verdict"], number(row["loss_pct"])
+    if verdict == "too few launches":
         return value, interval(*within(row)) if "within_low" in row else ""
-    half = (row["degradation_high"] - row["degradation_low"]) / 2
+    half = (row["loss_high"] - row["loss_low"]) / 2
     spread = "" if math.isnan(half) else f"± {number(half)}"
     if verdict == INTERPOLATED:
-        return f"≈ {value}", "" if math.isnan(half) else interval(row["degradation_low"], row["degradation_high"])
+        return f"≈ {value}", "" if math.isnan(half) else interval(row["loss_low"], row["loss_high"])
     if verdict == "equivalent":
         return "≈ 0", f"{value} {spread}"
     return {"slower": "▼ ", "faster": "▲ "}.get(verdict, "") + value, spread
@@ -170,5 +170,5 @@ def _close_words(row: dict[str, Any]) -> tuple[str, str]:
     def short(value: float) -> str:
         return number(value, 0 if abs(value) >= 9.95 else 1)
 
-    half = (row["degradation_high"] - row["degradation_low"]) / 2
-    return short(row["degradation_pct"]), "" if math.isnan(half) else f"±{short(half)}"
+    half = (row["loss_high"] - row["loss_low"]) / 2
+    return short(row["loss_pct"]), "" if math.isnan(half) else f"±{short(half)}"

@@ -17,6 +17,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, number, units
 from castmates.study.spec import UNMANAGED
 
+FIGURE = {"title": "Each partition", "part": "recommendation", "place": 160, "needs": "PARTITIONS"}
 PANELS = 12
 
 
@@ -37,7 +38,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 def lacking(results: Results) -> str:
     """Why there is nothing to show."""
-    return "" if chosen(_source(results))[0] else f"No pair of the study {results.name} was measured under a partition."
+    return "" if chosen(_source(results))[0] else f"No mix of the study {results.name} was measured under a partition."
 
 
 def caption(results: Results) -> str:
@@ -46,14 +47,14 @@ def caption(results: Results) -> str:
     drawn, left_out = chosen(source)
     more = f" {counted(left_out, 'more partition')} in the figure's CSV." if left_out else ""
     rows, names = _panels(source, drawn)
-    of = units(rows["blocks"])
+    of = units(rows["launches"])
     intervals = (
         f"95 % t intervals between launches ({of})"
-        if rows["degradation_low"].notna().any()
+        if rows["loss_low"].notna().any()
         else f"too few launches for intervals between them ({of})"
     )
     return (
-        "What each program (columns) loses beside each neighbour (rows), in per cent of its rate alone, without a "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone, without a "
         f"partition and under each: {counted(len(names), 'panel')}, one scale of colours, {intervals}.{more} "
         + in_caption(rows, "Hatched, with ≈")
     )
@@ -70,7 +71,7 @@ def alternative(results: Results) -> str:
             for row in records(rows[rows["panel"] == name])
             if row["verdict"] != "no data" and not is_interpolated(row)
         ]
-        losses = [row["degradation_pct"] for row in known]
+        losses = [row["loss_pct"] for row in known]
         parts += [f"{name} from {number(min(losses))} to {number(max(losses))} %"] if losses else []
     text = f"Losses against running alone, by partition: {'; '.join(parts)}." if parts else lacking(results)
     return text + read_aloud(rows)
@@ -116,6 +117,6 @@ def _notes(cells: Grid, rows: pd.DataFrame, results: Results) -> SmallPrint:
     if len(rows) < rows["lead"].nunique() * rows["antagonists"].nunique() * len(cells.panels):
         seen.add("no data")
     parts = [key(seen, results.margin, cells.close)]
-    parts += ["†: possibly biased by rejected measurements"] if rows["possibly_biased"].any() else []
+    parts += ["†: possibly biased by rejected windows"] if rows["possibly_biased"].any() else []
     parts += ["those that lose alike stand side by side"] if cells.clustered else []
     return small_print(width_of(cells), "; ".join(parts), results)

@@ -14,6 +14,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.trace_states import WORDS
 from castmates.report.text.words import counted, number, plain
 
+FIGURE = {"title": "What threads did", "part": "traces", "place": 290, "needs": "TRACES"}
 COLOURS = {"running": "#009e73", "runnable": "#e69f00", "preempted": "#d55e00", "blocked": "#d0d0d0"}
 LEFT, RIGHT, LINE, HEAD, AXIS, KEYS = 1.75, 0.15, 0.15, 0.3, 0.32, 0.24  # inches
 LETTERS = 29  # of a thread's name
@@ -33,7 +34,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if shown(results):
         return ""
-    return f"No trace of the study {results.name} has states of threads (docs/tracing.md)."
+    return f"No trace of the study {results.name} has states of threads (castmates help tracing)."
 
 
 def caption(results: Results) -> str:

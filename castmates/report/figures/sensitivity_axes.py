@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from castmates.analysis.partitions.sensitivity import NOT_REACHED, TOO_FEW
+from castmates.report.figures.antagonists import BASELINES, looks
 from castmates.report.figures.interpolated import DOTS, is_interpolated
-from castmates.report.figures.neighbours import BASELINES, looks
 from castmates.report.figures.panels import NOTE, inches_of, lines_across, spread_labels
 from castmates.report.figures.style import GREY, INK, SMALL, Look, squeezed
 from castmates.report.figures.values import with_value
@@ -38,14 +38,14 @@ class Panel:
 
 
 def looks_by_panel(panels: list[Panel], results: Results) -> list[dict[Key, Look]]:
-    """Colour and marker for each curve: those of its neighbour; lines distinguish kinds of partition."""
+    """Colour and marker for each curve: those of its antagonist; lines distinguish kinds of partition."""
     keys = {key for panel in panels for key in panel.curves}
     by_name = looks(results, sorted({antagonists for antagonists, _ in keys if antagonists}))
     return [{key: by_name.get(key[0], BASELINES[ALONE]) for key in panel.curves} for panel in panels]
 
 
 def lines_of(keys: "list[Key]") -> dict[Key, Any]:
-    """A line for each curve: whole for the first kind of partition of a neighbour, broken for its others."""
+    """A line for each curve: whole for the first kind of partition of an antagonist, broken for its others."""
     kinds: dict[str, list[str]] = {}
     for antagonists, curve in keys:
         kinds.setdefault(antagonists, []).append(curve)

@@ -1,4 +1,4 @@
-"""What the figure `timeline` is made of: one representative block's occupancy and bandwidth, windows and masks."""
+"""What the figure `timeline` is made of: one representative launch's occupancy and bandwidth, windows and masks."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import workloads_of
-from castmates.report.figures.neighbours import beside
+from castmates.report.figures.antagonists import beside
 from castmates.report.results import Results
 from castmates.study.class_caches import cache_of
 from castmates.study.spec import UNMANAGED
@@ -21,7 +21,7 @@ WINDOWS = 16  # whose watched slices are drawn, side by side
 SHOWN = [
     "study",
     "company",
-    "block",
+    "launch",
     "round",
     "window",
     "scene",
@@ -55,8 +55,8 @@ class Timeline:
     """What is drawn."""
 
     company: str
-    block: int
-    of: int  # blocks that it was chosen from
+    launch: int
+    of: int  # launches that it was chosen from
     round: int
     rounds: int
     left_out: int  # windows of the round that are not drawn
@@ -78,14 +78,14 @@ class Timeline:
 
 
 def timeline(results: Results) -> Timeline | None:
-    """The representative block; None where no block has samples of a monitor."""
+    """The representative launch; None where no launch has samples of a monitor."""
     chosen = representative(results)
     if chosen is None:
         return None
-    company, block, of = chosen
-    here = (results.windows["company"] == company) & (results.windows["block"] == block)
+    company, launch, of = chosen
+    here = (results.windows["company"] == company) & (results.windows["launch"] == launch)
     windows = results.windows[here].sort_values(["window", "role"], ascending=[True, False])
-    samples = results.block_table("samples", [(company, block)])
+    samples = results.launch_table("samples", [(company, launch)])
     samples = samples[samples["source"].isin(MONITORS) & samples["metric"].isin([OCCUPANCY, BANDWIDTH])]
     members = [name for name in dict.fromkeys(windows["member"]) if (samples["subject"] == name).any()]
     if not members:
@@ -93,18 +93,18 @@ def timeline(results: Results) -> Timeline | None:
     lead = windows.loc[windows["role"] == "lead", "member"].iloc[0]
     rounds = sorted(windows["round"].unique())
     middle = rounds[(len(rounds) - 1) // 2]
-    watched = _watched(results.block_table("slices", [(company, block)]))
+    watched = _watched(results.launch_table("slices", [(company, launch)]))
     numbers = [number for number in watched.index if number in set(windows.loc[windows["round"] == middle, "window"])]
     drawn = watched.loc[numbers[:WINDOWS]]
     return Timeline(
-        company, block, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
+        company, launch, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
         sorted(members, key=lambda name: name != lead), _spans(windows, drawn),
         _source(windows, samples[samples["subject"].isin(members)], watched, list(drawn.index)),
     )  # fmt: skip
 
 
 def representative(results: Results) -> tuple[str, int, int] | None:
-    """The block that stands for the others, by a rule and not by eye, and of how many it is one."""
+    """The launch that stands for the others, by a rule and not by eye, and of how many it is one."""
     leads = list(dict.fromkeys(results.effects["lead"]))
     rows = results.windows[results.windows["role"] == "lead"]
     mixes = set(results.effects["mix"])
@@ -115,15 +115,16 @@ def representative(results: Results) -> tuple[str, int, int] | None:
         if companies:
             own = rows[rows["company"] == companies[0]]
             spent = own["progress_s"].where(own["offered"].notna(), own["units"] / own["rate"])  # services have no rate
-            totals = own.assign(spent=spent).groupby("block")[["units", "spent"]].sum()
+            totals = own.assign(spent=spent).groupby("launch")[["units", "spent"]].sum()
             order = (totals["units"] / totals["spent"]).sort_values(kind="stable").index
             return companies[0], int(order[(len(order) - 1) // 2]), len(order)
     return None
 
 
-def cache_bytes(results: Results, member: str) -> float | None:
-    """The size of the last-level cache of this member with all its clusters, where that is known."""
-    cache = cache_of(results.plan, member)
+def cache_bytes(results: Results, company: str) -> float | None:
+    """The size of the last-level cache of this company with all its clusters, where that is known."""
+    machines = {each.id: each.machine for each in results.plan.companies}
+    cache = cache_of(results.plan, machines.get(company, ""))
     return cache.way_bytes * cache.ways * cache.clusters if cache and cache.way_bytes and cache.ways else None
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from castmates.report.figures.neighbours import BASELINES, looks, neighbours, user_first
+from castmates.report.figures.antagonists import BASELINES, antagonists, looks, user_first
 from castmates.report.figures.panels import (
     NOTE,
     SmallPrint,
@@ -34,11 +34,12 @@ from castmates.report.figures.style import (
     styled,
 )
 from castmates.report.figures.values import with_value
-from castmates.report.figures.windows_rows import PARTITIONED, SHOWN, WINDOW, chosen_blocks, in_a_row, rates, taken
+from castmates.report.figures.windows_rows import PARTITIONED, SHOWN, WINDOW, chosen_launches, in_a_row, rates, taken
 from castmates.report.results import Results, records
 from castmates.report.text.stamps import caveat
 from castmates.report.text.words import READ_ALOUD, counted, listed, number, plain
 
+FIGURE = {"title": "The study over time", "part": "health", "place": 320}
 LEFT, RIGHT = 1.15, 0.12  # inches beside the axes
 PANEL, LANE, HEAD = 0.85, 0.17, 0.3  # inches of a program, of a row of others, above a panel
 LANES = 8  # of those who took most
@@ -53,8 +54,8 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
     with styled():
         if reason := lacking(results):
             return empty_figure(reason, caveat(results)), source
-        blocks = chosen_blocks(source, results.blocks)
-        drawn, others = in_a_row(source, blocks), taken(results, blocks)
+        launches = chosen_launches(source, results.launches)
+        drawn, others = in_a_row(source, launches), taken(results, launches)
         names = others.groupby(WINDOW)["who"].agg(", ".join).rename("disturbed_by").reset_index()
         placed = source.merge(drawn[[*WINDOW, "minutes"]], on=WINDOW, how="left").merge(names, on=WINDOW, how="left")
         return _figure(drawn, others, results), placed[[*SHOWN, "minutes", "disturbed_by"]]
@@ -64,19 +65,19 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if rates(results)["relative_rate"].notna().any():
         return ""
-    return f"No measurement of the study {results.name} can be compared with one alone."
+    return f"No window of the study {results.name} can be compared with one alone."
 
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     source = rates(results)
-    drawn = len(chosen_blocks(source, results.blocks))
-    launches = len(source[source["relative_rate"].notna()][["company", "block"]].drop_duplicates())
+    drawn = len(chosen_launches(source, results.launches))
+    launches = len(source[source["relative_rate"].notna()][["company", "launch"]].drop_duplicates())
     which = f"all {counted(launches, 'launch')}" if drawn == launches else f"{drawn} of {launches} launches"
     lost = int(source["relative_rate"].isna().sum())
-    without = f" {counted(lost, 'measurement')} cannot be drawn: there is no rate, or none alone." if lost else ""
+    without = f" {counted(lost, 'window')} cannot be drawn: there is no rate, or none alone." if lost else ""
     return (
-        "Each program's rate in every measurement, over the median of those alone in its launch; launches one after "
+        "Each lead's rate in every window, over the median of those alone in its launch; launches one after "
         f"the other, without the time between them ({which}). Crosses, and shaded: rejected. Below: who else took time "
         f"of the processors.{without} "
     )
@@ -87,13 +88,13 @@ def alternative(results: Results) -> str:
     source = rates(results)
     kept = source[source["valid"] & source["relative_rate"].notna()]
     if kept.empty:
-        return "No valid measurement can be compared with one alone."
-    blocks = chosen_blocks(source, results.blocks)
+        return "No valid window can be compared with one alone."
+    launches = chosen_launches(source, results.launches)
     medians = kept.groupby("what", sort=False)["relative_rate"].median()
     parts = [f"{_said(str(what))} {number(float(value), 2)}" for what, value in medians.head(READ_ALOUD).items()]
-    lanes = _lanes(taken(results, blocks))
+    lanes = _lanes(taken(results, launches))
     others = f" Who took time: {listed(lanes)}." if lanes else ""
-    return f"Rates over time in {counted(len(blocks), 'launch')}; medians over alone: {listed(parts)}.{others}"
+    return f"Rates over time in {counted(len(launches), 'launch')}; medians over alone: {listed(parts)}.{others}"
 
 
 def _figure(drawn: pd.DataFrame, others: pd.DataFrame, results: Results) -> Figure:
@@ -126,9 +127,9 @@ def _figure(drawn: pd.DataFrame, others: pd.DataFrame, results: Results) -> Figu
 
 
 def _looks(drawn: pd.DataFrame, results: Results) -> dict[str, Look]:
-    """Colour and marker by what ran, without its partition: alone first, then neighbours in the study's order."""
+    """Colour and marker by what ran, without its partition: alone first, then antagonists in the study's order."""
     scenes = {what.removesuffix(PARTITIONED) for what in drawn["what"].unique()}
-    known = {name: place for place, name in enumerate(neighbours(results))}
+    known = {name: place for place, name in enumerate(antagonists(results))}
     names = {what.removeprefix(BESIDE) for what in scenes if what.startswith(BESIDE)}
     beside = looks(results, sorted(names, key=lambda name: (known.get(plain(name), len(known)), name)))
     return {what: look for what, look in BASELINES.items() if what in scenes} | {
@@ -171,7 +172,7 @@ def _program(axes: Axes, rows: pd.DataFrame, by_what: dict[str, Look]) -> None:
 
 def _values(rows: pd.DataFrame) -> list[str]:
     return [
-        f"{plain(row['lead'])}, launch {row['block']}, round {row['round']}, {_said(row['what'])}: "
+        f"{plain(row['lead'])}, launch {row['launch']}, round {row['round']}, {_said(row['what'])}: "
         + number(row["relative_rate"], 3)
         + ("" if row["valid"] else f"; rejected: {row['reasons']}")
         for row in records(rows)
@@ -210,7 +211,7 @@ def _who_took(axes: Axes, others: pd.DataFrame, lanes: Sequence[str]) -> None:
 
 def _took(row: dict[str, Any]) -> str:
     share = "" if math.isnan(row["share_pct"]) else f" took {number(row['share_pct'])} % of a processor"
-    return f"{row['who']}{share}" + ("" if row["valid"] else "; the measurement was rejected")
+    return f"{row['who']}{share}" + ("" if row["valid"] else "; the window was rejected")
 
 
 def _keys(by_what: dict[str, Look], drawn: pd.DataFrame) -> list[Line2D]:

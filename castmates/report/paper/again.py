@@ -10,7 +10,7 @@ from castmates.study.replaying import catalogue_text, self_contained, workloads_
 from castmates.study.spec import Plan
 from castmates.study.study_text import study_text
 
-HEAD = "Written by `castmates paper`: {what}, for `castmates replay`."
+HEAD = "Written by `castmates paper`: {what}, for `castmates sweep --replay`."
 
 
 def write_for_replay(folder: Folder, plan: Plan, study_file: Path | None) -> str:
@@ -24,6 +24,6 @@ def write_for_replay(folder: Folder, plan: Plan, study_file: Path | None) -> str
     study = study_text(self_contained(project.study, plan), HEAD.format(what="the study as it was measured"))
     workloads = workloads_of(plan, project.workloads)
     catalogue = catalogue_text(workloads, HEAD.format(what="the workloads that the study names"))
-    folder.text(STUDY, study, "The study as it was measured, to be measured again by `castmates replay`.")
+    folder.text(STUDY, study, "The study as it was measured, to be measured again by `castmates sweep --replay`.")
     folder.text(WORKLOADS, catalogue, "The workloads of the study, each with its whole command.")
     return ""

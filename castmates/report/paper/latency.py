@@ -63,13 +63,13 @@ def _without_repeats(rows: Iterable[tuple[list[str], list[str]]]) -> Iterator[li
 
 def _numbers(row: Row) -> list[str]:
     if row["refused"]:
-        return [row["quantile"], "missing", "–", str(row["blocks"]), "–", "–", "–"]
+        return [row["quantile"], "missing", "–", str(row["launches"]), "–", "–", "–"]
     digits = latency.digits(row["ms"])
-    values = [number(row["ms"], digits), ends(row["ms_low"], row["ms_high"], digits) + flag(row), str(row["blocks"])]
-    if not row["blocks_paired"]:
+    values = [number(row["ms"], digits), ends(row["ms_low"], row["ms_high"], digits) + flag(row), str(row["launches"])]
+    if not row["launches_paired"]:
         return [row["quantile"], *values, "–", "–", "–"]
     ratio = [number(row["ratio"], 3), ends(row["ratio_low"], row["ratio_high"], 3) + flag(row)]
-    return [row["quantile"], *values, *ratio, str(row["blocks_paired"])]
+    return [row["quantile"], *values, *ratio, str(row["launches_paired"])]
 
 
 def _method(results: Results, rows: list[Row]) -> str:

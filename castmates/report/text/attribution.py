@@ -38,13 +38,13 @@ def who(total: Row) -> str:
 
 def isolation(total: Row) -> str:
     """Under which partition they were isolated, how that was found, and on how many launches; or why they were not."""
-    estimated = counted(int(total["blocks"]), "launch")
+    estimated = counted(int(total["launches"]), "launch")
     if not total["partition"]:
-        return f"{total['note']}; {estimated}" if total["blocks"] else str(total["note"])
+        return f"{total['note']}; {estimated}" if total["launches"] else str(total["note"])
     how = {NAMED: "named in the study", ONLY: "the only partition that isolates"}.get(
-        total["how"], f"chosen of {total['candidates']} on {counted(int(total['blocks_choosing']), 'launch')}"
+        total["how"], f"chosen of {total['candidates']} on {counted(int(total['launches_choosing']), 'launch')}"
     )
-    others = f"{total['blocks']} others" if total["blocks_choosing"] else estimated
+    others = f"{total['launches']} others" if total["launches_choosing"] else estimated
     note = f"; {total['note']}" if total["note"] else ""
     return f"isolated under {total['partition']} ({ways(total)}), {how}; estimated on {others}{note}"
 
@@ -53,7 +53,7 @@ def separations(results: Results) -> list[tuple[str, str]]:
     """How the parts of pairs were told apart, each way once, and of which pairs; nothing without partitions."""
     if not results.partitioned:
         return []
-    totals = [total for total, _ in mixes(results) if total["blocks"]]
+    totals = [total for total, _ in mixes(results) if total["launches"]]
     return by_reason((who(total), isolation(total) if total["partition"] else str(total["note"])) for total in totals)
 
 
@@ -83,8 +83,8 @@ def sentences(results: Results) -> list[str]:
 def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
     """Describe it in points of the solo rate, as far as the interval of these very points allows."""
     own, verdict = ways(row), row["verdict"]
-    if verdict == "too few blocks":
-        found = f"within {launches(row['blocks'])} {_gave_back(row)} ({row['partition']})"
+    if verdict == "too few launches":
+        found = f"within {launches(row['launches'])} {_gave_back(row)} ({row['partition']})"
         return f"{found}, and nothing more can be concluded"
     low, high = row["points_low"], row["points_high"]
     points = f"{number(row['points'])} points {interval(low, high)}"
@@ -116,10 +116,10 @@ def _gave_back(row: Row) -> str:
 
 
 def _launches(row: Row) -> str:
-    chose = int(row["blocks_choosing"])
+    chose = int(row["launches_choosing"])
     if not chose:
-        return counted(int(row["blocks"]), "launch")
-    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['blocks'])} others"
+        return counted(int(row["launches"]), "launch")
+    return f"chosen on {counted(chose, 'launch')}, estimated on {int(row['launches'])} others"
 
 
 def fewer_rounds(results: Results, total: Row) -> str:
@@ -127,7 +127,7 @@ def fewer_rounds(results: Results, total: Row) -> str:
     effects = results.lead_effects("solo")
     same = effects[(effects["mix"] == total["mix"]) & (effects["member"] == total["member"])]
     for effect in records(same[same["platform"] == total["platform"]]):
-        for what, thing in (("blocks", "launch"), ("rounds", "round")):
+        for what, thing in (("launches", "launch"), ("rounds", "round")):
             if total[what] < effect[what]:
                 return f"{int(total[what])} of {counted(int(effect[what]), thing)}"
     return ""

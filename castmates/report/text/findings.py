@@ -203,7 +203,7 @@ def command_of(results: Results, finding: Finding) -> str:
         return _filled(trial.command, study, finding) if finding.evidence[0].cells else ""
     if finding.subject.platform == "modelled" or (trial.lead and not _fits(results.plan, finding)):
         return ""  # nothing runs that could be changed, or nothing of it
-    return f"castmates try{study} {shlex.quote(finding.id)}"
+    return f"castmates advice{study} --try {shlex.quote(finding.id)}"
 
 
 def _fits(plan: Plan, finding: Finding) -> bool:

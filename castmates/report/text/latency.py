@@ -22,7 +22,7 @@ def rows(results: Results) -> list[Row]:
     for quantile in records(of_steps(results)):
         row = lines.setdefault(
             (quantile["member"], quantile["scene"], quantile["platform"]),
-            quantile | {"cells": {}, "launches": quantile["blocks"] + quantile["blocks_few"]},
+            quantile | {"cells": {}, "launches": quantile["launches"] + quantile["launches_few"]},
         )
         row["cells"][quantile["quantile"]] = _cell(quantile)
     return [
@@ -34,7 +34,7 @@ def rows(results: Results) -> list[Row]:
 def of_steps(results: Results) -> pd.DataFrame:
     """The rows of the table that are of steps, and not of requests to services, which have a separate table."""
     table = results.latency
-    return table[table["what"] != "request"] if "what" in table else table
+    return table[table["what"] != "request"]
 
 
 def needed() -> str:
@@ -79,11 +79,11 @@ def _cell(row: Row) -> Row:
         "value": row["ms"],
         "ms": number(row["ms"], places),
         "ms_interval": interval(row["ms_low"], row["ms_high"], places) if row["ms_low"] == row["ms_low"] else "",
-        "ratio": f"× {number(row['ratio'], 3)}" if row["blocks_paired"] else "",
+        "ratio": f"× {number(row['ratio'], 3)}" if row["launches_paired"] else "",
         "ratio_interval": interval(row["ratio_low"], row["ratio_high"], 3)
         if row["ratio_low"] == row["ratio_low"]
         else "",
-        "left": f"{row['blocks']} launches" if row["blocks_few"] else "",
+        "left": f"{row['launches']} launches" if row["launches_few"] else "",
     }
 
 

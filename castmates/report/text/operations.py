@@ -23,7 +23,7 @@ from castmates.study.profile_launches import (
     cannot_log,
     traced_by,
 )
-from castmates.study.spec import UNMANAGED, Block
+from castmates.study.spec import UNMANAGED, Launch
 
 NAMED = 3  # operations that a sentence names
 MOST_MEMORY = 5  # operations of a scene in the table of memory
@@ -157,7 +157,7 @@ def _unused(results: Results) -> Iterator[str]:
         yield f"{counted(many, 'trace')} of {lead} in its {epoch} epoch cannot be used: {why}."
 
 
-def _leaves_out(launch: Block) -> bool:
+def _leaves_out(launch: Launch) -> bool:
     """Whether a launch's traces lack short operations."""
     how = traced_by(launch.company)
     return how is not None and how.leaves_out
@@ -193,9 +193,7 @@ def _effect(row: Row) -> Row:
         **row,
         "who": f"{plain(row['member'])} {beside_words(row)}",
         "what": operation_words(row["group"]),
-        "interval": ""
-        if math.isnan(row["degradation_low"])
-        else interval(row["degradation_low"], row["degradation_high"]),
+        "interval": "" if math.isnan(row["loss_low"]) else interval(row["loss_low"], row["loss_high"]),
         "difference": ""
         if math.isnan(row["difference_low"])
         else interval(row["difference_low"], row["difference_high"], 2),

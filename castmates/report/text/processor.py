@@ -31,7 +31,8 @@ def sentences(results: Results) -> str:
     ]
     parts += _unread(by_state, records)
     if uncertain := by_state.get(UNCERTAIN):
-        caches = [cache_of(plan, mix) for (mix, _), state in known.items() if state == UNCERTAIN]
+        machines = {mix.name: mix.machine for mix in plan.mixes}
+        caches = [cache_of(plan, machines[mix]) for (mix, _), state in known.items() if state == UNCERTAIN]
         shared = listed(list(dict.fromkeys(f"{cache.shareable:#x}" for cache in caches if cache)))
         parts.append(
             f"Masks of {_some(uncertain)} have some but not all of the ways {shared} that I/O fills too. Some "
@@ -67,10 +68,10 @@ def _settings(records: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _unread(by_state: Mapping[str, Mapping[str, None]], records: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Why some partitions were not read, where a block records it; of a modelled machine there is nothing to read."""
-    why = dict.fromkeys(str(record["processor"].get("registers", "")) for record in records if "processor" in record)
+    """Why some partitions were not read, where a launch records it; of a modelled machine there is nothing to read."""
+    why = dict.fromkeys(record["processor"]["registers"]["lacking"] for record in records if "processor" in record)
     if why and (NOT_READ in by_state or UNCERTAIN in by_state):
-        reasons = listed([text.removeprefix("not read: ") for text in why if text.startswith("not read: ")])
+        reasons = listed(list(filter(None, why)))
         because = f": {reasons}" if reasons else ""
         yield f"It is proved what the kernel holds, but not what the processor holds{because}."
 

@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def rows(results: Results) -> list[Row]:
-    """A row for each service that leads, load, neighbours and partition."""
+    """A row for each service that leads, load, antagonists and partition."""
     found = []
     for row in records(results.services):
         if row["role"] == "lead" and row["kind"] in KINDS:
@@ -34,8 +34,8 @@ def rows(results: Results) -> list[Row]:
 
 def where(row: Row) -> str:
     """Alone; beside stream; beside stream, under split-4."""
-    neighbours = plain(row["antagonists"]).replace("+", " + ")
-    place = f"beside {neighbours}" if neighbours else "alone"
+    antagonists = plain(row["antagonists"]).replace("+", " + ")
+    place = f"beside {antagonists}" if antagonists else "alone"
     return place if row["partition"] == UNMANAGED else f"{place}, under {row['partition']}"
 
 
@@ -66,7 +66,7 @@ def noted(results: Results, effect: Mapping[str, Any]) -> str:
 
 
 def advice(results: Results) -> list[str]:
-    """For each limit of the study: the highest load that keeps it, alone and beside each neighbour."""
+    """For each limit of the study: the highest load that keeps it, alone and beside each antagonist."""
     sentences = []
     for row in records(results.loads):
         limit = f"{row['quantile']} below {number(row['limit_ms'], digits(row['limit_ms']))} ms"

@@ -39,7 +39,7 @@ class WorkloadFailed(Exception):
 
 @dataclass(frozen=True)
 class Start:
-    """Everything needed to start one process of a block."""
+    """Everything needed to start one process of a launch."""
 
     name: str
     cpus: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Switches the hardware prefetchers of a block's cores off in the scenes whose shares say so.
+"""Switches the hardware prefetchers of a launch's cores off in the scenes whose shares say so.
 
 Registers belong to cores, so everybody's are switched together: a sibling's would be switched with them anyway.
 """
@@ -13,7 +13,7 @@ from castmates.machine.prefetch_control import NAME, TAKE_OUT, switches_off
 from castmates.protocols import Say
 from castmates.study.spec import Company, Share
 
-KNOB = "prefetchers of a scene"  # in the journal, beside the knob that a study sets for whole blocks
+KNOB = "prefetchers of a scene"  # in the journal, beside the knob that a study sets for whole launches
 
 
 class Prefetchers:

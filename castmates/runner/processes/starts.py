@@ -1,4 +1,4 @@
-"""What it takes to start the processes of a block: its members, placebos and evictors."""
+"""What it takes to start the processes of a launch: its members, placebos and evictors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -130,6 +130,7 @@ def _built(name: str, key: str, cache: Path) -> Path:
     place = environments.place_of(name, key, cache.resolve())
     if not environments.ready_file(place).is_file():
         raise CastmatesError(
-            f"the environment '{name}' is not built yet ({place}); run `castmates build-environment {name}` first."
+            f"the environment '{name}' is not built yet ({place}); run `castmates internals build-environment "
+            f"{name}` first."
         )
     return place

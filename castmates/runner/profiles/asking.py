@@ -54,7 +54,9 @@ def page_of(stage: Stage, lead: str, say: Say) -> Iterator[Page | None]:
         if not page.sound:
             say(f"{lead} cannot be profiled: {SPOILT}")
         elif not page.able:
-            say(f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (docs/layers.md)")
+            say(
+                f"{lead} cannot be profiled: it does not look at the page that {VARIABLE} names (castmates help layers)"
+            )
         yield page if page.sound and page.able else None
     finally:
         page.close()

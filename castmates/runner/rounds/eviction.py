@@ -73,7 +73,7 @@ def about(company: Company, chosen: Sequence[Evictor]) -> dict[str, str]:
 
 
 def reached(emptied: Sequence[Emptied]) -> dict[str, object]:
-    """Return what emptying the caches came to in a block; nothing where it was not done."""
+    """Return what emptying the caches came to in a launch; nothing where it was not done."""
     if not emptied:
         return {}
     left = [each.left for each in emptied if each.left is not None]

@@ -15,10 +15,10 @@ from castmates.runner.rounds.window import Window
 
 def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
-    block, design = outcome.block, outcome.block.design
+    launch, design = outcome.launch, outcome.launch.design
     progress.rounds_begin(outcome)
-    begin, lead = stage.now_ns(), block.company.lead
-    steps = warm_up(stage, block)
+    begin, lead = stage.now_ns(), launch.company.lead
+    steps = warm_up(stage, launch)
     ready = stage.now_ns()
     outcome.settling = Settling(first_settle(design, steps, lead.name, lead.requests), design.longest_settle, lead.name)
     rounds = Rounds(outcome, stage, steps)

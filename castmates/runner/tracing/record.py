@@ -55,7 +55,7 @@ def write(outcome: Outcome, folder: Path) -> None:
 def _write(outcome: Outcome, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        kept = _Kept(folder / RAW, tracing_of(outcome.block).keep)
+        kept = _Kept(folder / RAW, tracing_of(outcome.launch).keep)
         assembly = Assembly(outcome, kept.consider)
         kept.end()
         assembly.making.about = _about(outcome, assembly, folder)
@@ -79,8 +79,9 @@ def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:
     except Exception as problem:  # whatever it is, the launch took minutes and its tables are written
         why = reason(problem) if isinstance(problem, OSError) else str(problem) or type(problem).__name__
         return [
-            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates convert` writes the one for "
-            "Perfetto later, and `castmates flame` the flame graph."
+            f"Files beside the tables could not be written ({why.rstrip('.')}): `castmates trace convert` "
+            f"writes the one for "
+            "Perfetto later, and `castmates trace flame` the flame graph."
         ]
     return []
 
@@ -88,7 +89,7 @@ def _export(timeline: Timeline, folder: Path, outcome: Outcome) -> list[str]:
 def _draw(timeline: Timeline, folder: Path, outcome: Outcome) -> None:
     """Draw where the lead spends more CPU time beside others, if stacks were sampled."""
     if outcome.status == "measured":
-        write_beside(timeline, folder, outcome.block.study, trace_name(outcome.block))
+        write_beside(timeline, folder, outcome.launch.study, trace_name(outcome.launch))
 
 
 class _Kept:
@@ -116,22 +117,22 @@ class _Kept:
 
 
 def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
-    block, tracing, can = outcome.block, tracing_of(outcome.block), rights()
-    mix, members = block.company.mixes[0], {member.name: member for member in block.company.members}
+    launch, tracing, can = outcome.launch, tracing_of(outcome.launch), rights()
+    mix, members = launch.company.mixes[0], {member.name: member for member in launch.company.members}
     return {
         "format": FORMAT,
         "status": outcome.status,
         "reason": outcome.reason,
-        "identity": identity_of(block),
-        "study": block.study,
+        "identity": identity_of(launch),
+        "study": launch.study,
         "mix": mix.name,
         "partition": partition_of(mix),
-        "company": block.company.id,
-        "lead": block.company.lead.name,
+        "company": launch.company.id,
+        "lead": launch.company.lead.name,
         "members": {
             process.name: {"workload": members[process.name].workload, "unit": members[process.name].unit}
             | member_record(process)
-            | (_threads(outcome) if process.name == block.company.lead.name else {})
+            | (_threads(outcome) if process.name == launch.company.lead.name else {})
             for process in outcome.cast
             if process.name in members
         },
@@ -160,7 +161,7 @@ def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
         ],
         "filters": {
             "events": list(tracing.events),
-            "members": recorded_members(block),
+            "members": recorded_members(launch),
             "seconds": tracing.seconds,
             "most": tracing.most,
         },
@@ -194,7 +195,7 @@ def _scene(outcome: Outcome, recorded: Recorded, sources: Sequence[Source], fold
     profile = next((source for source in sources if source.name == PROFILE), None)
     span = profile.more.get("span_ns") if profile else None
     found = rates(recorded, (span[0], span[1]) if span else None)
-    lead = found.get(outcome.block.company.lead.name, {})
+    lead = found.get(outcome.launch.company.lead.name, {})
     raw = folder / RAW / recorded.scene.name / str(recorded.round)
     return {
         "scene": recorded.scene.name,
@@ -229,14 +230,14 @@ def _readings(totals: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
 
 def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights) -> list[str]:
     """What the trace has not, each in a sentence with the reason, and what helps."""
-    block, wanted = outcome.block, set(tracing_of(outcome.block).events)
+    launch, wanted = outcome.launch, set(tracing_of(outcome.launch).events)
     reasons = [source for scene in by_scene for source in scene if source.reason]
     words = [f"{one.name}: {one.reason}." for one in reasons if one.reason != "; ".join(can.reasons)]
     if lacking := not_shown(wanted, can):
         words.append(f"Not recorded: {'; '.join(lacking)}.")
         words += [f"{reason[:1].upper()}{reason[1:]}." for reason in can.reasons]
-    if tracing_of(block).steps and traced_by(block.company) is None:
-        lead = block.company.lead.workload
+    if tracing_of(launch).steps and traced_by(launch.company) is None:
+        lead = launch.company.lead.workload
         words.append(f"Steps and operations of {lead}: it has no profiler that can be asked; {WHO_CAN}.")
     unfound = [source.more.get("threads not found") for scene in by_scene for source in scene if source.name == PROFILE]
     if any(unfound):

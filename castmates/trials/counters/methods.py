@@ -56,12 +56,12 @@ def why_not_countable(event: str, cpus: Sequence[int]) -> str:
     """Explain why no counter can be had for an event; "" where one can."""
     resolved = resolve([("verify", (event,))])
     refused = probe(resolved, cpus).refused
-    return next((why for tried in resolved if (why := tried.note or refused.get(tried.name, ""))), "")
+    return next((str(why) for tried in resolved if (why := tried.refusal or refused.get(tried.name))), "")
 
 
 @contextmanager
 def group_of(pid: int, scope: Scope) -> Iterator[str | None]:
-    """A control group for the process, where it is to be counted by one; as members of a block have it."""
+    """A control group for the process, where it is to be counted by one; as members of a launch have it."""
     if scope != "cgroup":
         yield None
         return

@@ -111,7 +111,7 @@ class Alone:
         return self._makes_progress(head)
 
     def end(self) -> Ended:
-        """Ask it to end, as a block does."""
+        """Ask it to end, as a launch does."""
         running, begun = self._running, time.monotonic()
         running.process.send_signal(signal.SIGTERM)
         while not (over := bool(running.ended()) or running.reader.state in (State.FINISHED, State.FAILED)):

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib import figure
 
-from castmates.report.figures.neighbours import user_first
+from castmates.report.figures.antagonists import user_first
 from castmates.report.figures.panels import NOTE, axes_at, finish, lines_across, small_print
 from castmates.report.figures.style import COLUMN, GREY, INK, badge_room, empty_figure, squeezed, styled
 from castmates.report.figures.values import with_value
@@ -12,7 +12,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
 
 LEADS = 24  # that fit on a page
-SHOWN = ["study", "lead", "company", "block", "relative_rate", "platform"]
+SHOWN = ["study", "lead", "company", "launch", "relative_rate", "platform"]
 
 
 def draw(results: Results) -> tuple[figure.Figure, pd.DataFrame]:
@@ -47,7 +47,7 @@ def alternative(results: Results) -> str:
 def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
     """A row per launch: its median solo rate over the median of the lead's launches."""
     solo = windows[(windows["role"] == "lead") & (windows["kind"] == "solo") & windows["valid"] & windows["rate"].gt(0)]
-    keys = ["study", "workload", "company", "block", "platform"]
+    keys = ["study", "workload", "company", "launch", "platform"]
     rates = solo.groupby(keys, as_index=False, sort=False)["rate"].median().rename(columns={"workload": "lead"})
     rates["relative_rate"] = rates["rate"] / rates.groupby("lead")["rate"].transform("median")
     return rates[SHOWN]

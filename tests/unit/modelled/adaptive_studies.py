@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from castmates.analysis.design.adaptive import Asked, Known, Look, decide
+from castmates.analysis.design.adaptive import Look, MixAtLook, MixEstimate, decide
 from castmates.analysis.design.adaptive_known import halves
 from castmates.analysis.statistics.intervals import estimate
-from castmates.study.curves import curves, later
+from castmates.study.curves import curves, measured_later
 from castmates.study.model import Study
 from castmates.study.planning import design_of
 from castmates.study.questions import questions
@@ -50,8 +50,8 @@ class Setting:
         """The setting of one lead of a modelled study; of its only one, where none is named."""
         one = cls.of_plan(plan, rounds, lead)
         one.looks, one.margin, one.limit = study.budget.looks, study.margin, study.recommend.lead_loss
-        block = one.plan.blocks[0].model_copy(update={"company": one.company, "design": design_of(study)})
-        rates = truths(one.plan.model_copy(update={"blocks": (block,)}))
+        launch = one.plan.launches[0].model_copy(update={"company": one.company, "design": design_of(study)})
+        rates = truths(one.plan.model_copy(update={"launches": (launch,)}))
         name = one.company.lead.name
         scenes = [scene.name for scene in one.company.scenes]
         one.true = np.array([math.log(rates["solo"][name] / rates[scenes[at]][name]) for at in one.places[1:]])
@@ -61,11 +61,11 @@ class Setting:
     def of_plan(cls, plan: Plan, rounds: int, lead: str | None = None) -> "Setting":
         """The same without a truth, and before it is known what is asked."""
         lead = plan.mixes[0].lead if lead is None else lead
-        blocks = tuple(block for block in plan.blocks if block.company.lead.name == lead)
-        plan = plan.model_copy(update={"mixes": tuple(m for m in plan.mixes if m.lead == lead), "blocks": blocks})
-        members = {each.name: each for block in blocks for each in block.company.members}
+        launches = tuple(launch for launch in plan.launches if launch.company.lead.name == lead)
+        plan = plan.model_copy(update={"mixes": tuple(m for m in plan.mixes if m.lead == lead), "launches": launches})
+        members = {each.name: each for launch in launches for each in launch.company.members}
         first = members.pop(lead)
-        company = blocks[0].company.model_copy(
+        company = launches[0].company.model_copy(
             update={
                 "mixes": plan.mixes,
                 "members": (first, *members.values()),
@@ -84,7 +84,7 @@ class Setting:
 
     @property
     def noise(self):
-        return self.plan.blocks[0].design.model.noise
+        return self.plan.launches[0].design.model.noise
 
     def drawn(self, rng: np.random.Generator, studies: int) -> np.ndarray:
         """By study, launch and cell, the mean of the rounds' differences."""
@@ -113,11 +113,11 @@ def play(setting: Setting, values: np.ndarray) -> Came:
     """One study; `values` has what each launch would give in each cell."""
     mixes, looks = setting.plan.mixes, setting.looks
     asks = questions(mixes, setting.limit, setting.margin)
-    lines, waiting = curves(mixes), set(later(mixes))
+    lines, waiting = curves(mixes), set(measured_later(mixes))
     place = {identity: number for number, identity in enumerate(setting.cells)}
     groups = np.zeros(len(place), dtype=np.int64)
     measured = np.zeros(values.shape, dtype=bool)
-    asked = [Asked(identity) for identity in setting.cells if identity not in waiting]
+    asked = [MixAtLook(identity) for identity in setting.cells if identity not in waiting]
     begin, windows = 0, 0
     for end in looks:
         going = [each.identity for each in asked if each.goes_on]
@@ -131,7 +131,7 @@ def play(setting: Setting, values: np.ndarray) -> Came:
             spread = np.sqrt(np.nansum((shown - means) ** 2, axis=0) / (counts - 1))
         half = np.nan_to_num(halves(counts, spread, groups), nan=np.inf)
         known = {
-            identity: Known(int(counts[at]), float(means[at]), float(half[at]))
+            identity: MixEstimate(int(counts[at]), float(means[at]), float(half[at]))
             for identity, at in place.items() if counts[at]
         }  # fmt: skip
         asked = decide(Look(asks, lines, math.log1p(setting.margin), looks[-1] - end), known, asked)
@@ -146,6 +146,6 @@ def printed(came, values):
     parts = []
     for study, (one, drawn) in enumerate(zip(came, values, strict=True)):
         launch, cell = np.nonzero(one.measured)
-        parts.append(pd.DataFrame({"study": study, "cell": cell, "company": "c", "block": launch,
+        parts.append(pd.DataFrame({"study": study, "cell": cell, "company": "c", "launch": launch,
                                    "difference": drawn[launch, cell], "round": 1}))  # fmt: skip
     return estimate(pd.concat(parts, ignore_index=True), ["study", "cell"]).reset_index()

@@ -27,14 +27,14 @@ def modelled(tmp_path_factory):
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(folder)
         plan = project_of(folder, STUDY + SWEEPS).plan()
-    block, blocks = plan.blocks[0], len(plan.blocks)
+    launch, launches = plan.launches[0], len(plan.launches)
     true, rng = truths(plan), np.random.default_rng(SEED)
-    companies = [renamed(block.company, number) for number in range(STUDIES)]
-    logs = log_rates(true, block.company, block.design.model.noise, rng, STUDIES, blocks, block.design.rounds)
+    companies = [renamed(launch.company, number) for number in range(STUDIES)]
+    logs = log_rates(true, launch.company, launch.design.model.noise, rng, STUDIES, launches, launch.design.rounds)
     mixes = tuple(mix for one in companies for mix in one.mixes)
-    numbered = tuple(each.model_copy(update={"company": one}) for one in companies for each in plan.blocks)
-    everything = plan.model_copy(update={"mixes": mixes, "blocks": numbered})
-    lead = block.company.lead.name
+    numbered = tuple(each.model_copy(update={"company": one}) for one in companies for each in plan.launches)
+    everything = plan.model_copy(update={"mixes": mixes, "launches": numbered})
+    lead = launch.company.lead.name
     return (
         everything,
         table(companies, logs),
@@ -47,7 +47,7 @@ def test_parts_hold_what_the_model_knows(modelled, named, how):
     plan, windows, logs = modelled
     found = estimate_attribution(plan, windows, 0.02, named)
     assert set(found["how"]) == {how}
-    assert set(found["blocks"]) == ({3} if how == "chosen" else {5})
+    assert set(found["launches"]) == ({3} if how == "chosen" else {5})
     ends = [
         [logs[stage(row.start, row.partition)], logs[stage(row.end, row.partition)], logs["solo"]]
         for row in found.itertuples()
@@ -75,5 +75,10 @@ def test_the_model_prefers_the_partition_that_is_chosen(modelled):
     best = max(("split-4", "split-6", "split-8"), key=lambda name: logs[stage("isolated", name)])
     assert set(found["partition"]) == {best}
     capacity = found[found["part"] == CAPACITY]
-    verdicts = effect_verdicts(capacity.assign(p_holm=capacity["p_value"]), 0.02)
+    verdicts = effect_verdicts(
+        capacity.assign(p_holm=capacity["p_value"]).rename(
+            columns={"log": "mean", "log_low": "low", "log_high": "high"}
+        ),
+        0.02,
+    )
     assert verdicts.count("slower") > 0.99 * STUDIES

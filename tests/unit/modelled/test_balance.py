@@ -46,7 +46,7 @@ def test_a_stream_pays_for_every_access_and_waits_in_its_own_queue():
     assert found.busy[0] == pytest.approx(found.rates[0] * 10_000 * LINE / 24e9, rel=1e-6)
 
 
-def test_a_neighbour_costs_and_a_partition_gives_back():
+def test_a_antagonist_costs_and_a_partition_gives_back():
     alone = rate(actor("lead@0", LEAD))
     busy = rate(actor("lead@0", LEAD), actor("placebo:1", SPIN, cpus=(1,)))
     beside = rate(actor("lead@0", LEAD), actor("stream@1", STREAM, cpus=(1,)))

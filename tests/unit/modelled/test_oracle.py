@@ -11,10 +11,10 @@ from scipy import stats
 
 from castmates.analysis.effects.effects import estimate_effects
 from castmates.modelled import cast as casting
-from castmates.modelled.block import truth
 from castmates.modelled.hardware import grant_of
+from castmates.modelled.launch import truth
 from castmates.modelled.world import NANO, World
-from castmates.results.columns.block import WINDOWS
+from castmates.results.columns.launch import WINDOWS
 from castmates.runner.processes.starts import placebo_member
 from castmates.study.modelled import Noise
 from castmates.study.spec import Company
@@ -43,23 +43,23 @@ def renamed(company, number):
 
 def truths(plan):
     """By scene and member, the rate without noise."""
-    block = plan.blocks[0]
-    world = World(block.design.model, casting.processes(block.company, ()), block.seed)
+    launch = plan.launches[0]
+    world = World(launch.design.model, casting.processes(launch.company, ()), launch.seed)
     return {
-        scene.name: {name: one["rate"] for name, one in truth(world, scene).items()} for scene in block.company.scenes
+        scene.name: {name: one["rate"] for name, one in truth(world, scene).items()} for scene in launch.company.scenes
     }
 
 
-def log_rates(true, company, noise, rng, studies, blocks, rounds):
-    """By study, block, round, scene and member (NaN where it does not run)."""
+def log_rates(true, company, noise, rng, studies, launches, rounds):
+    """By study, launch, round, scene and member (NaN where it does not run)."""
     scenes, members = company.scenes, [one.name for one in company.members]
-    shape = (studies, blocks, rounds, len(scenes), len(members))
+    shape = (studies, launches, rounds, len(scenes), len(members))
     found = np.array([[np.log(true[s.name][m]) if m in s.active else np.nan for m in members] for s in scenes])
-    launch = rng.normal(0, noise.launch, (studies, blocks, 1, 1, len(members)))
+    launch = rng.normal(0, noise.launch, (studies, launches, 1, 1, len(members)))
     # The second solo is the same scene, so that a launch does the same to it.
     places = [next(i for i, s in enumerate(scenes) if same(s, scene)) for scene in scenes]
-    moved = rng.normal(0, noise.scene, (studies, blocks, 1, len(scenes), len(members)))[:, :, :, places]
-    length = blocks * rounds * len(scenes)
+    moved = rng.normal(0, noise.scene, (studies, launches, 1, len(scenes), len(members)))[:, :, :, places]
+    length = launches * rounds * len(scenes)
     walk = rng.normal(0, noise.drift * np.sqrt(SECONDS / 60), (studies, length)).cumsum(axis=1)
     order = rng.random(shape[:-1]).argsort(axis=3).argsort(axis=3)
     drift = np.take_along_axis(walk.reshape(shape[:-1]), order, axis=3)[..., None]
@@ -74,14 +74,14 @@ def table(companies, logs):
     """The windows of these studies."""
     scenes = companies[0].scenes
     where = np.argwhere(~np.isnan(logs))
-    study, block, number, scene, member = where.T
+    study, launch, number, scene, member = where.T
     names = np.array([[s.name for s in c.scenes] for c in companies], dtype=object)
     own = np.array([[one.name for one in c.members] for c in companies], dtype=object)
     frame = pd.DataFrame(
         {
             "study": "example",
             "company": np.array([c.id for c in companies], dtype=object)[study],
-            "block": block + 1,
+            "launch": launch + 1,
             "round": number + 1,
             "position": scene + 1,
             "window": number * len(scenes) + scene + 1,
@@ -102,6 +102,7 @@ def table(companies, logs):
             "rate": np.exp(logs[~np.isnan(logs)]),
             "valid": True,
             "reasons": "",
+            "reason_kinds": "",
             "platform": "modelled",
         }
         | one_slice(True)
@@ -113,16 +114,16 @@ def table(companies, logs):
 
 def studied(plan):
     """The rows of STUDIES studies like this one, with the truth beside each."""
-    block, blocks = plan.blocks[0], len(plan.blocks)
-    company, design = block.company, block.design
+    launch, launches = plan.launches[0], len(plan.launches)
+    company, design = launch.company, launch.design
     true, rng = truths(plan), np.random.default_rng(SEED)
     found = []
     for begin in range(0, STUDIES, TOGETHER):
         companies = [renamed(company, number) for number in range(begin, begin + TOGETHER)]
-        logs = log_rates(true, company, design.model.noise, rng, TOGETHER, blocks, design.rounds)
+        logs = log_rates(true, company, design.model.noise, rng, TOGETHER, launches, design.rounds)
         mixes = tuple(mix for one in companies for mix in one.mixes)
-        numbered = tuple(each.model_copy(update={"company": one}) for one in companies for each in plan.blocks)
-        everything = plan.model_copy(update={"mixes": mixes, "blocks": numbered})
+        numbered = tuple(each.model_copy(update={"company": one}) for one in companies for each in plan.launches)
+        everything = plan.model_copy(update={"mixes": mixes, "launches": numbered})
         found.append(estimate_effects(everything, table(companies, logs), margin=0.02))
     rows = pd.concat(found, ignore_index=True)
     rows["mix"] = rows["mix"].str.replace(r"ranking\d+", "ranking", regex=True)
@@ -145,9 +146,9 @@ def baselines_of(scenes, row):
     return scene.name, next(s.name for s in scenes if wanted[baseline](s))
 
 
-def world_logs(block, noise, rng, studies, rounds):
-    """As `log_rates` does for one block of each study, but by the modelled machine itself; its rates are one."""
-    company, machine = block.company, block.design.model.model_copy(update={"noise": noise})
+def world_logs(launch, noise, rng, studies, rounds):
+    """As `log_rates` does for one launch of each study, but by the modelled machine itself; its rates are one."""
+    company, machine = launch.company, launch.design.model.model_copy(update={"noise": noise})
     scenes, members = company.scenes, [one.name for one in company.members]
     processes = casting.processes(company, ())
     settled = World(machine, processes, seed=0)
@@ -186,13 +187,13 @@ def contrasts(company, logs):
 @pytest.mark.parametrize("part", ["window", "scene", "launch", "drift"])
 def test_the_noise_here_is_the_modelled_machine_s(tmp_path, monkeypatch, part):
     monkeypatch.chdir(tmp_path)
-    block = project_of(tmp_path, STUDY + SWEEPS).plan().blocks[0]
+    launch = project_of(tmp_path, STUDY + SWEEPS).plan().launches[0]
     # What wanders there is forgotten from window to window, as here.
     noise = Noise(**{"window": 0.0, "scene": 0.0, "launch": 0.0, "drift": 0.0, part: 0.01}, memory=SECONDS / 100)
-    ones = {scene.name: dict.fromkeys(scene.active, 1.0) for scene in block.company.scenes}
+    ones = {scene.name: dict.fromkeys(scene.active, 1.0) for scene in launch.company.scenes}
     rng = np.random.default_rng(SEED)
-    here = contrasts(block.company, log_rates(ones, block.company, noise, rng, 4000, 1, 2))
-    there = contrasts(block.company, world_logs(block, noise, rng, 500, 2))
+    here = contrasts(launch.company, log_rates(ones, launch.company, noise, rng, 4000, 1, 2))
+    there = contrasts(launch.company, world_logs(launch, noise, rng, 500, 2))
     for name, logs in there.items():
         assert logs.std() == pytest.approx(here[name].std(), rel=0.15, abs=1e-9), name
 
@@ -201,7 +202,7 @@ def test_the_noise_here_is_the_modelled_machine_s(tmp_path, monkeypatch, part):
 def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = project_of(tmp_path, STUDY + SWEEPS).plan()
-    scenes = plan.blocks[0].company.scenes
+    scenes = plan.launches[0].company.scenes
     rows, true = studied(plan)
     low, high = share_expected()
     seen = {}

@@ -6,7 +6,7 @@ import pytest
 
 from castmates.analysis.explanations.evolution import Level, evolutions, points, step_times, warm_from
 from castmates.analysis.statistics import change_points
-from castmates.results.columns.block import STEPS, WINDOWS
+from castmates.results.columns.launch import STEPS, WINDOWS
 from castmates.results.columns.study import frame
 from tests.unit.windows_maker import one_slice
 
@@ -65,7 +65,7 @@ def launch(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Synthetic tables of one launch: windows of scenes, one after the other, with these seconds for each step."""
     steps, windows, t_ns, units = [], [], 1_000_000_000, 0
-    same = {"study": "s", "company": "c", "block": 1, "member": "lead@0", "platform": "measured"}
+    same = {"study": "s", "company": "c", "launch": 1, "member": "lead@0", "platform": "measured"}
     for number, (scene, seconds) in enumerate(step_times_by_window, start=1):
         for one in [0.0, *seconds]:
             t_ns, units = t_ns + round(one * 1e9), units + 1

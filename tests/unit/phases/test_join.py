@@ -9,7 +9,7 @@ from castmates.runner.rounds.phases import Reported, _counts, steps_phases
 from castmates.runner.rounds.slices import Progress, Slice
 from castmates.runner.rounds.window import Window
 from castmates.study.spec import Scene
-from castmates.workloads.phase_file import Phase
+from castmates.workloads.phase_records import Phase
 
 SECOND = 1_000_000_000
 

@@ -302,7 +302,7 @@ def test_a_study_is_planned_for_it(name, tmp_path):
     host = mixes.Host(layout_of(here.topology), here.cache)
     cast = mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), host, "study.yaml")
     plan = planning.extend(one, cast, {"x": "", "a": ""}, "k")
-    company = plan.blocks[0].company
+    company = plan.launches[0].company
     under = [scene for scene in company.scenes if scene.partition == "split-2"]
     if name == "hybrid-client":
         assert not under

@@ -48,7 +48,7 @@ def test_what_was_not_yet_steady_is_no_progress_and_the_evidence_stays_whole():
 
 @pytest.fixture
 def studied(tmp_path):
-    return project_of(tmp_path, STUDY.replace("[flood]", "[flood, slow]") + QUIET + SLOW).plan().blocks[0]
+    return project_of(tmp_path, STUDY.replace("[flood]", "[flood, slow]") + QUIET + SLOW).plan().launches[0]
 
 
 @pytest.fixture
@@ -62,12 +62,12 @@ def stage(studied):
     return made
 
 
-def scene(block, name) -> Scene:
-    return next(one for one in block.company.scenes if one.name.startswith(name))
+def scene(launch, name) -> Scene:
+    return next(one for one in launch.company.scenes if one.name.startswith(name))
 
 
-def pace(block, length=0.1, settle=0.02, watch=0.0, slow=()):
-    steps = Steps({one.name: 0.01 for one in block.company.scenes}, {}, 0.0)
+def pace(launch, length=0.1, settle=0.02, watch=0.0, slow=()):
+    steps = Steps({one.name: 0.01 for one in launch.company.scenes}, {}, 0.0)
     return Pace(length, settle, watch, frozenset(slow), steps, cycles=13)
 
 

@@ -5,13 +5,13 @@ import pytest
 from castmates.errors import CastmatesError
 from castmates.project import load
 from castmates.study.model import Catalogue
-from castmates.study.reading import read
+from castmates.study.reading import read_keys
 from castmates.suites.expand import expanded
 from tests.unit.suites import trees
 
 
 def workloads(text):
-    return expanded(read(Catalogue, text, "suites.yaml"), "suites.yaml").workloads
+    return expanded(read_keys(Catalogue, text, "suites.yaml"), "suites.yaml").workloads
 
 
 def refused(text):
