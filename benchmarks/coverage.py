@@ -44,7 +44,7 @@ MACHINES: Mapping[str, Machine] = {
 FEW = {"2 cycles": LONG, "3 cycles": replace(LONG, cycles=3)}
 FEW_LAUNCHES = (3, 6)
 SLOW = {f"{memory:g} s": Machine(effect_memory=memory) for memory in (0.3, 2.0, 5.0, 15.0)}
-RARE = dict.fromkeys(("solo", "solo-again", "placebo", "alone"), 0.02)
+RARE = dict.fromkeys(("solo", "solo-again", "placebo", "antagonist-alone"), 0.02)
 STRUCK = {seen: replace(WANDERING, antagonist=Antagonist(RARE | {"corun": 0.2}, seen=seen))
           for seen in (1.0, 0.9, 0.5, 0.25, 0.1, 0.0)}  # fmt: skip
 STRUCK_ALIKE = replace(WANDERING, antagonist=Antagonist(dict.fromkeys((*RARE, "corun"), 0.1)))

@@ -27,7 +27,7 @@ from castmates.study.reading import read_keys
 from castmates.study.schedule import launch_seed
 from castmates.study.spec import Launch, Plan
 
-CONTROLS = ("solo-again", "placebo", "alone")  # kinds of scenes that the usual way has no runs of
+CONTROLS = ("solo-again", "placebo", "antagonist-alone")  # kinds of scenes that the usual way has no runs of
 STUDY = "a-benchmark"  # its name; nothing of it goes to results/
 
 

@@ -10,7 +10,7 @@ def scenes_of(mixes: Sequence[Mix], members: Mapping[str, Member], antagonists_a
     """Each scene once: what several mixes have in common has one name."""
     by_name: dict[str, Scene] = {}
     for scene in _scenes(mixes, members):
-        if antagonists_alone or scene.kind != "alone":
+        if antagonists_alone or scene.kind != "antagonist-alone":
             by_name.setdefault(scene.name, scene)
     return tuple(by_name.values())
 
@@ -28,12 +28,19 @@ def _scenes(mixes: Sequence[Mix], members: Mapping[str, Member]) -> Iterator[Sce
         for partition in mix.partitions:
             yield from _under(partition, mix, members)
     for name in dict.fromkeys(name for mix in beside for name in mix.antagonists):
-        yield Scene(name=f"alone:{name}", kind="alone", mix="", active=(name,), placebos=(), partition=UNMANAGED)
+        yield Scene(
+            name=f"antagonist-alone:{name}",
+            kind="antagonist-alone",
+            mix="",
+            active=(name,),
+            placebos=(),
+            partition=UNMANAGED,
+        )
 
 
 def measures_alone(plan: Plan) -> bool:
     """Whether antagonists are measured alone, so that their own losses can be known."""
-    return any(scene.kind == "alone" for company in plan.companies for scene in company.scenes)
+    return any(scene.kind == "antagonist-alone" for company in plan.companies for scene in company.scenes)
 
 
 def _under(partition: Partition, mix: Mix, members: Mapping[str, Member]) -> Iterator[Scene]:

@@ -86,7 +86,7 @@ class _Balance:
     def __init__(self, stretch: Stretch, met: Mapping[Pair, int]) -> None:
         self._met, scenes = met, stretch.scenes
         self._weight = Counter([NOTHING, *(each.name for each in (*scenes, *stretch.twice))])
-        leads = {scene.active[0] for scene in scenes if scene.kind != "alone"}
+        leads = {scene.active[0] for scene in scenes if scene.kind != "antagonist-alone"}
         names = {name for scene in scenes for name in scene.active}
         self._importance = {name: FROZEN * (OF_LEAD if name in leads else 1.0) for name in names}
         # By two scenes: each member of the second one, there, and whether the first one froze it.

@@ -19,7 +19,7 @@ from castmates.study.tracing_design import Tracing
 PROTOCOL = 1
 
 Role = Literal["lead", "antagonist"]
-SceneKind = Literal["solo", "solo-again", "placebo", "corun", "alone"]
+SceneKind = Literal["solo", "solo-again", "placebo", "corun", "antagonist-alone"]
 UNMANAGED = "unmanaged"
 REST = "*"  # everybody on the machine who is no member
 

@@ -77,7 +77,7 @@ def test_every_scene_is_measured_in_every_round(good):
     assert record["rounds"] == 2
     assert sum(record["ledger"]["windows"].values()) == record["windows"]
     scenes = {scene.name for scene in plan.launches[0].company.scenes}
-    assert scenes == {"solo", "solo-again", "placebo:1", "corun:lead+beside", "alone:beside@1"}
+    assert scenes == {"solo", "solo-again", "placebo:1", "corun:lead+beside", "antagonist-alone:beside@1"}
     assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}
     assert windows["valid"].all(), windows[["scene", "reasons"]]
     assert (windows["rate"] > 0).all()

@@ -56,7 +56,7 @@ def loss(scene: str, member: str) -> float:
     name = tail.rpartition("@")[2] if "@" in tail else ""
     ways = int(name.rpartition("-")[2]) if name.startswith(("split", "lead")) else None
     if member.partition("@")[0] in ("stream", "chase"):
-        return 0.0 if kind == "alone" else 0.25
+        return 0.0 if kind == "antagonist-alone" else 0.25
     found = 0.4 / ways if ways else 0.0
     if kind == "placebo":
         return found + 0.02

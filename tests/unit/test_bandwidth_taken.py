@@ -45,7 +45,7 @@ def rates(launch, number, scene, member):
     """In the launches 1, 2 and 3 the stream reads and writes 9, 10 and 11 thousand MiB a second, alone twice that."""
     if member != STREAM:
         return 100.0
-    return (8000.0 + 1000 * launch.number) * (2 if scene.startswith("alone") else 1)
+    return (8000.0 + 1000 * launch.number) * (2 if scene.startswith("antagonist-alone") else 1)
 
 
 def effects(of: Plan = TRIAD, peak: Peak | None = PEAK) -> pd.DataFrame:

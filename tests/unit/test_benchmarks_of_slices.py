@@ -32,9 +32,9 @@ def test_the_breakdown_of_a_launch_adds_up_to_its_time_after_the_barrier():
     table = slice_table(
         [
             (1, 1, 1, "solo", "lead", True, False, 1.00, 1.10),
-            (1, 1, 1, "alone", "other", True, False, 1.12, 1.22),
+            (1, 1, 1, "antagonist-alone", "other", True, False, 1.12, 1.22),
             (1, 1, 2, "solo", "lead", False, False, 1.24, 1.34),
-            (1, 1, 2, "alone", "other", False, False, 1.36, 1.46),
+            (1, 1, 2, "antagonist-alone", "other", False, False, 1.36, 1.46),
             (1, 1, 3, "solo", "lead", False, True, 1.48, 1.78),
             (1, 2, 1, "solo", "lead", True, False, 2.00, 2.10),
             (2, 1, 1, "corun", "lead", True, False, 3.00, 3.10),
@@ -58,7 +58,7 @@ def test_controls_are_charged_from_their_switch_to_the_next_ones():
     table = slice_table(
         [
             (1, 1, 1, "solo", "lead", True, False, 1.00, 1.10),
-            (1, 1, 1, "alone", "other", True, False, 1.12, 1.22),
+            (1, 1, 1, "antagonist-alone", "other", True, False, 1.12, 1.22),
             (1, 1, 1, "corun", "lead", True, False, 1.25, 1.35),
             (1, 1, 2, "placebo", "lead", True, False, 1.36, 1.46),
             (2, 1, 1, "solo-again", "lead", True, False, 3.00, 3.10),
@@ -73,7 +73,7 @@ def test_edges_lie_between_slices_of_a_stretch_that_are_not_watched():
     table = slice_table(
         [
             (1, 1, 1, "solo", "lead", True, False, 1.000, 1.100),
-            (1, 1, 1, "alone", "other", True, False, 1.102, 1.200),
+            (1, 1, 1, "antagonist-alone", "other", True, False, 1.102, 1.200),
             (1, 1, 2, "solo", "lead", True, True, 1.250, 1.400),
             (1, 1, 3, "solo", "lead", True, False, 1.450, 1.500),
             (1, 2, 1, "solo", "lead", True, False, 1.600, 1.700),

@@ -69,7 +69,7 @@ def test_cycles_scenes_and_launches_are_taken_out_and_the_trace_is_left():
 
 def test_who_never_stands_still_has_no_trace_and_says_so():
     """Neither a placebo nor a co-run before a slice freezes the lead, and only that is asked."""
-    scenes = tuple(scene for scene in ONE.launches[0].company.scenes if scene.kind != "alone")
+    scenes = tuple(scene for scene in ONE.launches[0].company.scenes if scene.kind != "antagonist-alone")
     launches = [b.model_copy(update={"company": b.company.model_copy(update={"scenes": scenes})}) for b in ONE.launches]
     lean = ONE.model_copy(update={"launches": tuple(launches)})
     slow_after_others = ordered(lean, lambda *place: 1.0 - 0.1 * len(place[-1].active if place[-1] else ()))

@@ -98,8 +98,8 @@ def members_windows(launches, seed):
     for place, (member, loss) in enumerate({"": LOSS, **BESIDE}.items()):
         moved = loss + common + dice.normal(0, SPREAD, (STUDIES, launches))
         who = member or name + "@0"
-        for kind, lost in (("solo" if member == "" else "alone", 0.0), ("corun", moved[study, launch])):
-            scene = name + "+x+y" if kind == "corun" else "solo" if member == "" else f"alone:{member}"
+        for kind, lost in (("solo" if member == "" else "antagonist-alone", 0.0), ("corun", moved[study, launch])):
+            scene = name + "+x+y" if kind == "corun" else "solo" if member == "" else f"antagonist-alone:{member}"
             tables.append(pd.DataFrame({
                 "company": name, "launch": launch + 1, "round": round_ + 1, "window": 8 * round_ + 2 * place,
                 "scene": "corun:" + scene if kind == "corun" else scene, "kind": kind, "member": who,

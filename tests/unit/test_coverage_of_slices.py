@@ -145,7 +145,7 @@ def test_a_lead_is_as_cold_in_its_solo_as_in_its_co_runs():
 
 def test_a_solo_that_comes_twice_is_judged_by_its_cycles_as_others_are():
     made = simulate(replace(Machine(), rejected=0.02), three_mixes(), 40, 4, 3, SEED, slicing=LONG)
-    windows = made.windows[(made.windows["member"] == LEAD) & ~made.windows["kind"].eq("alone")]
+    windows = made.windows[(made.windows["member"] == LEAD) & ~made.windows["kind"].eq("antagonist-alone")]
     assert windows.loc[windows["scene"] == "solo", "slices"].unique().tolist() == [3]
     valid = windows.groupby(["platform", "launch", "round"], observed=True)["valid"].agg(["min", "max"])
     assert (valid["min"] == valid["max"]).all(), "who shares cycles loses them together"

@@ -24,7 +24,7 @@ def simple(launch, number, scene, member):
     """The co-run halves the lead in every round of every launch, the placebo costs a fifth, the antagonist a third."""
     if member == LEAD:
         return {"corun": 50.0, "placebo": 80.0}.get(scene.partition(":")[0], 100.0)
-    return 60.0 if scene.startswith("alone:") else 40.0
+    return 60.0 if scene.startswith("antagonist-alone:") else 40.0
 
 
 def uneven(seed=1):

@@ -13,7 +13,7 @@ from castmates.results.columns.study import frame
 from tests.unit.windows_maker import company, mix, plan, written
 
 MIX = plan([company("c", mix("bert@0", "stream@1"))], launches=4)
-MS = {"solo": 10, "solo-again": 10, "placebo:1": 11, "alone:stream@1": 2, "corun:bert+stream": 15}
+MS = {"solo": 10, "solo-again": 10, "placebo:1": 11, "antagonist-alone:stream@1": 2, "corun:bert+stream": 15}
 
 
 def heartbeats(windows, length, count=lambda _: 140, units=lambda *_: 1):
@@ -39,7 +39,7 @@ def table(length=lambda row: MS[row["scene"]] * 10**6, rounds=2, **how):
 def test_each_scene_has_its_latency_and_the_ratio_to_its_baseline():
     found = table()
     assert found.index.get_level_values("scene").unique().tolist() == [
-        "solo", "placebo:1", "corun:bert+stream", "alone:stream@1",
+        "solo", "placebo:1", "corun:bert+stream", "antagonist-alone:stream@1",
     ]  # fmt: skip
     lead = found.loc["bert@0", "corun:bert+stream", "p50"]
     assert (lead["ms"], lead["ratio"], lead["baseline"]) == (pytest.approx(15), pytest.approx(1.5), "solo")
@@ -80,7 +80,7 @@ def test_where_many_launches_have_too_few_the_others_are_no_fair_sample():
 def test_members_whose_beats_cover_varying_units_have_no_steps():
     found = table(units=lambda row, place: 1 + place % 3 if row["member"] == "bert@0" else 5)
     assert "different numbers of units" in found.loc[("bert@0", "solo", "p50"), "refused"]
-    row = found.loc["stream@1", "alone:stream@1", "p50"]
+    row = found.loc["stream@1", "antagonist-alone:stream@1", "p50"]
     assert (row["refused"], row["units"], row["unit"]) == ("", 5, "step")
 
 
@@ -89,7 +89,7 @@ def test_launches_whose_steps_cover_different_units_are_not_averaged():
     row = found.loc["bert@0", "solo", "p50"]
     assert row["refused"].startswith("steps cover different numbers of units in different launches")
     assert row[["ms", "units"]].isna().all()
-    assert found.loc[("stream@1", "alone:stream@1", "p50"), "units"] == 4
+    assert found.loc[("stream@1", "antagonist-alone:stream@1", "p50"), "units"] == 4
 
 
 def test_steps_of_another_size_than_the_baselines_have_no_ratio():

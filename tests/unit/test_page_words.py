@@ -59,7 +59,7 @@ def test_several_leads_with_too_few_launches_agree_with_their_verb():
         (("placebo", "placebo:1@split-4", "", "split-4", "a"), "placebo on 1, under split-4"),
         (("corun", "corun:a+b+c@split-4", "a@0+b@1+c@2", "split-4", "a"), "beside b and c, under split-4"),
         (("corun", "corun:a+b", "a@0+b@1", "unmanaged", "b"), "beside a"),
-        (("alone", "alone:b@1", "", "unmanaged", "b"), "alone"),
+        (("antagonist-alone", "antagonist-alone:b@1", "", "unmanaged", "b"), "alone"),
     ],
 )
 def test_a_scene_in_words(row, said):

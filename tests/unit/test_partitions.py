@@ -52,7 +52,7 @@ def paths(one: Plan) -> set[str]:
 def test_scenes_of_a_split():
     one = swept(SPLIT)
     assert scenes(one) == {
-        "solo": {}, "solo-again": {}, "placebo:1": {}, "corun:x+a": {}, "alone:a@1": {},
+        "solo": {}, "solo-again": {}, "placebo:1": {}, "corun:x+a": {}, "antagonist-alone:a@1": {},
         "corun:x+a@split-4": {"x@0": 0xF, "a@1": 0xFF0, REST: 0xFF0},
         "placebo:1@split-4": {"x@0": 0xF, REST: 0xFF0},
         "corun:x+a@split-8": {"x@0": 0xFF, "a@1": 0xF00, REST: 0xF00},
@@ -100,7 +100,7 @@ def test_where_the_lead_has_everything_there_is_no_placebo_at_its_mask():
 def test_a_machine_without_allocation_goes_on_and_says_so():
     for here in (None, cache(0, shareable=0, bandwidth=None)):
         one = plan(study(["x"], ["a"], cache=SPLIT), cache=here)
-        assert set(scenes(one)) == {"solo", "solo-again", "placebo:1", "corun:x+a", "alone:a@1"}
+        assert set(scenes(one)) == {"solo", "solo-again", "placebo:1", "corun:x+a", "antagonist-alone:a@1"}
         assert one.cache is None
         assert tuple(map(str, one.notes)) == (
             "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
@@ -114,7 +114,9 @@ def test_a_machine_without_allocation_goes_on_and_says_so():
 def test_a_machine_that_can_only_throttle_throttles():
     keys = {"sweeps": [{"split": "all"}, {"lead_ways": 2}, {"bandwidth": {"antagonists": "20%"}}]}
     one = swept(keys, on=cache(0, shareable=0))
-    assert {scene for scene in scenes(one) if "@" in scene and "alone" not in scene} == {"corun:x+a@antagonists-mb20"}
+    assert {scene for scene in scenes(one) if "@" in scene and "antagonist-alone" not in scene} == {
+        "corun:x+a@antagonists-mb20"
+    }
     assert "cache.sweeps.1: nothing is left of this sweep on this machine." in map(str, one.notes)
     assert schemata_of(Share(member="a@1", bandwidth=20), (0,), cache(0, shareable=0)) == "MB:0=20"
 

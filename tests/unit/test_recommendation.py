@@ -236,7 +236,7 @@ def test_what_all_get_done_is_computed_launch_by_launch():
     for (_, launch), own in table.groupby(["company", "launch"]):
         rates = {key: np.log(group["rate"]).mean() for key, group in own.groupby(["scene", "member"])}
         logs.append([rates["corun:dlrm+stream@split-4", member] - rates[scene, member]
-                     for member, scene in (("dlrm@0", "solo"), ("stream@1", "alone:stream@1"))])  # fmt: skip
+                     for member, scene in (("dlrm@0", "solo"), ("stream@1", "antagonist-alone:stream@1"))])  # fmt: skip
         assert launch
     stp = np.log(np.exp(logs).sum(axis=1))
     half = stats.t.ppf(0.975, len(stp) - 1) * stp.std(ddof=1) / math.sqrt(len(stp))
@@ -265,7 +265,7 @@ def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others
     plan = made(atoms())
     table = windows(plan, noise=0.02)
     lean = plan.model_copy(update={"launches": tuple(map(without_antagonists_alone, plan.launches))})
-    rest = table[table["kind"] != "alone"]
+    rest = table[table["kind"] != "antagonist-alone"]
     whole, effects = (estimate_effects(of, own, 0.02) for of, own in ((plan, table), (lean, rest)))
     assert set(effects["role"]) == {"lead"}
     leads = whole[whole["role"] == "lead"].reset_index(drop=True)

@@ -16,7 +16,14 @@ from tests.unit.windows_maker import company, mix, plan, written
 
 OF = plan([company("c", mix("bert@0", "stream@1")), company("d", mix("bert@0", "chase@2"))], launches=4)
 BIASED, OTHER = "bert+stream", "bert+chase"
-SCENES = ["solo", "placebo:1", "alone:stream@1", "alone:chase@2", f"corun:{BIASED}", f"corun:{OTHER}"]
+SCENES = [
+    "solo",
+    "placebo:1",
+    "antagonist-alone:stream@1",
+    "antagonist-alone:chase@2",
+    f"corun:{BIASED}",
+    f"corun:{OTHER}",
+]
 
 
 def windows(lost, member="", **how):
@@ -48,7 +55,7 @@ def test_a_scene_is_flagged_with_all_its_quantiles():
     assert found["possibly_biased"].sum() == 3
 
 
-@pytest.mark.parametrize("lost", [{}, {"solo": 8, "alone:stream@1": 8}, dict.fromkeys(SCENES, 8)])
+@pytest.mark.parametrize("lost", [{}, {"solo": 8, "antagonist-alone:stream@1": 8}, dict.fromkeys(SCENES, 8)])
 def test_what_is_lost_alike_or_by_the_baseline_is_no_flag(lost):
     assert not system_metrics(OF, windows(lost))["possibly_biased"].any()
     assert flagged(latencies(OF, windows(lost), []), "kind") <= {"placebo"} - set(lost)

@@ -175,7 +175,7 @@ def simulated(truth: Truth, studies: int, launches: int, rounds: int, seed: int)
     drift = _drift(truth, rng, shape, position)
     launch = rng.normal(0, truth.launch, (studies, launches, 1, 1))
     # Solo is where the others start from; its twin is the same condition and so has no interaction either.
-    cost = {"solo": 0.0, "solo-again": 0.0, "placebo:1": truth.placebo, "alone:stream@1": 0.0}
+    cost = {"solo": 0.0, "solo-again": 0.0, "placebo:1": truth.placebo, "antagonist-alone:stream@1": 0.0}
     moved = rng.normal(0, truth.interaction, (*shape[:2], len(scenes)))
     moved[:, :, [name.name in ("solo", "solo-again") for name in scenes]] = 0.0
     loss = moved + [cost.get(scene.name, truth.corun) for scene in scenes]

@@ -75,7 +75,9 @@ def test_a_recommended_partition_is_confirmed_by_fresh_launches_that_hold_the_tr
     corun = rates[f"corun:chase+stream@{before['partition']}"]
     truth = 100 * (1 - corun[lead] / rates["solo"][lead])
     assert after["confirmed_loss_pct"] == pytest.approx(truth, abs=3)
-    assert after["confirmed_kept_pct"] == pytest.approx(100 * corun[others] / rates[f"alone:{others}"][others], abs=3)
+    assert after["confirmed_kept_pct"] == pytest.approx(
+        100 * corun[others] / rates[f"antagonist-alone:{others}"][others], abs=3
+    )
     assert "Confirmed: " in page.read_text()
     pareto = pd.read_parquet(swept.results / "tables/pareto.parquet")
     assert pareto[["stage", "launches", "refused"]].iloc[-1].tolist() == ["confirmed", 3, 0]

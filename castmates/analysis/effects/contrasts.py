@@ -127,7 +127,7 @@ def _baselines(
             baselines.append((mix.lead, "lead", PLACEBO_AT_MASK, under(placebo, partition.name)))
         baselines.append((mix.lead, "lead", WITHOUT_PARTITION, f"corun:{name}"))
     measured = {scene.name for scene in company.scenes}
-    alone = [(member, "antagonist", "alone", f"alone:{member}") for member in mix.antagonists]
+    alone = [(member, "antagonist", "alone", f"antagonist-alone:{member}") for member in mix.antagonists]
     return baselines + [each for each in alone if each[-1] in measured]
 
 

@@ -119,7 +119,7 @@ def _quantities(wide: pd.DataFrame, base: Mix, bare: str, mix: Mix, scene: str) 
         return wide[place] if place in wide.columns else pd.Series(np.nan, index=wide.index)
 
     def lost(scene: str, members: Sequence[str]) -> pd.Series:
-        losses = [rate(f"alone:{member}", member) - rate(scene, member) for member in members]
+        losses = [rate(f"antagonist-alone:{member}", member) - rate(scene, member) for member in members]
         return sum(losses[1:], start=losses[0]) / len(losses)
 
     others = lost(scene, mix.antagonists)

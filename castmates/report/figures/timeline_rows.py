@@ -181,7 +181,7 @@ def _what(row: "pd.Series[Any]") -> str:
     kind, mix = str(row["kind"]), str(row["mix"])
     if kind == "corun":
         return f"beside {beside(mix)}"
-    return f"{row['workload']} alone" if kind == "alone" else kind
+    return f"{row['workload']} alone" if kind == "antagonist-alone" else kind
 
 
 def _source(windows: pd.DataFrame, samples: pd.DataFrame, watched: pd.DataFrame, drawn: list[int]) -> pd.DataFrame:

@@ -34,7 +34,7 @@ from castmates.study.looks import reached_words
 from castmates.study.reasons import listed_in
 from castmates.study.spec import UNMANAGED
 
-KINDS = ("solo", "solo-again", "placebo", "corun", "alone")
+KINDS = ("solo", "solo-again", "placebo", "corun", "antagonist-alone")
 WITHIN = " within launch"
 NAMED = 5  # effects that a sentence names
 Row = Mapping[str, Any]

@@ -106,5 +106,5 @@ def _scene(row: Row) -> str:
         others.remove(without_class(row["workload"]))
         where = f"beside {' and '.join(others)}" + f" ({WORDS.get(place, place)})" * bool(place)
     else:
-        where = f"placebo on {cpus}" if row["kind"] == "placebo" else kind
+        where = f"placebo on {cpus}" if row["kind"] == "placebo" else kind.removeprefix("antagonist-")
     return where if row["partition"] == UNMANAGED else f"{where}, under {row['partition']}"

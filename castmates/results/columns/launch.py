@@ -18,7 +18,9 @@ WINDOWS = Table(
     col("round", int, "1, 2, …; spare rounds go on counting"),
     col("position", int, "place of its first slice among the round's windows, from 1"),
     *usual("window"),
-    col("scene", str, "solo, solo-again, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one"),
+    col(
+        "scene", str, "solo, solo-again, placebo:1, corun:<mix>, antagonist-alone:<member>; with @<partition> under one"
+    ),
     *usual("kind"),
     col("mix", str, '"" where the scene serves several mixes'),
     *usual("partition"),

@@ -217,7 +217,7 @@ LATENCY = _effects_table(
     "between two heartbeats in one valid window. Quantiles are per launch; where it has too few steps, none.",
     *usual("study member workload role"),
     col("kind", str, "solo, placebo, corun, alone"),
-    col("scene", str, "solo, placebo:1, corun:<mix>, alone:<member>; with @<partition> under one"),
+    col("scene", str, "solo, placebo:1, corun:<mix>, antagonist-alone:<member>; with @<partition> under one"),
     col("mix", str, '"" where the scene serves several mixes'),
     *usual("partition unit"),
     col("units", float, "that a step covers"),

@@ -66,8 +66,8 @@ def test_the_last_sample_of_a_window_is_the_occupancy_of_the_model(quiet):
 def test_the_traffic_of_a_window_is_the_model_s(quiet):
     _, record, windows, samples, _ = quiet
     last = samples[samples["metric"] == "mbm_total"].groupby(["window", "subject"])["value"].last()
-    solo = windows[windows["scene"] == "alone:flood@2"].iloc[0]
-    true = record["truth"]["alone:flood@2"]["flood@2"]
+    solo = windows[windows["scene"] == "antagonist-alone:flood@2"].iloc[0]
+    true = record["truth"]["antagonist-alone:flood@2"]["flood@2"]
     assert true["misses"] == [1.0]
     assert last[solo["window"], "flood@2"] == pytest.approx(true["steps_per_second"] * 262_144 * 64 * 1.33, rel=0.01)
 

@@ -138,7 +138,7 @@ def baselines_of(scenes, row):
     scene = next(s for s in own if s.mix == mix or (s.kind == "solo" and partition != "unmanaged"))
     wanted = {
         "solo": lambda s: s.name == "solo",
-        "alone": lambda s: s.name == f"alone:{member}",
+        "alone": lambda s: s.name == f"antagonist-alone:{member}",
         "placebo": lambda s: s.kind == "placebo" and s.partition == "unmanaged",
         "placebo@mask": lambda s: s.kind == "placebo" and s.partition == partition,
         "unmanaged": lambda s: s.kind == "corun" and s.partition == "unmanaged",

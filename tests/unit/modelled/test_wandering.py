@@ -20,7 +20,7 @@ PAIRS = (
     ("ranking@1", "solo", "corun:ranking+flood"),
     ("ranking@1", "solo", "placebo:2"),
     ("ranking@1", "solo", "solo-again"),
-    ("flood@2", "alone:flood@2", "corun:ranking+flood"),
+    ("flood@2", "antagonist-alone:flood@2", "corun:ranking+flood"),
 )
 
 

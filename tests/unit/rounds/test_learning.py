@@ -40,7 +40,9 @@ def test_slices_have_enough_steps_under_the_narrowest_mask_too(tmp_path):
     made.learn(made.measure(1))
     made.prepare()
     assert made.steps.of_scene.keys() == {scene.name for scene in made.outcome.launch.company.scenes}
-    masked = [step for scene, step in made.steps.of_scene.items() if "@" in scene and not scene.startswith("alone")]
+    masked = [
+        step for scene, step in made.steps.of_scene.items() if "@" in scene and not scene.startswith("antagonist-alone")
+    ]
     narrow = max(masked)
     assert made.steps.of_member[lead] == narrow > 0.5 * warm
     assert made.pace.length_s - made.pace.settle_s >= STEPS * narrow

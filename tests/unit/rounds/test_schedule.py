@@ -59,7 +59,7 @@ SHAPES = {
     "six": [[f"{name}@1"] for name in "abcdef"],
     "several at once": [["a@1"], ["b@2"], ["a@1", "b@2"]],
 }
-BASELINES = {"solo", "solo-again", "placebo", "alone"}
+BASELINES = {"solo", "solo-again", "placebo", "antagonist-alone"}
 
 
 def after_frozen(shape, seed, rounds):

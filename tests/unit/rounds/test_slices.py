@@ -71,7 +71,7 @@ def pace(launch, length=0.1, settle=0.02, watch=0.0, slow=()):
     return Pace(length, settle, watch, frozenset(slow), steps, cycles=13)
 
 
-@pytest.mark.parametrize("name", ["solo", "placebo", "corun:ranking+flood", "alone:flood"])
+@pytest.mark.parametrize("name", ["solo", "placebo", "corun:ranking+flood", "antagonist-alone:flood"])
 def test_a_slice_ends_with_the_first_step_after_its_length(studied, stage, name):
     """Of the lead, or of who is alone: cut at a moment instead, slow steps would be lost more often than quick ones."""
     who, paced = scene(studied, name).active[0], pace(studied)
@@ -119,7 +119,7 @@ def test_who_makes_few_steps_that_vary_has_the_same_rate_beside_others_as_alone(
 
 def test_nobody_waits_for_ever_for_the_step_that_ends_a_slice(studied, stage):
     paced = pace(studied, length=0.05)
-    each = measure_slice(stage, scene(studied, "alone:slow"), paced)
+    each = measure_slice(stage, scene(studied, "antagonist-alone:slow"), paced)
     assert each.close_ns - each.switch_ns == pytest.approx(LONGEST_WAIT * paced.length_ns, rel=0.05)
     assert list(each.progress(each.scene.active[0]).records) == []
 

@@ -77,7 +77,7 @@ def test_a_slow_member_loses_its_window_with_the_watched_slice_and_the_lead_does
 
 
 def test_a_scene_with_no_usual_slice_has_its_watched_one():
-    alone = scene_of("alone:beside@1", (BESIDE,), "alone")
+    alone = scene_of("antagonist-alone:beside@1", (BESIDE,), "antagonist-alone")
     window = window_of([], slice_of(0, alone, step=100, length=1000), slow=[BESIDE])
     assert window.all_slices_of(BESIDE) == [window.watched]
     assert window.total(BESIDE).rate == pytest.approx(10)
