@@ -17,7 +17,7 @@ from benchmarks import verdicts
 from benchmarks.common import Report, percent, run, say
 from benchmarks.verdicts import Aim, Finding
 from castmates import project
-from castmates.analysis.design.precision import against_solo
+from castmates.analysis.design.precision import against_alone
 from castmates.analysis.keys import ROW
 from castmates.analysis.statistics.intervals import Floats, per_launch
 from castmates.analysis.statistics.pairs import pair, planned
@@ -92,9 +92,9 @@ def _measured(given: argparse.Namespace, rng: np.random.Generator) -> None:
 
 
 def _values(setting: Setting, windows: object) -> Floats:
-    """By launch and cell, the lead's log slowdown against solo; NaN where no round has both windows."""
+    """By launch and cell, the lead's log slowdown against alone; NaN where no round has both windows."""
     plan = setting.plan
-    contrasts = against_solo(plan)
+    contrasts = against_alone(plan)
     table = per_launch(pair(planned(windows, plan), contrasts), ROW).reset_index()  # type: ignore[arg-type]
     identities = {(m.name, m.partitions[0].name if m.partitions else UNMANAGED): m.identity for m in plan.mixes}
     rows = contrasts.drop_duplicates("row").set_index("row")

@@ -14,7 +14,7 @@ from benchmarks.precision import Apart, Floats, Paired, Way
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.study.spec import Plan
 
-OURS, A, B, B_PAIRED = "ours", "usual, solos first", "usual, interleaved", "usual, interleaved, paired"
+OURS, A, B, B_PAIRED = "ours", "usual, scenes alone first", "usual, interleaved", "usual, interleaved, paired"
 TARGET, ROUGH = 0.01, 0.02  # half-widths of the log loss: 1 % and 2 % of the slowdown
 
 
@@ -22,18 +22,18 @@ TARGET, ROUGH = 0.01, 0.02  # half-widths of the log loss: 1 % and 2 % of the sl
 class Campaign:
     """Everything measured so far."""
 
-    plan: Plan  # of the company of all mixes
-    single: list[Plan]  # of the companies of one mix each
+    plan: Plan  # of the cohort of all mixes
+    single: list[Plan]  # of the cohorts of one mix each
     windows: usual.Windows
     folder: Path
     ours: list[launches.Measured] = field(default_factory=list)
     alone: dict[int, list[launches.Measured]] = field(default_factory=dict)  # by mix
-    apart: dict[int, list[usual.Run]] = field(default_factory=dict)  # way A, by arm: solo, then the mixes
+    apart: dict[int, list[usual.Run]] = field(default_factory=dict)  # way A, by arm: alone, then the mixes
     cycles: list[dict[int, usual.Run]] = field(default_factory=list)  # way B, by arm; the last turn may be incomplete
 
     @property
     def arms(self) -> int:
-        """Solo and the mixes."""
+        """Alone and the mixes."""
         return 1 + len(self.plan.mixes)
 
     @property
@@ -53,8 +53,8 @@ class Campaign:
     def measure_run(self, arm: int) -> usual.Run:
         """One run of the usual way."""
         mix = None if arm == 0 else self.plan.mixes[arm - 1]
-        measured = usual.measure(self.plan.launches[0].company, mix, self.windows)
-        say(f"usual way, {mix.name if mix else 'solo'}: {measured.rates[-1]:.6g}/s, {measured.seconds[-1]:.1f} s")
+        measured = usual.measure(self.plan.launches[0].cohort, mix, self.windows)
+        say(f"usual way, {mix.name if mix else 'alone'}: {measured.rates[-1]:.6g}/s, {measured.seconds[-1]:.1f} s")
         return measured
 
 

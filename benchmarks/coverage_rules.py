@@ -9,7 +9,7 @@ from benchmarks.common import Report
 from benchmarks.simulated_cast import LEAD, SHORT, Counts, two_mixes
 from benchmarks.simulated_slices import GAP, SWITCH, Machine, Studies, simulate
 from castmates.analysis.design.pilot import best_rounds, spread_of
-from castmates.analysis.design.precision import Width, against_solo, is_precise_enough, widths_of
+from castmates.analysis.design.precision import Width, against_alone, is_precise_enough, widths_of
 from castmates.analysis.effects.rows import contrast_rows
 from castmates.analysis.keys import LAUNCH
 from castmates.analysis.statistics.intervals import estimate
@@ -38,7 +38,7 @@ def tell(report: Report, machines: Mapping[str, Machine], studies: int, seed: in
             lines.append([name, f"{kind}, {seconds:g} s", f"{middle} ({low} to {high})", *cells])
     report.table(["machine", "a launch", "rounds decided", *(f"{count} launches" for count in COUNTS)], lines)
     report.text(
-        f"`rounds: auto`, both mixes against solo, the first launches included; {studies} studies a line, a round "
+        f"`rounds: auto`, both mixes against alone, the first launches included; {studies} studies a line, a round "
         f"takes {ROUND:.1f} s (binomial error of one mix: {100 * (0.95 * 0.05 / studies) ** 0.5:.1f})."
     )
     lines = []
@@ -49,7 +49,7 @@ def tell(report: Report, machines: Mapping[str, Machine], studies: int, seed: in
             lines.append([name, f"{100 * wanted:g} %", f"{100 * held:.1f}", f"{launches:.1f}", f"{100 * narrow:.1f}"])
     report.table(["machine", "precision", "covers", "launches", "narrow enough"], lines)
     report.text(
-        "`precision`: both mixes against solo at the end, how many launches there are then, and in how many studies "
+        "`precision`: both mixes against alone at the end, how many launches there are then, and in how many studies "
         "both are known as well as was wanted before the budget of 20 launches ends."
     )
 
@@ -87,7 +87,7 @@ def looked_at(machine: Machine, studies: int, seed: int) -> Looks:
     seen: Looks = {}
     for count in counts:
         now = part_of(made.plan, {launch.path for launch in made.plan.launches if launch.number <= count})
-        table = contrast_rows(made.windows[made.windows["launch"] <= count], against_solo(now))
+        table = contrast_rows(made.windows[made.windows["launch"] <= count], against_alone(now))
         for study, own in table.groupby("platform", observed=True):
             widths = {mix: width for (mix, _), width in widths_of(own).items()}
             for row in own.itertuples():
@@ -121,10 +121,10 @@ def _with_rounds(windows: pd.DataFrame, rounds: int | pd.Series, launches: int |
 
 
 def _pairs(made: Studies, windows: pd.DataFrame) -> pd.DataFrame:
-    return pair(windows, against_solo(made.plan))
+    return pair(windows, against_alone(made.plan))
 
 
 def _truths(made: Studies, machine: Machine) -> dict[int, float]:
-    contrasts = against_solo(made.plan)
+    contrasts = against_alone(made.plan)
     mixes = zip(contrasts["row"], contrasts["mix"], strict=True)
     return {int(row): -float(np.log1p(-machine.loss(f"corun:{mix}"))) for row, mix in mixes}

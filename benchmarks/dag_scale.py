@@ -167,7 +167,7 @@ def _most(pid: int) -> float:
 def describe(report: Report, sizes: Sequence[int], rounds: Sequence[Round]) -> None:
     """A row for each size and state."""
     report.text(
-        "A modelled study of 40 companies, looked at by `snakemake --dry-run` with the project's profile, and a plain "
+        "A modelled study of 40 cohorts, looked at by `snakemake --dry-run` with the project's profile, and a plain "
         "workflow of as many jobs that do nothing (one input, one output and a log each). Seconds of CPU time and the "
         f"most resident memory, medians of {len(rounds)} rounds."
     )

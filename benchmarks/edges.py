@@ -58,7 +58,7 @@ def main() -> None:
     kinds = [SIGNALS, *([CGROUP] if cgroups.find_home() else [])]
     found: dict[str, list[Launch]] = {kind: [] for kind in kinds}
     with scratch() as folder:
-        plan = launches.company_plan(study, options.lead, options.antagonists, folder)
+        plan = launches.cohort_plan(study, options.lead, options.antagonists, folder)
         for number in TimeBox(options.minutes).portions():
             for kind in random.Random(f"{options.seed}/{number}").sample(kinds, len(kinds)):
                 found[kind].append(_measure(plan, number + 1, kind, folder / kind))
@@ -93,7 +93,7 @@ def _measure(plan: Plan, number: int, kind: str, folder: Path) -> Launch:
         raise CastmatesError(f"launch {launch.path} failed ({record['reason'] or record['freezer']}).")
     slices = pd.read_parquet(place / "slices.parquet")
     seconds, own = parts["stretches"]
-    lead = launch.company.lead.name
+    lead = launch.cohort.lead.name
     measured = Launch(
         edges=edges(slices),
         between=edges(slices, between_cycles=True),

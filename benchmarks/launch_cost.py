@@ -19,7 +19,7 @@ import yaml
 
 from benchmarks import verdicts
 from benchmarks.common import Report, TimeBox, arguments_of, run, say, scratch
-from benchmarks.launches import company_plan, numbered, only, study_of
+from benchmarks.launches import cohort_plan, numbered, only, study_of
 from benchmarks.machine import ROOT
 from benchmarks.verdicts import Finding
 from castmates import project
@@ -96,7 +96,7 @@ def main() -> None:
         study = study_of(
             CONFIG, arguments.seed, rounds=1, spare_rounds=0, window=0.05, settle=0.01, longest_settle=0.01
         )
-        plan = company_plan(study, arguments.lead, arguments.antagonists, folder)
+        plan = cohort_plan(study, arguments.lead, arguments.antagonists, folder)
         launches: dict[Path, list[Launch]] = {tree: [] for tree in trees}
         for number in TimeBox(arguments.minutes).portions():
             for tree in trees if number % 2 else reversed(trees):
@@ -145,7 +145,7 @@ def launched(tree: Path, plan: Plan, number: int, folder: Path) -> Launch:
 
 def before_ready(place: Path, plan: Plan) -> dict[str, float]:
     """What a Model Garden lead wrote of its start, and the steps that warmed it up; nothing of other leads."""
-    lead = plan.launches[0].company.lead.name
+    lead = plan.launches[0].cohort.lead.name
     record = json.loads((place / "launch.json").read_text())
     for line in (place / "logs" / f"{lead}.log").read_text().splitlines():
         if line.startswith("{") and (known := json.loads(line).get("seconds")):

@@ -1,4 +1,4 @@
-"""Our way: a company of a lead and its mixes, measured in launches by the same command as in a sweep."""
+"""Our way: a cohort of a lead and its mixes, measured in launches by the same command as in a sweep."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from castmates.study.reading import read_keys
 from castmates.study.schedule import launch_seed
 from castmates.study.spec import Launch, Plan
 
-CONTROLS = ("solo-again", "placebo", "antagonist-alone")  # kinds of scenes that the usual way has no runs of
+CONTROLS = ("alone-again", "placebo", "antagonist-alone")  # kinds of scenes that the usual way has no runs of
 STUDY = "a-benchmark"  # its name; nothing of it goes to results/
 
 
@@ -54,23 +54,23 @@ def study_of(file: Path, seed: int, **budget: object) -> Study:
     return study.model_copy(update={"seed": seed, "budget": budget_now})
 
 
-def company_plan(study: Study, lead: str, antagonists: Sequence[str], folder: Path) -> Plan:
+def cohort_plan(study: Study, lead: str, antagonists: Sequence[str], folder: Path) -> Plan:
     """A plan of one launch: this lead with all of these mixes in one launch."""
-    company = max(study.budget.company, len(antagonists))
+    cohort = max(study.budget.mixes_per_launch, len(antagonists))
     changes = {"name": STUDY, "leads": [lead], "antagonists": list(antagonists), "mixes": [], "controls": None}
     text = study.model_dump(mode="json", exclude_unset=True) | changes
-    text["budget"] |= {"company": company, "launches": 1, "precision": None}
+    text["budget"] |= {"mixes_per_launch": cohort, "launches": 1, "precision": None}
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "study.yaml"
     file.write_text(yaml.safe_dump(text, sort_keys=False), encoding="utf-8")
     plan = project.load(file).plan()
     first = plan.launches[0]
-    if len(first.company.mixes) != len(antagonists):
+    if len(first.cohort.mixes) != len(antagonists):
         raise CastmatesError(
             f"{lead} beside {', '.join(antagonists)} does not fit into one launch here, so that there is nothing to "
             "compare; name fewer antagonists."
         )
-    build_environments(first.company)
+    build_environments(first.cohort)
     return only(plan, first)
 
 
@@ -80,9 +80,9 @@ def only(plan: Plan, *launches: Launch) -> Plan:
 
 
 def numbered(plan: Plan, number: int) -> Launch:
-    """Another launch of the plan's company, with another seed."""
+    """Another launch of the plan's cohort, with another seed."""
     first = plan.launches[0]
-    seed = launch_seed(first.seed, first.company.id, number)
+    seed = launch_seed(first.seed, first.cohort.id, number)
     return first.model_copy(update={"number": number, "seed": seed})
 
 
@@ -146,13 +146,13 @@ def doubts(measured: Sequence[Measured]) -> list[str]:
 
 
 def losses(plan: Plan, measured: Sequence[Measured]) -> tuple[Floats, Floats]:
-    """The lead's loss against solo by launch (rows) and mix, in log units, and each launch's seconds.
+    """The lead's loss against alone by launch (rows) and mix, in log units, and each launch's seconds.
 
     Launches in which some mix has no complete pair of windows give no row; the others bear their cost.
     """
     plan = only(plan, *(one.launch for one in measured))
     contrasts = mix_contrasts(plan)
-    contrasts = contrasts[(contrasts["baseline"] == "solo") & (contrasts["role"] == "lead")]
+    contrasts = contrasts[(contrasts["baseline"] == "alone") & (contrasts["role"] == "lead")]
     windows = pd.concat([one.windows for one in measured], ignore_index=True)
     pairs = pair(planned(windows, plan), contrasts).merge(contrasts[["row", "mix"]].drop_duplicates(), on="row")
     table = pairs.groupby(["launch", "mix"], observed=True)["difference"].mean().unstack("mix")

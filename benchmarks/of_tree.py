@@ -1,4 +1,4 @@
-"""Plans launches of a company by the checkout that is first on PYTHONPATH, or works out what they showed.
+"""Plans launches of a cohort by the checkout that is first on PYTHONPATH, or works out what they showed.
 
 Run by trees.py in a process for each tree: their modules have the same names and other contents.
 """
@@ -34,7 +34,7 @@ def main() -> None:
 def plan(folder: Path, asked: dict[str, Any]) -> None:
     """Write a plan of one launch for each launch there may be."""
     study = launches.study_of(_without_partitions(Path(asked["study"]), folder), asked["seed"], **asked["budget"])
-    whole = launches.company_plan(study, asked["lead"], asked["antagonists"], folder)
+    whole = launches.cohort_plan(study, asked["lead"], asked["antagonists"], folder)
     for number in range(1, asked["launches"] + 1):
         launch = launches.numbered(whole, number)
         place = folder / str(number)
@@ -42,10 +42,10 @@ def plan(folder: Path, asked: dict[str, Any]) -> None:
         replace_text(place / "plan.json", plan_text(launches.only(whole, launch)))
     about = {
         "castmates": str(Path(castmates.__file__).resolve().parents[1]),
-        "path": whole.launches[0].company.id,
-        "members": [member.name for member in whole.launches[0].company.members],
+        "path": whole.launches[0].cohort.id,
+        "members": [member.name for member in whole.launches[0].cohort.members],
         "mixes": [mix.name for mix in whole.mixes],
-        "scenes": [scene.name for scene in whole.launches[0].company.scenes],
+        "scenes": [scene.name for scene in whole.launches[0].cohort.scenes],
         "rounds": study.budget.rounds,  # a word where launches decide on them
         "design": whole.launches[0].design.model_dump(mode="json"),
     }
@@ -53,7 +53,7 @@ def plan(folder: Path, asked: dict[str, Any]) -> None:
 
 
 def _without_partitions(study: Path, folder: Path) -> Path:
-    """The same study where it asks for no partitions: their scenes would belong to the company too."""
+    """The same study where it asks for no partitions: their scenes would belong to the cohort too."""
     text = yaml.safe_load(study.read_text(encoding="utf-8"))
     file = folder / "asked.yaml"
     file.write_text(yaml.safe_dump({key: text[key] for key in text if key not in ("cache", "recommend")}))
@@ -84,7 +84,7 @@ def shown(folder: Path) -> dict[str, Any]:
         "launches": len(measured),
         "windows": sum(record["windows"] for record in records),
         "rejected": sum(record["windows_rejected"] for record in records),
-        "protocols": sorted({record["spec"]["company"]["protocol"] for record in records}),
+        "protocols": sorted({record["spec"]["cohort"]["protocol"] for record in records}),
         "truth": records[0].get("truth"),
     }
 

@@ -1,4 +1,4 @@
-"""Machine-seconds to a half-width of ±1 point: the tree before slices against this one, in turns, on the same company.
+"""Machine-seconds to a half-width of ±1 point: the tree before slices against this one, in turns, on the same cohort.
 
 With --modelled a modelled machine is measured: its seconds mean nothing, but its effects are known and have to agree.
 """
@@ -24,7 +24,7 @@ from benchmarks.precision import (
     units_needed,
     variance_ratio,
 )
-from benchmarks.trees import Shown, Tree, export, refuse_other_companies
+from benchmarks.trees import Shown, Tree, export, refuse_other_cohorts
 from benchmarks.verdicts import Aim, Finding
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.errors import CastmatesError
@@ -33,7 +33,7 @@ BEFORE = "67070db"  # the last commit that measured in single windows
 AIM = Aim(least=4.0)  # times fewer machine-seconds
 MARGIN = 1.0  # points within which effects agree
 MODELLED = Path("config/studies/modelled-cat-sweep.yaml")
-MODELLED_COMPANY = "ranking", ["stream", "database"]
+MODELLED_COHORT = "ranking", ["stream", "database"]
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.modelled:
         options.study = MODELLED
-        options.lead, options.antagonists = MODELLED_COMPANY
+        options.lead, options.antagonists = MODELLED_COHORT
     return options
 
 
@@ -83,7 +83,7 @@ def _plan(old: Tree, new: Tree, options: argparse.Namespace) -> None:
     }
     old.plan(asked | {"budget": {}})
     new.plan(asked | {"budget": {"rounds": options.rounds}})
-    refuse_other_companies([old, new])
+    refuse_other_cohorts([old, new])
     if not isinstance(new.about["rounds"], int):
         raise CastmatesError(
             f"the study leaves the number of rounds to the first launches ('{new.about['rounds']}'), but all launches "

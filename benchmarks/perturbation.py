@@ -37,7 +37,7 @@ from castmates.runner.rounds.slices import measure_slice, measure_watched
 from castmates.runner.rounds.stage import Stage
 from castmates.runner.rounds.warm_up import warm_up
 from castmates.runner.staging import LiveStage, on_stage
-from castmates.study.spec import UNMANAGED, Company, Launch, Scene
+from castmates.study.spec import UNMANAGED, Cohort, Launch, Scene
 
 AIM = Aim(most=0.5)  # per cent
 TOGETHER = 15  # turns between two looks after everyone, and between two looks at the time
@@ -89,12 +89,12 @@ def main() -> None:
     found: list[Turns] = []
     minutes = options.minutes / options.launches / (len(options.leads) + 1)
     with scratch() as folder:
-        plans = [launches.company_plan(study, lead, [options.antagonist], folder) for lead in options.leads]
+        plans = [launches.cohort_plan(study, lead, [options.antagonist], folder) for lead in options.leads]
         for launched in range(options.launches):
             for number, plan in enumerate(plans):
                 launch = launches.numbered(plan, launched + 1)
                 with _watched(launch, folder) as stage:
-                    members = [launch.company.lead.name, *([launch.company.members[1].name] if number == 0 else [])]
+                    members = [launch.cohort.lead.name, *([launch.cohort.members[1].name] if number == 0 else [])]
                     pace = _pace(stage, launch)
                     for name in members:
                         found.append(turns_of(stage, launch, name, pace, TimeBox(minutes)))
@@ -114,8 +114,8 @@ def _options() -> argparse.Namespace:
 
 
 def _pace(stage: Stage, launch: Launch) -> Pace:
-    """What a launch of this company would begin with."""
-    steps, lead = warm_up(stage, launch), launch.company.lead.name
+    """What a launch of this cohort would begin with."""
+    steps, lead = warm_up(stage, launch), launch.cohort.lead.name
     return pace_of(launch.design, steps, lead, first_settle(launch.design, steps, lead), stage.hardware.watch_s)
 
 
@@ -127,10 +127,10 @@ def watched_share(pace: Pace) -> float:
 
 def turns_of(stage: Stage, launch: Launch, name: str, pace: Pace, box: TimeBox) -> Turns:
     """One member alone, in slices in which nothing is read, what is cheap, and everything."""
-    member = next(each for each in launch.company.members if each.name == name)
+    member = next(each for each in launch.cohort.members if each.name == name)
     place = "on a CPU of the runner's" if os.sched_getaffinity(0) & set(member.cpus) else "on a separate CPU"
     turns = Turns(f"{member.workload} alone, {place}", pace.length_s, watched_share(pace))
-    scene = Scene(name="", kind="solo", mix="", active=(name,), placebos=(), partition=UNMANAGED)
+    scene = Scene(name="", kind="alone", mix="", active=(name,), placebos=(), partition=UNMANAGED)
     rng = random.Random(f"{launch.seed}/{name}")
     everything = stage.hardware
     _take_off(everything)
@@ -164,7 +164,7 @@ def _measure(
     stage.rest_until(stage.now_ns() + int((PAUSE - (time.monotonic() - begin)) * 1e9))
     ready, busy = time.monotonic(), time.process_time()
     if arm == Arm.WATCHED:  # for as long as its series need; nobody is waited for
-        members = {member.name: member for member in launch.company.members}
+        members = {member.name: member for member in launch.cohort.members}
         each = measure_watched(stage, scene, replace(pace, slow=frozenset()), members, launch.design, 1)
     else:
         each = measure_slice(stage, scene, pace)
@@ -196,9 +196,9 @@ def _take_off(hardware: Hardware) -> None:
 
 @contextmanager
 def _watched(launch: Launch, folder: Path) -> Iterator[Stage]:
-    """The whole company of a launch on stage, watched by all that a launch of its design collects."""
-    members = launch.company.members
-    with company_on_stage(launch.company, folder, placebos=True) as stage:
+    """The whole cohort of a launch on stage, watched by all that a launch of its design collects."""
+    members = launch.cohort.members
+    with cohort_on_stage(launch.cohort, folder, placebos=True) as stage:
         cpus = sorted({cpu for member in members for cpu in member.cpus})
         request = CacheRequest(rate=launch.design.monitor, driver=launch.design.driver, purpose="a benchmark")
         hardware = Hardware.choose(cpus, request, say, launch.design.counters)
@@ -207,18 +207,18 @@ def _watched(launch: Launch, folder: Path) -> Iterator[Stage]:
 
 
 @contextmanager
-def company_on_stage(company: Company, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
-    """Launch a company's members, with placebos on request, and hold them frozen, as a launch does."""
-    everyone = {cpu for member in company.members for cpu in member.cpus}
-    names = {member.name for member in company.members}
+def cohort_on_stage(cohort: Cohort, folder: Path, placebos: bool = False) -> Iterator[LiveStage]:
+    """Launch a cohort's members, with placebos on request, and hold them frozen, as a launch does."""
+    everyone = {cpu for member in cohort.members for cpu in member.cpus}
+    names = {member.name for member in cohort.members}
     try:
         with (
             machine_lock("a benchmark"),
-            beside(everyone, set(company.lead.cpus)),
+            beside(everyone, set(cohort.lead.cpus)),
             guarded() as warden,
-            on_stage(company.lead.workload, warden) as stage,
+            on_stage(cohort.lead.workload, warden) as stage,
         ):
-            for start in starts.starts(company, folder, cache_folder()):
+            for start in starts.starts(cohort, folder, cache_folder()):
                 if placebos or start.name in names:
                     stage.launch(start, stage.scratch.files)
             stage.await_ready()

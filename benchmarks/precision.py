@@ -1,6 +1,6 @@
 """How much measuring a wanted half-width takes, by each way of measuring, and whether two ways agree.
 
-Effects are losses on the log scale, log rate(solo) - log rate(co-run); intervals are Student's at 95 %.
+Effects are losses on the log scale, log rate(alone) - log rate(co-run); intervals are Student's at 95 %.
 """
 
 from collections.abc import Sequence
@@ -95,32 +95,32 @@ class Paired:
 class Apart:
     """Single runs: some of the lead alone, others of each mix."""
 
-    solo: Floats  # log rate of the lead, by run
+    alone: Floats  # log rate of the lead, by run
     coruns: Sequence[Floats]  # by mix, by run
-    solo_costs: Floats
+    alone_costs: Floats
     corun_costs: Sequence[Floats]
 
     def effect(self, mix: int) -> Mean:
         """Estimate by Welch's interval, which ignores the pairs of runs."""
-        return minus(mean_of(self.solo), mean_of(self.coruns[mix]))
+        return minus(mean_of(self.alone), mean_of(self.coruns[mix]))
 
     def needed(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
         """Runs of the mix, and as many of the lead alone."""
-        solo = _variances(self.solo[:, None], rng, times)[:, 0]
+        alone = _variances(self.alone[:, None], rng, times)[:, 0]
         columns = []
         for one in self.coruns:
             corun = _variances(one[:, None], rng, times)[:, 0]
-            both = solo + corun
+            both = alone + corun
             # With as many runs of each, Welch's degrees of freedom are this factor times (n - 1).
-            squares = solo**2 + corun**2
+            squares = alone**2 + corun**2
             factor = np.where(squares > 0, both**2 / np.where(squares > 0, squares, 1.0), 2.0)
             columns.append(units_needed(both, target, factor))
         return np.stack(columns, axis=1)
 
     def seconds(self, target: float, rng: Rng | None = None, times: int = 1) -> Floats:
-        """Solo runs serve every mix: as many as the mix that needs most of them asks for."""
+        """Alone runs serve every mix: as many as the mix that needs most of them asks for."""
         needed = self.needed(target, rng, times)
-        total = needed.max(axis=1) * self.solo_costs.mean()
+        total = needed.max(axis=1) * self.alone_costs.mean()
         for mix, costs in enumerate(self.corun_costs):
             total = total + needed[:, mix] * costs.mean()
         return np.asarray(total)

@@ -47,19 +47,19 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="instead of the study's")
     parser.add_argument("--window", type=float, help="seconds, instead of the study's")
     parser.add_argument("--settle", type=float, help="seconds, instead of the study's")
-    parser.add_argument("--solos-first", action="store_true", help="also the usual way that does all solo runs first")
+    parser.add_argument("--alone-first", action="store_true", help="also the usual way that does all runs alone first")
     parser.add_argument("--sharing-every", type=int, default=1, help="portions; 0: not at all")
     parser.add_argument("--aim", type=float, help="times fewer machine-seconds; 3, or 10 where the lead is not native")
     return parser.parse_args()
 
 
 def _campaign(study: Study, options: argparse.Namespace, folder: Path) -> Campaign:
-    together = launches.company_plan(study, options.lead, options.antagonists, folder)
+    together = launches.cohort_plan(study, options.lead, options.antagonists, folder)
     single = []
     if options.sharing_every and len(options.antagonists) > 1:
-        single = [launches.company_plan(study, options.lead, [one], folder) for one in options.antagonists]
+        single = [launches.cohort_plan(study, options.lead, [one], folder) for one in options.antagonists]
     design = together.launches[0].design
-    native = together.launches[0].company.lead.environment == NATIVE
+    native = together.launches[0].cohort.lead.environment == NATIVE
     choices = [usual.Choice(*one) for one in product(WARM_UPS, NATIVE_LENGTHS if native else SLOW_START_LENGTHS)]
     return Campaign(together, single, usual.Windows(tuple(choices), design.steps, design.longest_window), folder)
 
@@ -71,7 +71,7 @@ def _portion(campaign: Campaign, number: int, expected: int, options: argparse.N
     """
     rng = random.Random(f"{options.seed}/{number}")
     arms = list(range(campaign.arms))
-    # Solos first: way A goes through its arms once in the whole time, and never back.
+    # Alone first: way A goes through its arms once in the whole time, and never back.
     arm = max([min(number * len(arms) // expected, len(arms) - 1), *campaign.apart])
 
     def way_a() -> None:
@@ -91,7 +91,7 @@ def _portion(campaign: Campaign, number: int, expected: int, options: argparse.N
         measured = campaign.alone.setdefault(mix, [])
         return lambda: measured.append(launches.measure(campaign.single[mix], number + 1, place))
 
-    parts = [together, way_b, *([way_a] if options.solos_first else [])]
+    parts = [together, way_b, *([way_a] if options.alone_first else [])]
     if options.sharing_every and number % options.sharing_every == 0:
         parts += [alone(mix) for mix in range(len(campaign.single))]
     rng.shuffle(parts)

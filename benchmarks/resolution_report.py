@@ -27,24 +27,24 @@ def tell(campaign: Campaign, seed: int, aim: float | None, report: Report) -> No
         "their whole command counted (interpreter, launch, settling, rejected slices, clean-up, writing; not the "
         "time of Snakemake). The same seconds also buy the A/A control, the placebo and the antagonists' own losses, "
         "which the usual way's runs do not give. `Without our controls` leaves the slices of these scenes out of the "
-        "charge: a company without them was not measured. The study's positive and negative control are off in these "
+        "charge: a cohort without them was not measured. The study's positive and negative control are off in these "
         "launches.",
         f"Usual way: fresh processes for every run, until ready, a warm-up, one window, kill; it has no limits, so "
         f"nothing is rejected. Warm-ups of {_list(one.warm_up for one in windows.choices)} s and windows of "
         f"{_list(one.length for one in windows.choices)} s are cut from the same recording, each charged only what a "
         "run that ends with it takes, and the cheapest combination is the one in the tables: chosen with the figures "
-        "in hand, which favours the usual way. `Interleaved` takes turns between solo and the mixes, each in a random "
+        "in hand, which favours the usual way. `Interleaved` takes turns between alone and the mixes, each in a random "
         "order (Welch's interval, with the runs of a turn that was not finished too; or paired, by complete turns). "
         "All ways took turns in time.",
     )
     if campaign.apart:
-        report.text("`Solos first` does all solo runs, then the co-runs of each mix (Welch's interval).")
+        report.text("`Alone first` does all runs alone, then the co-runs of each mix (Welch's interval).")
     ways = known_ways(campaign)
     names = [mix.name for mix in campaign.plan.mixes]
     if len(ways) < 2 or ways[0].name != OURS:
         report.text(f"Too little was measured to compare the ways ({_counts(campaign)}): give it more minutes.")
         return
-    lead = campaign.plan.launches[0].company.lead
+    lead = campaign.plan.launches[0].cohort.lead
     _tell_effects(ways, names, report)
     aim = aim or (AIM_NATIVE if lead.environment == NATIVE else AIM_SLOW_START)
     _tell_seconds(ways, without_controls(campaign), seed, aim, report)
@@ -175,7 +175,7 @@ def _agreement(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _tell_sharing(campaign: Campaign, names: Sequence[str], seed: int, report: Report) -> None:
-    """The same mix in a company and in a separate one."""
+    """The same mix in a cohort and in a separate one."""
     shared, shared_costs = launches.losses(campaign.plan, campaign.ours)
     together, rows, apart = Paired(shared, shared_costs), [], []
     for mix, name in enumerate(names):
@@ -186,7 +186,7 @@ def _tell_sharing(campaign: Campaign, names: Sequence[str], seed: int, report: R
         apart.append(Paired(alone, costs))
         here, there = points(together.effect(mix)), points(apart[-1].effect(0))
         rows.append([name, _plus_minus(here), _plus_minus(there), f"{len(costs)}", *_equivalent(minus(here, there))])
-    header = ["mix", "in a company, points", "alone in a launch, points", "launches alone"]
+    header = ["mix", "in a cohort, points", "alone in a launch, points", "launches alone"]
     report.table([*header, "difference (90 %)", "p (TOST)", f"within ±{MARGIN:g} point"], rows)
     report.text(f"**Verdict.** {_saving(together, apart, seed)} {_agreement(rows)}")
 

@@ -206,10 +206,10 @@ def _cpu(usage: resource.struct_rusage) -> float:
 
 def describe(report: Report, plan: Plan, rounds: Sequence[Sequence[Run]]) -> None:
     """A row for each size, and the dearest processes of the largest."""
-    windows = len(plan.launches[0].company.scenes) * plan.launches[0].design.rounds
-    companies = {launch.company.id for launch in plan.launches}
+    windows = len(plan.launches[0].cohort.scenes) * plan.launches[0].design.rounds
+    cohorts = {launch.cohort.id for launch in plan.launches}
     report.text(
-        f"A generated study of {len(companies)} companies and {len(plan.mixes)} mixes (each partition is one), "
+        f"A generated study of {len(cohorts)} cohorts and {len(plan.mixes)} mixes (each partition is one), "
         f"{windows} windows in each launch, with 9 events, Top-Down, phases and layers; nothing in it was measured. "
         f"Each script runs as its rule would on {CORES} cores, one after the other, bundles {CORES} at a time and only "
         f"in the first of {len(rounds)} rounds over all sizes. Seconds are the medians of the rounds. Memory: the most "

@@ -1,6 +1,6 @@
 """A generated study of thousands of launches, in the files that the runner leaves; nothing in it was measured.
 
-One launch of each company is played on the modelled machine and written by the runner's own code; the others are copies
+One launch of each cohort is played on the modelled machine and written by the runner's own code; the others are copies
 of it with their own numbers, seeds and noise. What a modelled machine does not count is made up by chance.
 """
 
@@ -49,7 +49,7 @@ class Scale:
     mixes: int = 40
 
 
-def study_text(scale: Scale, per_company: int) -> str:
+def study_text(scale: Scale, per_cohort: int) -> str:
     """The study file: modelled, so that it can be planned and played anywhere; its own words for every workload."""
     leads = max(1, scale.mixes // len(ANTAGONISTS))
     names = [LEADS[number % len(LEADS)] + (f"-{number // len(LEADS)}" if number >= len(LEADS) else "")
@@ -67,18 +67,18 @@ def study_text(scale: Scale, per_company: int) -> str:
         )
     return "\n".join([
         *lines, "cache:", "  monitor: 5", f"  sweeps: [{PARTITIONS}]", "controls: null",
-        f"budget: {{launches: {per_company}, rounds: {ROUNDS}, window: 0.5, settle: 0.1, company: 1, "
+        f"budget: {{launches: {per_cohort}, rounds: {ROUNDS}, window: 0.5, settle: 0.1, mixes_per_launch: 1, "
         "longest_launch: 3600}", "seed: 20261122", "",
     ])  # fmt: skip
 
 
 def make_plan(scale: Scale, home: Path) -> Plan:
     """The plan of a study of exactly so many launches, its file `study.yaml` in `home`."""
-    companies = max(1, scale.mixes // len(ANTAGONISTS)) * len(ANTAGONISTS)
-    replace_text(home / "study.yaml", study_text(scale, -(-scale.launches // companies)))
+    cohorts = max(1, scale.mixes // len(ANTAGONISTS)) * len(ANTAGONISTS)
+    replace_text(home / "study.yaml", study_text(scale, -(-scale.launches // cohorts)))
     plan = project.load(home / "study.yaml").plan()
-    kept = sorted(plan.launches, key=lambda launch: (launch.number, launch.company.id))[: scale.launches]
-    return plan.model_copy(update={"launches": tuple(sorted(kept, key=lambda one: (one.company.id, one.number)))})
+    kept = sorted(plan.launches, key=lambda launch: (launch.number, launch.cohort.id))[: scale.launches]
+    return plan.model_copy(update={"launches": tuple(sorted(kept, key=lambda one: (one.cohort.id, one.number)))})
 
 
 def make_study(plan: Plan, results: Path) -> None:
@@ -87,15 +87,15 @@ def make_study(plan: Plan, results: Path) -> None:
     replace_text(results / "plan.json", plan_text(plan))
     machine = {"hostname": "generated", "cpu_model": "generated", "kernel": "generated", "topology": {}}
     replace_text(results / "machine.json", json.dumps(machine))
-    companies: dict[str, list[Launch]] = {}
+    cohorts: dict[str, list[Launch]] = {}
     for launch in plan.launches:
-        companies.setdefault(launch.company.id, []).append(launch)
+        cohorts.setdefault(launch.cohort.id, []).append(launch)
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), mp_context=get_context("spawn")) as processes:
-        for done in [processes.submit(_make_company, launches, results) for launches in companies.values()]:
+        for done in [processes.submit(_make_cohort, launches, results) for launches in cohorts.values()]:
             done.result()
 
 
-def _make_company(launches: Sequence[Launch], results: Path) -> None:
+def _make_cohort(launches: Sequence[Launch], results: Path) -> None:
     first, *others = launches
     plan = Plan(study=NAME, titles={}, mixes=(), controls=(), launches=(first,))
     home = results / "launches" / first.path
@@ -125,7 +125,7 @@ def _cost(dice: np.random.Generator) -> dict[str, Any]:
 def _made_up(tables: dict[str, pd.DataFrame], launch: Launch) -> dict[str, pd.DataFrame]:
     """What the modelled machine has no word for: counters, Top-Down, layers and phases."""
     windows, dice = tables["windows"], np.random.default_rng(launch.seed)
-    place = ["study", "company", "launch", "window", "round", "scene", "member", "platform"]
+    place = ["study", "cohort", "launch", "window", "round", "scene", "member", "platform"]
     rows = windows[place].to_dict("records")
     counted = {"status": "counted", "running": 1.0, "scope": "cgroup", "source": "perf_event_open", "note": ""}
     counters = [
@@ -140,7 +140,7 @@ def _made_up(tables: dict[str, pd.DataFrame], launch: Launch) -> dict[str, pd.Da
         if one.level == 1
     ]
     leads = windows[windows["role"] == "lead"].drop_duplicates("scene")
-    about = ["study", "company", "launch", "scene", "mix", "partition", "member", "platform"]
+    about = ["study", "cohort", "launch", "scene", "mix", "partition", "member", "platform"]
     layers = [
         {**row, "layer": f"{kind}_{number}", "kind": kind, "direction": direction, "calls": 1.0, "share": 1 / 32,
          "ms_per_step": float(dice.lognormal(0, 0.1)), "steps": 10}
@@ -162,7 +162,7 @@ def _made_up(tables: dict[str, pd.DataFrame], launch: Launch) -> dict[str, pd.Da
 
 def _with_phases(steps: pd.DataFrame, launch: Launch) -> pd.DataFrame:
     """The steps of the lead with their begin and their phases."""
-    lead = steps["member"] == launch.company.lead.name
+    lead = steps["member"] == launch.cohort.lead.name
     length = steps.groupby(["window", "member"])["t_ns"].diff()
     steps["begin_ns"] = (steps["t_ns"] - length).where(lead).astype("Int64")
     for name in PHASES:
@@ -171,7 +171,7 @@ def _with_phases(steps: pd.DataFrame, launch: Launch) -> pd.DataFrame:
 
 
 def _copy(table: pa.Table, name: str, launch: Launch, dice: np.random.Generator) -> pa.Table:
-    """The table of another launch of the company."""
+    """The table of another launch of the cohort."""
     rows = table.num_rows
     table = _with(table, "launch", np.full(rows, launch.number))
     if name == "windows":
@@ -198,9 +198,9 @@ def _with(table: pa.Table, column: str, values: Any) -> pa.Table:  # noqa: ANN40
 
 
 def part_of_study(plan: Plan, results: Path, launches: int, folder: Path) -> Plan:
-    """A smaller study of the same companies in `folder`; its launches are links."""
-    kept = sorted(plan.launches, key=lambda launch: (launch.number, launch.company.id))[:launches]
-    part = plan.model_copy(update={"launches": tuple(sorted(kept, key=lambda one: (one.company.id, one.number)))})
+    """A smaller study of the same cohorts in `folder`; its launches are links."""
+    kept = sorted(plan.launches, key=lambda launch: (launch.number, launch.cohort.id))[:launches]
+    part = plan.model_copy(update={"launches": tuple(sorted(kept, key=lambda one: (one.cohort.id, one.number)))})
     make_folder(folder)
     replace_text(folder / "plan.json", plan_text(part))
     replace_text(folder / "machine.json", (results / "machine.json").read_text())

@@ -69,7 +69,7 @@ def main() -> None:
     report = Report("Share of the time in slices that count", "share")
     found: dict[str, list[tuple[dict[str, float], dict[str, Any]]]] = {lead: [] for lead in options.leads}
     with scratch() as folder:
-        plans = {lead: launches.company_plan(study, lead, antagonists, folder) for lead in options.leads}
+        plans = {lead: launches.cohort_plan(study, lead, antagonists, folder) for lead in options.leads}
         for number in TimeBox(options.minutes).portions():
             for lead in random.Random(f"{options.seed}/{number}").sample(options.leads, len(options.leads)):
                 found[lead].append(_measure(plans[lead], number + 1, folder))

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.signal import lfilter
 
-from benchmarks.simulated_cast import COMPANIES, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
+from benchmarks.simulated_cast import COHORTS, LAUNCHES, LEAD, SHORT, Counts, Flags, Slicing, plan_of, schedule
 from castmates.analysis.explanations.steps import COLUMNS as BEATS
 from castmates.analysis.statistics.intervals import Floats
 from castmates.results.columns.contract import Columns
 from castmates.results.columns.launch import SLICES, WINDOWS
 from castmates.study.reasons import ReasonKind
-from castmates.study.spec import Company, Plan, Scene
+from castmates.study.spec import Cohort, Plan, Scene
 
 SWITCH = 0.001  # seconds
 GAP = 1.0  # seconds between two rounds
@@ -65,7 +65,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Studies:
-    """Simulated studies of one company."""
+    """Simulated studies of one cohort."""
 
     plan: Plan
     windows: pd.DataFrame  # the column `platform` numbers the studies
@@ -77,7 +77,7 @@ class Studies:
 
 def simulate(
     machine: Machine,
-    company: Company,
+    cohort: Cohort,
     studies: int,
     launches: int,
     rounds: int,
@@ -87,15 +87,15 @@ def simulate(
 ) -> Studies:
     """Play so many studies, slice by slice; `also` may ask for `slices` and `beats`."""
     rng = np.random.default_rng(seed)
-    course = _Course(machine, company, slicing, (studies, launches, rounds + SPARE_ROUNDS), rng)
+    course = _Course(machine, cohort, slicing, (studies, launches, rounds + SPARE_ROUNDS), rng)
     rejected, counted = _judged(machine, course, rng)
     # A window counts by its cycles: a scene that comes twice in a cycle is not judged differently.
-    first = [counted[..., course.first_of(number)].mean(axis=3) for number in range(len(company.scenes))]
+    first = [counted[..., course.first_of(number)].mean(axis=3) for number in range(len(cohort.scenes))]
     valid = np.stack(first, axis=-1) >= LEAST_CYCLES
     valid = np.asarray(valid & (rng.random(valid.shape) >= machine.spoilt))
     played = _played(np.asarray(valid.all(axis=3)), rounds)
     windows, slices, beats = [], [], []
-    for number, scene in enumerate(company.scenes):
+    for number, scene in enumerate(cohort.scenes):
         for member in scene.active:
             slots = course.slices_of(number)
             counts, loses, holds = counted[..., slots], rejected[..., slots], valid[..., number]
@@ -107,7 +107,7 @@ def simulate(
             if "beats" in also and member == LEAD:
                 beats.append(own.beats(places, rng))
     return Studies(
-        plan_of(company, launches),
+        plan_of(cohort, launches),
         _with_columns(pd.concat(windows, ignore_index=True), WINDOWS),
         course.lasting,
         course.shown,
@@ -122,20 +122,20 @@ class _Course:
     def __init__(
         self,
         machine: Machine,
-        company: Company,
+        cohort: Cohort,
         slicing: Slicing,
         shape: tuple[int, int, int],
         rng: np.random.Generator,
     ) -> None:
-        plan = schedule(next(name for name, make in COMPANIES.items() if make() is company), slicing, shape[2])
+        plan = schedule(next(name for name, make in COHORTS.items() if make() is cohort), slicing, shape[2])
         drawn = rng.integers(0, LAUNCHES, shape[:2])
-        self.shape, self.company, self._slicing = shape, company, slicing
+        self.shape, self.cohort, self._slicing = shape, cohort, slicing
         self.places, self._cold, self._drawn = plan.places[drawn], plan.cold, drawn
         self.scene, self.cycle, self.stretch = plan.scene, plan.cycle, plan.stretch
         self._machine, self._rng, self._length = machine, rng, plan.length
-        self._speed = {member.name: self._wander(machine.memory) for member in company.members}
+        self._speed = {member.name: self._wander(machine.memory) for member in cohort.members}
         strikes = machine.antagonist.strikes if machine.antagonist else {}
-        share = np.array([strikes.get(scene.kind, 0.0) for scene in company.scenes])[self.scene]
+        share = np.array([strikes.get(scene.kind, 0.0) for scene in cohort.scenes])[self.scene]
         self.struck = rng.random(self.places.shape) < share
         self.lasting: dict[str, Floats] = {}
         self.shown: dict[str, Floats] = {}
@@ -150,7 +150,7 @@ class _Course:
 
     def rates(self, number: int, member: str) -> Floats:
         """The rate of a member in each slice of a scene."""
-        machine, scene, slots = self._machine, self.company.scenes[number], self.slices_of(number)
+        machine, scene, slots = self._machine, self.cohort.scenes[number], self.slices_of(number)
         place = self.places[..., slots]
         logs = machine.wander * np.take_along_axis(self._speed[member], place, axis=-1)
         logs = logs + machine.noise * self._rng.standard_normal(place.shape)
@@ -271,7 +271,7 @@ class _Window:
         }  # fmt: skip
         table = pd.DataFrame(columns | {name: value[where] for name, value in values.items()})
         return table.assign(
-            study="simulated", company="company", scene=scene.name, kind=scene.kind, mix=scene.mix, unit="step",
+            study="simulated", cohort="cohort", scene=scene.name, kind=scene.kind, mix=scene.mix, unit="step",
             partition=scene.partition, member=self.member, workload=self.member.partition("@")[0],
             role="lead" if self.member == LEAD else "antagonist",
         )  # fmt: skip

@@ -77,7 +77,7 @@ def describe(report: Report, results: Results, full: Results | None) -> None:
     report.items([f"{card.mark} {card.title}: {card.text}" for card in found.cards])
     if not results.adaptive_looks:
         report.text(
-            "Losses of the leads against solo, in per cent, ± half of the 95 % interval between launches; bold: proven "
+            "Losses of the leads against alone, in per cent, ± half of the 95 % interval between launches; bold: proven "
             "(Holm's adjustment over the study)."
         )
         report.table(*losses(results))
@@ -90,7 +90,7 @@ def describe(report: Report, results: Results, full: Results | None) -> None:
 
 def measured_words(results: Results) -> str:
     """How much was measured, and what was thrown away."""
-    windows = results.windows.drop_duplicates(["company", "launch", "window"])
+    windows = results.windows.drop_duplicates(["cohort", "launch", "window"])
     platforms = " and ".join(sorted(set(results.windows["platform"])))
     launches = f"{len(results.launches)} launches, {len(windows)} windows"
     return f"{launches} ({int((~windows['valid']).sum())} of them rejected), {platforms}."

@@ -19,7 +19,7 @@ from castmates.report.text.words import interval, number, plain
 
 POINTS, SAVED, ERROR, GAIN = Aim(most=2.0), Aim(least=60.0), Aim(most=1.0), Aim(least=0.0)
 MOST = 12  # groups of antagonists that fit beside each other
-SOLO = "solo"
+ALONE = "alone"
 PROVEN = ("slower", "faster")
 Row = Mapping[str, Any]
 
@@ -125,7 +125,7 @@ def adaptive(results: Results, full: Results | None) -> Part:
 def _grid(full: Results) -> pd.DataFrame:
     """A row per measured cell of a full grid: what its lead lost."""
     table = full.effects
-    own = table[(table["role"] == "lead") & (table["baseline"] == SOLO)]
+    own = table[(table["role"] == "lead") & (table["baseline"] == ALONE)]
     return own.rename(columns={"loss_pct": "loss_pct"})[["lead", "antagonists", "partition", "loss_pct"]]
 
 

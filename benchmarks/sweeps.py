@@ -101,7 +101,7 @@ def section(sweeps: Sequence[Sweep]) -> list[str]:
         f"## The default study: {len(sweeps)} fresh sweep{'s' * (len(sweeps) != 1)} beside each other",
         "",
         "`python -m benchmarks.first_look RESULTS` keeps the tables of a sweep from a fresh clone, and this section is "
-        "written from those. *Loss* is the lead's loss against solo in points, ± half of its 95 % interval over "
+        "written from those. *Loss* is the lead's loss against alone in points, ± half of its 95 % interval over "
         "launches. A control that must not differ is judged at the study's margin, and also at 2 %, which was the "
         "margin before any of these data were seen.",
         "",
@@ -146,8 +146,8 @@ def _apart(sweeps: Sequence[Sweep]) -> str:
 
 
 def of_leads(effects: pd.DataFrame) -> pd.DataFrame:
-    """The losses of leads against solo without a partition."""
-    return effects[(effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)]
+    """The losses of leads against alone without a partition."""
+    return effects[(effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] == UNMANAGED)]
 
 
 def _own(sweep: Sweep) -> pd.DataFrame:

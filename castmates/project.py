@@ -30,7 +30,7 @@ from castmates.results.rounds import decided_rounds
 from castmates.study import catalogue, evictors, mixes, modelled, node_classes, planning
 from castmates.study.cache import Cache
 from castmates.study.changed_design import changed_words
-from castmates.study.companies import Room
+from castmates.study.cohorts import Room
 from castmates.study.made_mixes import MadeMixes as MadeMixes
 from castmates.study.made_mixes import make_mixes, with_made
 from castmates.study.memory_peak import Peak, at_peak
@@ -191,7 +191,7 @@ class Project:
         """What partitions are made for: what can be shared out now, else what could be when this was planned last.
 
         After a restart resctrl is not mounted, and root's groups are gone. Planned without them, what was measured
-        under partitions would fall out of the results, and what is missing would be measured in other companies.
+        under partitions would fall out of the results, and what is missing would be measured in other cohorts.
         """
         now = self.shareable_cache()
         if self.machine or (now is not None and now.groups):

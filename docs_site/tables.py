@@ -46,7 +46,7 @@ HEADS = {
     placing: "Tables of placement",
 }
 INTRODUCTION = """Every table is written as CSV and as Parquet. `results/<study>/tables/` has those of a study,
-`results/<study>/launches/<company>/<number>/` those of a launch.
+`results/<study>/launches/<cohort>/<number>/` those of a launch.
 Types are those of pandas; `Int64` may be missing. Any program that reads Parquet can use them:
 
 ```python
@@ -56,7 +56,7 @@ effects = pandas.read_parquet("results/first-look/tables/effects.parquet")
 ```
 
 ```sh
-duckdb -c "select lead, antagonists, loss_pct from 'results/*/tables/effects.parquet' where baseline = 'solo'"
+duckdb -c "select lead, antagonists, loss_pct from 'results/*/tables/effects.parquet' where baseline = 'alone'"
 ```
 
 This page is generated from `castmates/results/columns`."""

@@ -36,7 +36,7 @@ def main(what: str, study: str, *where: str) -> str:
     lead, neighbours, partition = (*where, UNMANAGED)[:3]
     rows = tables.read(EFFECTS)
     wanted = (rows["lead"] == lead) & (rows["antagonists"] == neighbours) & (rows["partition"] == partition)
-    row = records(rows[wanted & (rows["role"] == "lead") & (rows["baseline"] == "solo")])[0]
+    row = records(rows[wanted & (rows["role"] == "lead") & (rows["baseline"] == "alone")])[0]
     if what == "verdict":
         return str(row["verdict"])
     if what == "rounded":

@@ -1,4 +1,4 @@
-"""Rule measure_launch: one launch of a company -> launch.json and its tables."""
+"""Rule measure_launch: one launch of a cohort -> launch.json and its tables."""
 
 import argparse
 import platform
@@ -16,7 +16,7 @@ from castmates.results.plans import read_task
 def main() -> None:
     """Measure the launch that the plan holds under this name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("launch", help="COMPANY/NUMBER")
+    parser.add_argument("launch", help="COHORT/NUMBER")
     parser.add_argument("--plan", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True, help="the launch.json to write; its tables lie beside it")
     parser.add_argument("--owner", type=int, help="end the launch when this process is gone")

@@ -1,4 +1,4 @@
-"""Rule profile_launch: one launch of a company in which its lead is traced -> profile.json and its tables."""
+"""Rule profile_launch: one launch of a cohort in which its lead is traced -> profile.json and its tables."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,7 @@ from castmates.results.profiles import PROFILES
 def main() -> None:
     """Make the profile launch that the plan holds under this name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("launch", help="COMPANY/NUMBER")
+    parser.add_argument("launch", help="COHORT/NUMBER")
     parser.add_argument("--plan", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True, help="the profile.json to write, after its tables")
     parser.add_argument("--owner", type=int, help="end the launch when this process is gone")

@@ -1,4 +1,4 @@
-"""Rule take_look: the launches measured so far -> which companies go on: for a precision, or in an adaptive study."""
+"""Rule take_look: the launches measured so far -> which cohorts go on: for a precision, or in an adaptive study."""
 
 import argparse
 import sys

@@ -1,14 +1,14 @@
 """The columns that say what a number is of: each list of them has one name, whatever table it is in.
 
-A window measures a cell: a member in a scene, in a round of a launch of a company, on a platform.
+A window measures a cell: a member in a scene, in a round of a launch of a cohort, on a platform.
 """
 
-LAUNCH = ["company", "launch"]
+LAUNCH = ["cohort", "launch"]
 ROUND = [*LAUNCH, "round"]
 WINDOW = [*LAUNCH, "window", "member"]
 PLATFORM_WINDOW = ["platform", *WINDOW]
 CELL = ["platform", *ROUND, "scene", "member"]
-MEMBER = ["company", "scene", "member"]  # of a plan
+MEMBER = ["cohort", "scene", "member"]  # of a plan
 MIX = ["mix", "partition"]
 LEAD_OF_MIX = ["mix", "member"]
 ROW = ["row", "platform"]  # of what contrasts of a plan come to

@@ -144,7 +144,7 @@ def _table(compared: "Compared") -> "Table":
     every = rows(compared)
     first = [row for row in every if row["partition_a"] == UNMANAGED]
     under = [row for row in every if row["partition_a"] != UNMANAGED]
-    leads = [row for row in under if row["role"] == "lead" and row["baseline"] == "solo"]
+    leads = [row for row in under if row["role"] == "lead" and row["baseline"] == "alone"]
     shown = [*first, *leads[: max(0, SHOWN - len(first))]]
     where = ["partition"] if under else []
     heads = ["mix", "member", *where, "against", "A loses (%)", "B loses (%)", "slowdown B/A", "verdict", "launches"]

@@ -30,7 +30,7 @@ class Per(StrEnum):
 @command(
     "trace flame",
     "castmates trace flame study.yaml lead+stream",
-    "castmates trace flame study.yaml lead+stream --scene solo --operations",
+    "castmates trace flame study.yaml lead+stream --scene alone --operations",
     order=4,
 )
 def flame(
@@ -43,7 +43,7 @@ def flame(
         str, typer.Option(help="One of its threads, by its number or its name; all if left out.", show_default=False)
     ] = "",
     scene: Annotated[
-        str, typer.Option(help="One scene by itself: solo, corun, or a scene's whole name.", show_default=False)
+        str, typer.Option(help="One scene by itself: alone, corun, or a scene's whole name.", show_default=False)
     ] = "",
     difference: Annotated[
         bool,

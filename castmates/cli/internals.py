@@ -15,13 +15,13 @@ family("internals", "What only rules and contributors call.")
 Table = Annotated[Path, typer.Option("--output", "-o", help="The table to write: .parquet or .csv.", metavar="FILE")]
 Study = Annotated[str, typer.Option("--study", metavar="NAME", help="The study that the rows name.")]
 Member = Annotated[str, typer.Option("--member", metavar="NAME", help="The program whose slots they are.")]
-Scene = Annotated[str, typer.Option("--scene", metavar="SCENE", help="The scene that was measured, such as solo.")]
+Scene = Annotated[str, typer.Option("--scene", metavar="SCENE", help="The scene that was measured, such as alone.")]
 
 
 @command("internals run", "castmates internals run chase-3f0c2a91/1 study.yaml", kind=Runner)
 def run(
     launch: Annotated[
-        str, typer.Argument(metavar="LAUNCH", help="COMPANY/NUMBER, as `castmates plan --scenes` prints it.")
+        str, typer.Argument(metavar="LAUNCH", help="COHORT/NUMBER, as `castmates plan --scenes` prints it.")
     ],
     study: StudyFile,
     output: Annotated[

@@ -76,7 +76,7 @@ def sweep(
             "--replay",
             is_eager=True,
             help="Measure a published study again here, and compare: STUDY is a folder that `castmates paper` wrote, "
-            "results/<study>, or launches/<company>/<number> in one of them. Status 3: an effect differs; 4: unclear.",
+            "results/<study>, or launches/<cohort>/<number> in one of them. Status 3: an effect differs; 4: unclear.",
             under=INSTEAD,
         ),
     ] = False,

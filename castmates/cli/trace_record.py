@@ -153,4 +153,4 @@ def _is_wanted(launch: Any, partition: str) -> bool:  # noqa: ANN401 (a launch, 
     from castmates.study.spec import UNMANAGED
     from castmates.study.trace_launches import partition_of
 
-    return partition_of(launch.company.mixes[0]) == (partition or UNMANAGED)
+    return partition_of(launch.cohort.mixes[0]) == (partition or UNMANAGED)

@@ -12,7 +12,7 @@ from castmates.runner.processes.starts import placebo_member
 from castmates.runner.rounds.eviction import MIB, has_masks
 from castmates.study.evictors import TIMES
 from castmates.study.modelled import LINE, MachineModel, WorkloadModel
-from castmates.study.spec import Company
+from castmates.study.spec import Cohort
 from castmates.workloads import heartbeat
 from castmates.workloads.heartbeat import State
 
@@ -21,10 +21,10 @@ PLACEBO = WorkloadModel(compute=0.01)
 EVICTOR = WorkloadModel(compute=1e-6, accesses=MIB // LINE, writes=1.0, parallel=16)  # a step is 1 MiB
 
 
-def processes(company: Company, evictors: Sequence[Evictor]) -> list[Process]:
+def processes(cohort: Cohort, evictors: Sequence[Evictor]) -> list[Process]:
     """Every member, a placebo for every CPU that some scene gives to one, and the evictors."""
-    members = [Process(each.name, each.model, each.cpus) for each in company.members if each.model is not None]
-    placebos = sorted({cpu for scene in company.scenes for cpu in scene.placebos})
+    members = [Process(each.name, each.model, each.cpus) for each in cohort.members if each.model is not None]
+    placebos = sorted({cpu for scene in cohort.scenes for cpu in scene.placebos})
     return [
         *members,
         *(Process(placebo_member(cpu), PLACEBO, (cpu,)) for cpu in placebos),
@@ -32,11 +32,11 @@ def processes(company: Company, evictors: Sequence[Evictor]) -> list[Process]:
     ]
 
 
-def evictors(company: Company, machine: MachineModel) -> list[Evictor]:
+def evictors(cohort: Cohort, machine: MachineModel) -> list[Evictor]:
     """Return one for each cache with members, where some scene has way masks."""
-    if not has_masks(company):
+    if not has_masks(cohort):
         return []
-    own_cpus = [cpu for member in company.members for cpu in member.cpus]
+    own_cpus = [cpu for member in cohort.members for cpu in member.cpus]
     amount = TIMES * machine.ways * machine.way_bytes
     found = []
     for domain in sorted({machine.domain_of(cpu) for cpu in own_cpus}):

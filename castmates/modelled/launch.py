@@ -25,13 +25,13 @@ def run_launch(launch: Launch, _logs: Path, _cache: Path, say: Say, check: Calla
     if machine is None:
         raise CastmatesError(f"launch {launch.path} does not belong to a modelled study: its design has no 'model'.")
     begin = time.monotonic()
-    chosen = evictors(launch.company, machine)
-    world = World(machine, processes(launch.company, chosen), launch.seed)
+    chosen = evictors(launch.cohort, machine)
+    world = World(machine, processes(launch.cohort, chosen), launch.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=FIRST_PID)]
     pids, design = {process.name: process.pid for process in cast}, launch.design
     hardware = modelled_hardware(world, pids, design.monitor, design.beyond_site)
     stage = ModelledStage(world, cast, hardware, check, {each.name: each.bytes for each in chosen})
-    hardware.attach(stage.held(), [member.name for member in launch.company.members])
+    hardware.attach(stage.held(), [member.name for member in launch.cohort.members])
     outcome = Outcome(launch, platform=PLATFORM, launch_seconds=0.0, freezer=Freezing.kind, hardware=hardware.about())
     outcome.reading = hardware.reading()
     outcome.cast.extend(cast)
@@ -42,7 +42,7 @@ def run_launch(launch: Launch, _logs: Path, _cache: Path, say: Say, check: Calla
         stage.dismiss()
     finally:
         hardware.release()
-    outcome.truth = {scene.name: truth(world, scene) for scene in launch.company.scenes}
+    outcome.truth = {scene.name: truth(world, scene) for scene in launch.cohort.scenes}
     outcome.total_seconds = outcome.measure_seconds = time.monotonic() - begin
     return outcome
 

@@ -93,7 +93,7 @@ def _nothing(plan: Plan, mix: Mix, platform: str, source: str) -> dict[str, Any]
 
 def _searched(plan: Plan, mix: Mix, folder: StudyFolder) -> Searched:
     """What is known of the search, from the records of its launches with this mix."""
-    having = [launch for launch in plan.launches if any(each.identity == mix.identity for each in launch.company.mixes)]
+    having = [launch for launch in plan.launches if any(each.identity == mix.identity for each in launch.cohort.mixes)]
     files = [folder.record_file(launch) for launch in sorted(having, key=lambda launch: launch.path)]
     records = [read_record(file) for file in files if file.is_file()]
     return Searched(

@@ -115,8 +115,8 @@ def _readings(plan: Plan, measured: StudyLaunches, reader: RecordReader) -> Iter
 
 
 def _read_packages(plan: Plan, folder: StudyFolder, reader: RecordReader) -> bool:
-    """Check whether clocks, throttling or packages were read; the first launch of each company stands for all."""
-    first = {launch.company.id: launch for launch in reversed(plan.launches)}
+    """Check whether clocks, throttling or packages were read; the first launch of each cohort stands for all."""
+    first = {launch.cohort.id: launch for launch in reversed(plan.launches)}
     read = (reader.read(folder.record_file(launch)).get("reading", ()) for launch in first.values())
     return any(name in PACKAGE_SOURCES for names in read for name in names)
 

@@ -101,7 +101,7 @@ def facts_of_graphs(folder: StudyFolder, paths: Sequence[str]) -> Facts:
 def _epochs(folder: StudyFolder, paths: Sequence[str]) -> Facts:
     """The facts of launches whose traces begin with the first record, and what is known of each trace."""
     about = [
-        {"company": record["company"], "launch": record["launch"]}
+        {"cohort": record["cohort"], "launch": record["launch"]}
         | {name: trace[name] for name in ("scene", "round", "epoch", "pair", "storage_bytes")}
         for record in (read_record(folder, path) for path in paths)
         for trace in record["traces"]
@@ -121,8 +121,8 @@ def _profiles(folder: StudyFolder, paths: Iterable[str]) -> Iterator[tuple[str, 
 
 def _level(paths: Sequence[str], folder: StudyFolder, output: Path) -> float:
     """The level of verdicts: stricter where launches were added after their results were there."""
-    companies = Counter(path.rpartition("/")[0] for path in paths)
-    remember_profile_look(folder, _launches_before(output), max(companies.values(), default=0))
+    cohorts = Counter(path.rpartition("/")[0] for path in paths)
+    remember_profile_look(folder, _launches_before(output), max(cohorts.values(), default=0))
     return effect_level([*looks_before(folder), *profile_looks_before(folder)])
 
 
@@ -138,10 +138,10 @@ def _launches_before(output: Path) -> int:
 def _roofs(steps: pd.DataFrame, records: Sequence[Mapping[str, object]]) -> Mapping[str, Roofs]:
     """The roofs of each lead: those of its launches alone, because leads have different CPUs."""
     measured: dict[str, list[dict[str, object]]] = {}
-    members = dict(steps[["company", "member"]].drop_duplicates().itertuples(index=False, name=None))
+    members = dict(steps[["cohort", "member"]].drop_duplicates().itertuples(index=False, name=None))
     for record in records:
-        if isinstance(roofs := record.get("roofs"), dict) and record.get("company") in members:
-            measured.setdefault(members[record["company"]], []).append(roofs)
+        if isinstance(roofs := record.get("roofs"), dict) and record.get("cohort") in members:
+            measured.setdefault(members[record["cohort"]], []).append(roofs)
     return {member: Roofs.of(each) for member, each in measured.items()}
 
 

@@ -37,7 +37,7 @@ class Interrupted(BaseException):
 
 
 def measure_launch(plan: Plan, name: str, folder: Path, cache: Path, owner: int | None = None) -> None:
-    """Measure the launch of this name (COMPANY/NUMBER), or play it where its machine is modelled."""
+    """Measure the launch of this name (COHORT/NUMBER), or play it where its machine is modelled."""
     task = planned(task_in(plan, name), name, plan.study)
     refuse_other_node(task.launch, task.machines)
     measure(task, folder, cache, owner)
@@ -118,7 +118,7 @@ def planned(task: Task | None, name: str, study: str) -> Task:
     if undecided([task.launch]):
         raise CastmatesError(
             f"how many rounds the launch '{name}' has is decided after the first {FIRST_LAUNCHES} launches of "
-            "its company: run the sweep, or write a number for 'budget.rounds'."
+            "its cohort: run the sweep, or write a number for 'budget.rounds'."
         )
     return task
 

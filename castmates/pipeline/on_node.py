@@ -15,7 +15,7 @@ def built_for_us(launch: Launch, cache: Path) -> Launch:
 
     Their sources have to be those that the launch was planned with.
     """
-    planned, ours = launch.company.native_key, environments.key(environments.NATIVE, shipped.environments())
+    planned, ours = launch.cohort.native_key, environments.key(environments.NATIVE, shipped.environments())
     if launch.design.model is not None or ours == planned:
         return launch
     place = environments.place_of(environments.NATIVE, planned, cache)
@@ -27,9 +27,9 @@ def built_for_us(launch: Launch, cache: Path) -> Launch:
             "again."
         )
     environments.build(environments.NATIVE, shipped.environments(), cache)
-    members = tuple(_with_native(member, ours) for member in launch.company.members)
+    members = tuple(_with_native(member, ours) for member in launch.cohort.members)
     return launch.model_copy(
-        update={"company": launch.company.model_copy(update={"native_key": ours, "members": members})}
+        update={"cohort": launch.cohort.model_copy(update={"native_key": ours, "members": members})}
     )
 
 

@@ -1,4 +1,4 @@
-"""A pilot of a study: a few launches of each company, and the design that follows from them."""
+"""A pilot of a study: a few launches of each cohort, and the design that follows from them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ class Proposal:
     settle: float
     noise_of_a_window: float | None = None
     mixes: Mapping[str, Spread] = field(default_factory=dict)  # by identity
-    companies: Mapping[str, Cost] = field(default_factory=dict)  # by id
+    cohorts: Mapping[str, Cost] = field(default_factory=dict)  # by id
 
 
 def measure(project: Project, launches: int) -> Plan:
@@ -80,7 +80,7 @@ def _proposal(study: Study, plan: Plan, folder: StudyFolder) -> Proposal:
     windows = read_windows(folder.places(plan))
     spreads = estimates.spreads(plan, windows)
     records = _records(folder, plan)
-    costs = {company: cost for company, launches in records.items() if (cost := estimates.cost_of(launches))}
+    costs = {cohort: cost for cohort, launches in records.items() if (cost := estimates.cost_of(launches))}
     if not spreads or not costs:
         raise CastmatesError(f"no mix has two launches with valid windows in {folder}; the logs there show why.")
     budget = study.budget
@@ -91,49 +91,49 @@ def _proposal(study: Study, plan: Plan, folder: StudyFolder) -> Proposal:
         settle=round(settle, 3),
         noise_of_a_window=estimates.window_noise(windows),
         mixes=spreads,
-        companies=costs,
+        cohorts=costs,
     )
 
 
 def _environments(launches: Iterable[Launch]) -> set[str]:
-    members = [member for launch in launches for member in launch.company.members]
+    members = [member for launch in launches for member in launch.cohort.members]
     return {environments.NATIVE, *(member.environment for member in members if member.environment)}
 
 
 def _records(folder: StudyFolder, plan: Plan) -> dict[str, list[Record]]:
-    """The records of the launches, company by company."""
+    """The records of the launches, cohort by cohort."""
     records: dict[str, list[Record]] = {}
     for launch in plan.launches:
-        records.setdefault(launch.company.id, []).append(read_record(folder.record_file(launch)))
+        records.setdefault(launch.cohort.id, []).append(read_record(folder.record_file(launch)))
     return records
 
 
-def _settle_times(companies: Iterable[Sequence[Record]]) -> list[float]:
+def _settle_times(cohorts: Iterable[Sequence[Record]]) -> list[float]:
     """The settle times that the launches came to."""
-    settled: Iterable[Any] = (record.get("settle") for records in companies for record in records)
+    settled: Iterable[Any] = (record.get("settle") for records in cohorts for record in records)
     return [float(settling["seconds"]) for settling in settled if settling]
 
 
 def _words(study: Study, proposal: Proposal) -> str:
-    """The spread of each mix, the cost of each company, and the lines to paste, as text for a terminal."""
+    """The spread of each mix, the cost of each cohort, and the lines to paste, as text for a terminal."""
     wanted, spreads = study.budget.precision or PRECISION, proposal.mixes.values()
     needs = [launches_for(each.of_launches(proposal.rounds), wanted, MOST_LAUNCHES, each.log) for each in spreads]
-    mixes = Table("mix", box=None, title="Spread of the loss against solo", title_justify="left")
+    mixes = Table("mix", box=None, title="Spread of the loss against alone", title_justify="left")
     for name in ("between launches", "between rounds", "launches"):
         mixes.add_column(name, justify="right")
     for spread, need in zip(spreads, needs, strict=True):
         launches = f"about {need}" if need else MORE
         mixes.add_row(spread.mix, f"{_deviation(spread.between)} %", f"{_deviation(spread.within)} %", launches)
-    companies = Table("company", box=None, title="Cost", title_justify="left")
+    cohorts = Table("cohort", box=None, title="Cost", title_justify="left")
     for name in ("launch", "round"):
-        companies.add_column(name, justify="right")
-    for company, cost in proposal.companies.items():
-        companies.add_row(company, f"{cost.launch:.1f} s", f"{cost.round:.1f} s")
+        cohorts.add_column(name, justify="right")
+    for cohort, cost in proposal.cohorts.items():
+        cohorts.add_row(cohort, f"{cost.launch:.1f} s", f"{cost.round:.1f} s")
     text = StringIO()
     console = Console(file=text, width=100, highlight=False, color_system=None)
     console.print(mixes)
     console.print()
-    console.print(companies)
+    console.print(cohorts)
     if (noise := proposal.noise_of_a_window) is not None:
         console.print(f"\nNoise of a window: {100 * noise:.2g} %.")
     console.print("\nProposed, to be put into the study:\n\nbudget:")

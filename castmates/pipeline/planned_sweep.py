@@ -95,7 +95,7 @@ class PlannedSweep:
 
     @cached_property
     def decided(self) -> Mapping[str, int]:
-        """The numbers of rounds that were decided when the sweep began, by company."""
+        """The numbers of rounds that were decided when the sweep began, by cohort."""
         return decided_rounds(self.project.results)
 
     @cached_property
@@ -169,21 +169,21 @@ class PlannedSweep:
 
     def _environments(self, launch: Launch) -> list[str]:
         """The files that are there when the environments of a launch are built."""
-        company = launch.company
-        built = {(environments.NATIVE, company.native_key)}
-        built |= {(each.environment, each.environment_key or "") for each in company.members if each.environment}
+        cohort = launch.cohort
+        built = {(environments.NATIVE, cohort.native_key)}
+        built |= {(each.environment, each.environment_key or "") for each in cohort.members if each.environment}
         return [] if self.project.modelled else self._files(environments, built)
 
     def _inputs(self, launch: Launch) -> list[str]:
         """The same of its data sets."""
-        made = {(each.inputs, each.inputs_key or "") for each in launch.company.members if each.inputs}
+        made = {(each.inputs, each.inputs_key or "") for each in launch.cohort.members if each.inputs}
         return self._files(inputs, made)
 
-    def first_launches(self, company: str) -> list[str]:
-        """The launches of a company that decide how many rounds its others have; none where that is decided."""
-        if company in self.decided:
+    def first_launches(self, cohort: str) -> list[str]:
+        """The launches of a cohort that decide how many rounds its others have; none where that is decided."""
+        if cohort in self.decided:
             return []
-        return [f"{company}/{number + 1}" for number in range(FIRST_LAUNCHES)]
+        return [f"{cohort}/{number + 1}" for number in range(FIRST_LAUNCHES)]
 
     def needed(self, decisions: Sequence[Sequence[str]]) -> list[str]:
         """The launches that are needed after these decisions."""
@@ -227,7 +227,7 @@ class PlannedSweep:
 
     def _class_of(self, path: str) -> str:
         """The class of nodes of a launch, of a profile launch, or of a trace."""
-        return (self.profiles.get(path) or self.traces.get(path) or self.paths[path]).company.machine
+        return (self.profiles.get(path) or self.traces.get(path) or self.paths[path]).cohort.machine
 
     def leave_for_jobs(self) -> None:
         """Leave for jobs on other machines what they need, from now on."""

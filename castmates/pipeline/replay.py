@@ -105,7 +105,7 @@ def _part(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
     """What of it is measured again."""
     if published.launch:
         return _part_of_launch(published, plan, asked)
-    leads = dict.fromkeys(each.lead.workload for each in plan.companies if _has_results(plan, each.id))
+    leads = dict.fromkeys(each.lead.workload for each in plan.cohorts if _has_results(plan, each.id))
     if asked.lead and asked.lead not in leads:
         raise CastmatesError(
             f"--lead is '{asked.lead}', and {published.named} has no such lead (there are: {', '.join(leads)})."
@@ -114,30 +114,27 @@ def _part(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
 
 
 def _part_of_launch(published: Published, plan: Plan, asked: Asked) -> ReplayedPart:
-    """The mixes of a launch's company, with as many rounds as that launch had."""
+    """The mixes of a launch's cohort, with as many rounds as that launch had."""
     if asked.lead:
         raise CastmatesError(f"--lead is for a whole study, and {published.named} has one lead; leave it out.")
-    company, _, number = published.launch.partition("/")
+    cohort, _, number = published.launch.partition("/")
     wanted = published.launch if number else ""
-    launches = [each for each in plan.launches if each.company.id == company and wanted in ("", each.path)]
+    launches = [each for each in plan.launches if each.cohort.id == cohort and wanted in ("", each.path)]
     if not launches:
         raise CastmatesError(f"{published.named}: this launch is not in the study's plan.")
-    if not _has_results(plan, company):
+    if not _has_results(plan, cohort):
         raise CastmatesError(
             f"{published.named}: this launch measured controls alone, which are no results of the study; replay the "
             "whole study."
         )
-    return ReplayedPart(company=launches[0].company, rounds=launches[0].design.rounds if number else None)
+    return ReplayedPart(cohort=launches[0].cohort, rounds=launches[0].design.rounds if number else None)
 
 
-def _has_results(plan: Plan, company: str) -> bool:
-    """Whether anything but controls is in a company."""
+def _has_results(plan: Plan, cohort: str) -> bool:
+    """Whether anything but controls is in a cohort."""
     results = {mix.identity for mix in plan.mixes}
     return any(
-        mix.identity in results
-        for launch in plan.launches
-        if launch.company.id == company
-        for mix in launch.company.mixes
+        mix.identity in results for launch in plan.launches if launch.cohort.id == cohort for mix in launch.cohort.mixes
     )
 
 

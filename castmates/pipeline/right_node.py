@@ -15,5 +15,5 @@ def refuse_wrong_node(folder: StudyFolder, task: Task, path: str) -> None:
         refuse_other_node(task.launch, task.machines)
     except OtherNode:
         if node:
-            note_refusal(folder, task.launch.company.machine, node)
+            note_refusal(folder, task.launch.cohort.machine, node)
         raise

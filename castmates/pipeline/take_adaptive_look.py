@@ -45,16 +45,16 @@ def take_adaptive_look(plan: Plan, folder: StudyFolder, number: int, terms: Term
     went_on_before = {each.identity for each in before if each.goes_on}
     going = {each.identity for each in asked if each.goes_on}
     later = {path.rpartition("/")[0] for added in plan.looks[number:] for path in added}
-    companies = [
-        company.id
-        for company in plan.companies
-        if company.id in later and any(mix.identity in going for mix in company.mixes)
+    cohorts = [
+        cohort.id
+        for cohort in plan.cohorts
+        if cohort.id in later and any(mix.identity in going for mix in cohort.mixes)
     ]
-    full = sum(len(launch.company.scenes) * launch.design.rounds for launch in plan.launches)
+    full = sum(len(launch.cohort.scenes) * launch.design.rounds for launch in plan.launches)
     return {
         "look": number,
         "full_windows": full,
-        "companies": companies,
+        "cohorts": cohorts,
         CELLS: [
             cell | {"is_news": (cell["identity"] in went_on_before) != cell["goes_on"]}
             for cell in _cells(plan, asked, asks, found)
@@ -74,15 +74,15 @@ def _launched(folder: StudyFolder, paths: Collection[str]) -> set[str]:
     """
     ours = set(paths)
     launches = [launch for launch in found_launches(folder).measured if launch.path in ours]
-    return {mix.identity for launch in launches for mix in launch.company.mixes if mix.identity not in launch.skipped}
+    return {mix.identity for launch in launches for mix in launch.cohort.mixes if mix.identity not in launch.skipped}
 
 
 def _left(plan: Plan, number: int) -> int:
-    """How many launches of a company the later looks may add, at most."""
+    """How many launches of a cohort the later looks may add, at most."""
     counts: dict[str, int] = {}
     for path in (path for added in plan.looks[number:] for path in added):
-        company = path.rpartition("/")[0]
-        counts[company] = counts.get(company, 0) + 1
+        cohort = path.rpartition("/")[0]
+        counts[cohort] = counts.get(cohort, 0) + 1
     return max(counts.values(), default=0)
 
 

@@ -41,7 +41,7 @@ def trace_now(project: Project, plan: Plan, launch: Launch) -> Path:
     folder, cache = project.results.trace(trace_name(launch)), cache_folder()
     refuse_full_disk(launch, folder)  # before programs are built
     hold_sweep_lock(project.results)
-    members = launch.company.members
+    members = launch.cohort.members
     for name in sorted({environments.NATIVE, *(each.environment for each in members if each.environment)}):
         environments.build(name, ENVIRONMENTS, cache)
     for name in sorted({each.inputs for each in members if each.inputs}):

@@ -22,11 +22,11 @@ NOTHING_NOW = (
 
 
 def scenes(project: Project, planned: Plan, outline: Outline) -> Iterator[RenderableType]:
-    """The launches by company, the scenes of each, and why they have as many rounds as they have."""
+    """The launches by cohort, the scenes of each, and why they have as many rounds as they have."""
     yield _launches(outline)
-    for each in outline.companies:
+    for each in outline.cohorts:
         more = f"  and {each.under_partitions} more under partitions" if each.under_partitions else ""
-        head = f"\nScenes of {each.company}"
+        head = f"\nScenes of {each.cohort}"
         yield Text.assemble((head, "bold"), ", in short slices, in fresh random order every cycle")
         yield Text("  " + "  ".join(each.scenes) + more)
     reasons = list(rounds.lines(project, planned))
@@ -39,7 +39,7 @@ def counters(project: Project, plan: Plan) -> Iterator[RenderableType]:
         yield Text("Modelled: nothing is started, so nothing is counted.")
         return
     yield Text.assemble(("Counted in every window: ", "bold"), f"{described(project.study.counters)}.")
-    if project.study.counters.ranges and not any(one.phases for each in plan.companies for one in each.members):
+    if project.study.counters.ranges and not any(one.phases for each in plan.cohorts for one in each.members):
         yield Text("'counters.ranges' keeps nothing: no workload has 'phases: true'.")
     yield Text(after_rounds.after_rounds_line(plan.launches))
 
@@ -60,11 +60,11 @@ def masks(project: Project, plan: Plan) -> Iterator[RenderableType]:
 
 def _launches(outline: Outline) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("company", overflow="fold")
+    table.add_column("cohort", overflow="fold")
     for name in ("launches", "measured", "unusable", "scenes", "rounds", "windows", "to do"):
         table.add_column(name, justify="right", overflow="fold")
-    for each in outline.companies:
-        table.add_row(each.company, *_cells(each))
+    for each in outline.cohorts:
+        table.add_row(each.cohort, *_cells(each))
     return table
 
 

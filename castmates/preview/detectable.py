@@ -103,7 +103,7 @@ def _rounds(plan: Plan) -> dict[str, float]:
     """The harmonic mean of the rounds of each mix's launches: with it the variance of their means is as on average."""
     numbers: dict[str, list[int]] = {}
     for launch in plan.launches:
-        for mix in launch.company.mixes:
+        for mix in launch.cohort.mixes:
             numbers.setdefault(mix.identity, []).append(launch.design.rounds)
     return {identity: harmonic_mean(each) for identity, each in numbers.items()}
 
@@ -111,6 +111,6 @@ def _rounds(plan: Plan) -> dict[str, float]:
 def _launches(plan: Plan, mix: Mix) -> tuple[int, int]:
     """How many launches of the plan have this mix, at least and at most."""
     ours = [
-        launch.path for launch in plan.launches if any(each.identity == mix.identity for each in launch.company.mixes)
+        launch.path for launch in plan.launches if any(each.identity == mix.identity for each in launch.cohort.mixes)
     ]
     return (len(set(ours) & set(plan.looks[0])) if plan.looks else len(ours)), len(ours)

@@ -11,15 +11,15 @@ from castmates.results.folder import StudyFolder
 from castmates.results.records import record_or_why
 from castmates.study import after_rounds
 from castmates.study.adaptive import as_launched
-from castmates.study.companies import launch_guess, round_guess
-from castmates.study.looks import company_of, needed
+from castmates.study.cohorts import launch_guess, round_guess
+from castmates.study.looks import cohort_of, needed
 from castmates.study.schedule import turns_of
-from castmates.study.spec import Company, Launch, Plan
+from castmates.study.spec import Cohort, Launch, Plan
 
 LAUNCH_OVERHEAD = 1.5  # start of the runner, writing the tables
 MODELLED_WINDOW = 0.06  # of a study in which nothing is started
 ANALYSIS = 15.0  # tables, figures, report
-LAUNCHES = 5  # of a company, whose times are looked up at most
+LAUNCHES = 5  # of a cohort, whose times are looked up at most
 
 
 def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -> tuple[list[Launch], list[Launch]]:
@@ -40,10 +40,10 @@ def still_to_measure(project: Project, plan: Plan, torn: Collection[str] = ()) -
         paths = needed(plan, decisions)
         if at_least := [launch for launch in missing if launch.path in paths]:
             later = {path for added in plan.looks[len(decisions) + 1 :] for path in added}
-            undecided = {path for path in later if not decisions or company_of(path) in decisions[-1]}
+            undecided = {path for path in later if not decisions or cohort_of(path) in decisions[-1]}
             return at_least, [launch for launch in missing if launch.path in {*paths, *undecided}]
         reached = take_look(plan, folder, project.study.budget.precision or 0.0, decisions)
-        decisions.append([company.company for company in reached if company.goes_on])
+        decisions.append([cohort.cohort for cohort in reached if cohort.goes_on])
         if not decisions[-1]:
             break
     return [], []
@@ -53,9 +53,9 @@ def _after_looks(
     plan: Plan, missing: Sequence[Launch], taken: Sequence[AdaptiveLook]
 ) -> tuple[list[Launch], list[Launch]]:
     """The same in an adaptive study: what the looks asked for, and what all looks to come may ask for."""
-    paths = set(needed(plan, [look["companies"] for look in taken]))
+    paths = set(needed(plan, [look["cohorts"] for look in taken]))
     at_least = [launch for launch in missing if launch.path in paths]
-    if taken and not taken[-1]["companies"]:
+    if taken and not taken[-1]["cohorts"]:
         return at_least, at_least
     later = {path for added in plan.looks[len(taken) + 1 :] for path in added}
     return at_least, [launch for launch in missing if launch.path in paths | later]
@@ -82,21 +82,21 @@ def seconds_of_launch(
 ) -> float:
     """How long a launch takes: its launch (as measured before, where it was) and its windows.
 
-    `known` keeps what launches take, by company: who asks for thousands of launches reads no record twice.
+    `known` keeps what launches take, by cohort: who asks for thousands of launches reads no record twice.
     """
-    design, company = launch.design, as_launched(launch).company
+    design, cohort = launch.design, as_launched(launch).cohort
     rounds = design.rounds + spare * design.spare_rounds
     if design.model is not None:
-        return LAUNCH_OVERHEAD + MODELLED_WINDOW * rounds * turns_of(company.scenes, company.members)
+        return LAUNCH_OVERHEAD + MODELLED_WINDOW * rounds * turns_of(cohort.scenes, cohort.members)
     known = {} if known is None else known
-    if company.id not in known:
-        known[company.id] = _launch(folder, company)
-    measured = rounds * round_guess(company.scenes, company.members, design.window)
-    return LAUNCH_OVERHEAD + known[company.id] + measured + after_rounds.seconds(launch)
+    if cohort.id not in known:
+        known[cohort.id] = _launch(folder, cohort)
+    measured = rounds * round_guess(cohort.scenes, cohort.members, design.window)
+    return LAUNCH_OVERHEAD + known[cohort.id] + measured + after_rounds.seconds(launch)
 
 
-def _launch(folder: StudyFolder, company: Company) -> float:
-    records = map(record_or_why, folder.record_files(company.id)[:LAUNCHES])
+def _launch(folder: StudyFolder, cohort: Cohort) -> float:
+    records = map(record_or_why, folder.record_files(cohort.id)[:LAUNCHES])
     launched = (record.get("seconds", {}).get("launch") for record in records)
     launches = [float(seconds) for seconds in launched if seconds is not None]
-    return fmean(launches) if launches else launch_guess(company.members)
+    return fmean(launches) if launches else launch_guess(cohort.members)

@@ -45,10 +45,10 @@ def _division(plan: Plan, named: str | None) -> str:
         how = f"{named}, which the study names" if named else "the only partition that isolates"
         return f"The loss of {which} is divided under {how}; all its launches are used for the estimate."
     tried = {mix.identity: (mix.name, mix.lead) for mix in plan.mixes if mix.partitions and mix.antagonists}
-    companies = {company.id: company for company in plan.companies}
+    cohorts = {cohort.id: cohort for cohort in plan.cohorts}
     measuring: Counter[tuple[str, str]] = Counter()
-    for name, count in Counter(launch.company.id for launch in plan.launches).items():
-        there = (tried[mix.identity] for mix in companies[name].mixes if mix.identity in tried)
+    for name, count in Counter(launch.cohort.id for launch in plan.launches).items():
+        there = (tried[mix.identity] for mix in cohorts[name].mixes if mix.identity in tried)
         measuring.update(dict.fromkeys(there, count))
     fewest = min(measuring[mix] for mix, partitions in counts.items() if partitions > 1)
     chosen = round(CHOOSING_SHARE * fewest)

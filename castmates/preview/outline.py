@@ -21,7 +21,7 @@ from castmates.results.torn import torn_words
 from castmates.study.adaptive_words import summary
 from castmates.study.cpus import format_cpu_list
 from castmates.study.remarks import Remark
-from castmates.study.spec import UNMANAGED, Company, Launch, Mix, Plan
+from castmates.study.spec import UNMANAGED, Cohort, Launch, Mix, Plan
 from castmates.workloads.environments import place_of, ready_file
 from castmates.workloads.installed import lack_of
 
@@ -41,7 +41,7 @@ class Row:
 class Launched:
     """The mixes that share a launch."""
 
-    company: str
+    cohort: str
     program: str
     scenes: tuple[str, ...]  # without a partition
     under_partitions: int  # further scenes
@@ -63,7 +63,7 @@ class Outline:
     rows: tuple[Row, ...]
     controls: tuple[tuple[str, str, str], ...]  # kind, program, antagonists
     of_controls: Amount  # launches that serve controls alone
-    companies: tuple[Launched, ...]
+    cohorts: tuple[Launched, ...]
     chances: Chances
     precision: str  # whether a wanted one was reached; "" where none is wanted
     to_build: tuple[str, ...]  # environments
@@ -93,7 +93,7 @@ def outline(project: Project, planned: Plan) -> Outline:
     amounts = Amounts(folder, plan, torn)
     least, most = still_to_measure(project, plan, torn)
     results = {mix.identity for mix in plan.mixes}
-    serving = {company.id for company in plan.companies if any(mix.identity in results for mix in company.mixes)}
+    serving = {cohort.id for cohort in plan.cohorts if any(mix.identity in results for mix in cohort.mixes)}
     return Outline(
         study=project.study.name,
         title=project.study.title,
@@ -102,10 +102,10 @@ def outline(project: Project, planned: Plan) -> Outline:
         total=amounts.of(plan.launches),
         to_measure=(len(least), len(most)),
         seconds=seconds_between(project, least, most),
-        rows=tuple(_rows(plan, [launch for launch in plan.launches if launch.company.id in serving], amounts)),
+        rows=tuple(_rows(plan, [launch for launch in plan.launches if launch.cohort.id in serving], amounts)),
         controls=tuple((each.kind, workload_of(each.mix.lead), antagonists(each.mix)) for each in plan.controls),
-        of_controls=amounts.of([launch for launch in plan.launches if launch.company.id not in serving]),
-        companies=tuple(_launched(plan, company, amounts) for company in plan.companies),
+        of_controls=amounts.of([launch for launch in plan.launches if launch.cohort.id not in serving]),
+        cohorts=tuple(_launched(plan, cohort, amounts) for cohort in plan.cohorts),
         chances=chances(project, plan, torn),
         precision=precision_words(plan, folder, project.study.budget.precision)
         or summary(read_adaptive_looks(plan, folder)),
@@ -150,7 +150,7 @@ def _rows(plan: Plan, launches: Sequence[Launch], amounts: Amounts) -> Iterator[
     mixes_of: dict[str, list[Mix]] = {}
     for mix in plan.mixes:
         mixes_of.setdefault(mix.lead, []).append(mix)
-    members = {member.name: member for company in plan.companies for member in company.members}
+    members = {member.name: member for cohort in plan.cohorts for member in cohort.members}
     for lead, mixes in mixes_of.items():
         others = list(dict.fromkeys(name for mix in mixes for name in mix.antagonists))
         yield Row(
@@ -158,7 +158,7 @@ def _rows(plan: Plan, launches: Sequence[Launch], amounts: Amounts) -> Iterator[
             beside=tuple(dict.fromkeys(antagonists(mix) for mix in mixes if mix.antagonists)),
             cpus=(_cpus(members[lead].cpus), _cpus(cpu for name in others for cpu in members[name].cpus)),
             partitions=len({part.name for mix in mixes for part in mix.partitions}),
-            amount=amounts.of([launch for launch in launches if launch.company.lead.name == lead]),
+            amount=amounts.of([launch for launch in launches if launch.cohort.lead.name == lead]),
         )
 
 
@@ -166,14 +166,14 @@ def _cpus(cpus: Iterable[int]) -> str:
     return format_cpu_list(set(cpus)) or "–"
 
 
-def _launched(plan: Plan, company: Company, amounts: Amounts) -> Launched:
-    launches = [launch for launch in plan.launches if launch.company.id == company.id]
-    scenes = tuple(scene.name for scene in company.scenes if scene.partition == UNMANAGED)
+def _launched(plan: Plan, cohort: Cohort, amounts: Amounts) -> Launched:
+    launches = [launch for launch in plan.launches if launch.cohort.id == cohort.id]
+    scenes = tuple(scene.name for scene in cohort.scenes if scene.partition == UNMANAGED)
     return Launched(
-        company=company.id,
-        program=workload_of(company.lead.name),
+        cohort=cohort.id,
+        program=workload_of(cohort.lead.name),
         scenes=scenes,
-        under_partitions=len(company.scenes) - len(scenes),
+        under_partitions=len(cohort.scenes) - len(scenes),
         rounds=tuple(sorted({launch.design.rounds for launch in launches})),
         amount=amounts.of(launches),
     )
@@ -184,7 +184,7 @@ def _to_build(launches: Sequence[Launch]) -> list[str]:
     wanted = {
         (member.environment, member.environment_key)
         for launch in launches
-        for member in launch.company.members
+        for member in launch.cohort.members
         if member.environment and member.environment_key
     }
     return sorted(name for name, key in wanted if not ready_file(place_of(name, key, cache_folder())).is_file())
@@ -192,7 +192,7 @@ def _to_build(launches: Sequence[Launch]) -> list[str]:
 
 def _missing(project: Project, launches: Sequence[Launch]) -> Iterator[str]:
     """What these launches start and this machine lacks, without the environments that a sweep builds."""
-    names = dict.fromkeys(workload_of(member.name) for launch in launches for member in launch.company.members)
+    names = dict.fromkeys(workload_of(member.name) for launch in launches for member in launch.cohort.members)
     for name in names:
         lack = lack_of(project.workloads[name], ENVIRONMENTS, cache_folder()) if name in project.workloads else None
         if lack and not lack.environment:

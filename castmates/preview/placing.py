@@ -30,7 +30,7 @@ def _pairs(project: Project, plan: Plan) -> str:
     """Which of the pairs that may share a cache the study measures."""
     jobs, machine = project.study.place.jobs, project.study.place.machine or ""
     wanted = [(a, b) for a in jobs for b in jobs if a != b or jobs[a].count > 1]
-    workloads = {member.name: member.workload for launch in plan.launches for member in launch.company.members}
+    workloads = {member.name: member.workload for launch in plan.launches for member in launch.cohort.members}
     known: set[tuple[str, str]] = set()
     for mix in plan.mixes:
         if mix.machine != machine:  # losses of classes are never mixed

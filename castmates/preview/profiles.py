@@ -31,7 +31,7 @@ def profile_words(study: Study, plan: Plan, folder: StudyFolder) -> str:
         return ""
     parts, missing = [], set(missing_profiles(plan, folder))
     if plan.profiles:
-        leads = listed(list(dict.fromkeys(launch.company.lead.workload for launch in plan.profiles)))
+        leads = listed(list(dict.fromkeys(launch.cohort.lead.workload for launch in plan.profiles)))
         left = [launch for launch in plan.profiles if launch.path in missing]
         time = f", {tracing_time(left, folder)}" if left else ", all there"
         many = counted(len(plan.profiles), "launch")
@@ -60,7 +60,7 @@ def tracing_time(launches: Iterable[Launch], folder: StudyFolder) -> str:
 
 def _seconds(launch: Launch, made: Sequence[Mapping[str, Any]]) -> float:
     """Seconds of a launch by those of the same lead, else by all of the study, else by a guess."""
-    lead = launch.company.lead.workload
+    lead = launch.cohort.lead.workload
     known = [record for record in made if record.get("lead") == lead] or made
     if not known:
         return LAUNCH + TRACE * traces_of(launch)
@@ -76,6 +76,6 @@ def _traces(record: Mapping[str, Any]) -> int:
 
 def _ranges(most: int, plan: Plan) -> str:
     """A sentence on what leads annotate."""
-    if any(launch.company.lead.phases for launch in plan.profiles):
+    if any(launch.cohort.lead.phases for launch in plan.profiles):
         return f"Up to {most:,} annotations of each launch are kept and joined to operations."
     return "'profile.ranges' keeps nothing: none of these leads has 'phases: true'."

@@ -13,14 +13,14 @@ from castmates.study.spec import Plan
 def expected(project: Project, plan: Plan) -> Plan:
     """The plan with as many rounds as the first launches have where that is not decided yet, and what looks decided."""
     budget, plan = project.study.budget, as_decided(plan, project.results)
-    waiting = [launch.company for launch in plan.launches if undecided([launch])]
-    return with_decisions(plan, {company.id: first_rounds(company, budget) for company in waiting})
+    waiting = [launch.cohort for launch in plan.launches if undecided([launch])]
+    return with_decisions(plan, {cohort.id: first_rounds(cohort, budget) for cohort in waiting})
 
 
 def lines(project: Project, plan: Plan) -> Iterator[str]:
-    """Why the rounds are as many as they are, and which companies are still to show it."""
+    """Why the rounds are as many as they are, and which cohorts are still to show it."""
     yield from reasons(plan, read_decisions(project.results))
-    waiting = list(dict.fromkeys(launch.company.id for launch in plan.launches if launch.design.rounds == UNDECIDED))
+    waiting = list(dict.fromkeys(launch.cohort.id for launch in plan.launches if launch.design.rounds == UNDECIDED))
     if waiting:
         yield (
             f"{', '.join(waiting)}: the first {FIRST_LAUNCHES} launches decide how many rounds the others have; until "

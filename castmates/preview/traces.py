@@ -33,7 +33,7 @@ def recording_seconds(launches: Iterable[Launch], folder: StudyFolder) -> float:
 
 def _whole(launch: Launch, made: Sequence[Mapping[str, Any]]) -> float:
     """Seconds of a launch by the records of those that were made."""
-    lead = [record for record in made if record.get("lead") == launch.company.lead.name]
+    lead = [record for record in made if record.get("lead") == launch.cohort.lead.name]
     known = [record["seconds"] for record in lead or made]
     starts = [sum(float(each.get(part) or 0) for part in KEPT) for each in known]
     return max(starts, default=LAUNCH) + _seconds(launch)
@@ -46,7 +46,7 @@ def trace_lines(launch: Launch, folder: StudyFolder, families: Sequence[str], wh
     """
     tracing = launch.design.tracing
     assert tracing is not None
-    scenes = [scene.name for scene in scenes_of_trace(launch.company)]
+    scenes = [scene.name for scene in scenes_of_trace(launch.cohort)]
     yield f"trace {trace_name(launch)}: {listed(scenes)}, {tracing.seconds:g} s of each" + (
         f", {tracing.rounds} times" if tracing.rounds > 1 else ""
     )
@@ -55,7 +55,7 @@ def trace_lines(launch: Launch, folder: StudyFolder, families: Sequence[str], wh
     if lacking := [family for family in tracing.events if family not in families]:
         yield f"  not recorded here: {', '.join(lacking)} ({'; '.join(why)})"
     if steps := profiled_steps(launch):
-        yield f"  {launch.company.lead.workload}: {counted(steps, 'step')} of each recording profiled by its framework"
+        yield f"  {launch.cohort.lead.workload}: {counted(steps, 'step')} of each recording profiled by its framework"
     yield f"  about {duration(recording_seconds([launch], folder))}"
     if families:
         most, free = most_bytes(launch), room_for(folder.trace(trace_name(launch)))
@@ -66,4 +66,4 @@ def _seconds(launch: Launch) -> float:
     tracing = launch.design.tracing
     if tracing is None:
         return 0.0
-    return tracing.rounds * len(scenes_of_trace(launch.company)) * (tracing.seconds + AROUND)
+    return tracing.rounds * len(scenes_of_trace(launch.cohort)) * (tracing.seconds + AROUND)

@@ -80,30 +80,30 @@ class LaunchRecord:
         return self.versions.get("castmates", "")
 
     @property
-    def company(self) -> str:
-        """The id of its company."""
-        return str(_mapping(self._spec, "company").get("id") or "")
+    def cohort(self) -> str:
+        """The id of its cohort."""
+        return str(_mapping(self._spec, "cohort").get("id") or "")
 
     @property
     def scenes(self) -> list[str]:
-        """The names of its company's scenes."""
-        scenes = _mapping(self._spec, "company").get("scenes")
+        """The names of its cohort's scenes."""
+        scenes = _mapping(self._spec, "cohort").get("scenes")
         return [str(scene["name"]) for scene in scenes] if isinstance(scenes, list | tuple) else []
 
     @property
     def protocol(self) -> int | None:
         """The version of the way of measuring."""
-        return _number(_mapping(self._spec, "company").get("protocol"), int)
+        return _number(_mapping(self._spec, "cohort").get("protocol"), int)
 
     @property
     def number(self) -> int:
-        """Its number in the company."""
+        """Its number in the cohort."""
         return _number(self._spec.get("number"), int) or 0
 
     @property
     def place(self) -> tuple[str, int]:
-        """Company and number, as the tables have them."""
-        return self.company, self.number
+        """Cohort and number, as the tables have them."""
+        return self.cohort, self.number
 
     @property
     def seed(self) -> int | None:
@@ -118,7 +118,7 @@ class LaunchRecord:
     @property
     def members(self) -> list[MemberFacts]:
         """The members that it was to launch."""
-        members = _mapping(self._spec, "company").get("members")
+        members = _mapping(self._spec, "cohort").get("members")
         if not isinstance(members, list | tuple):
             return []
         return [MemberFacts.model_validate(member) for member in members if isinstance(member, Mapping)]

@@ -25,14 +25,14 @@ def shown_part(results: "Results") -> Plan | None:
 
 def tables_of(results: "Results", part: Plan) -> dict[str, Any]:
     """Fields of the results with the rows of this part alone."""
-    places = pd.MultiIndex.from_tuples([(launch.company.id, launch.number) for launch in part.launches])
+    places = pd.MultiIndex.from_tuples([(launch.cohort.id, launch.number) for launch in part.launches])
     changes: dict[str, Any] = {"plan": part.model_copy(update={"machines": ()})}
     for name, columns in TABLES.items():
         if not columns.rule:
             continue
         table = getattr(results, name)
         if name in ("windows", "launches"):
-            changes[name] = table[pd.MultiIndex.from_frame(table[["company", "launch"]]).isin(places)]
+            changes[name] = table[pd.MultiIndex.from_frame(table[["cohort", "launch"]]).isin(places)]
         elif "machine" in columns:
             changes[name] = table[table["machine"] == part.machine]
     return changes

@@ -69,7 +69,7 @@ class Results:
     study_text: str = ""
     folder: StudyFolder = NO_FOLDER
     study_file: str = ""  # as it was named
-    decisions: tuple[Decision, ...] = ()  # on the rounds of companies
+    decisions: tuple[Decision, ...] = ()  # on the rounds of cohorts
     adaptive_looks: tuple[AdaptiveLook, ...] = ()  # of an adaptive study
     extended: tuple[int, ...] = ()  # numbers of launches at which its results were there when more were added
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # those that were read, or given
@@ -120,13 +120,13 @@ class Results:
     def launch_table(
         self, name: str, only: Collection[tuple[str, int]] | None = None, columns: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """One table of all launches, or of these (company, number).
+        """One table of all launches, or of these (cohort, number).
 
         All steps or samples of a large study do not fit into memory: take `launch_parts` for them.
         """
         if only is None:
             return self._measured.read(name, columns)
-        wanted = {(company, str(number)) for company, number in only}
+        wanted = {(cohort, str(number)) for cohort, number in only}
         chosen = [place for place in self.places if (place.parts[-2], place.parts[-1]) in wanted]
         return launch_tables.read(chosen, name, columns)
 
@@ -226,10 +226,10 @@ class Results:
         return masks_stamp(masked(self.plan) & set(self.effects["partition"]), self.platforms, machine)
 
     @cached_property
-    def against_solo(self) -> dict[str, list[dict[str, Any]]]:
-        """Each lead's rows against solo, under partitions too."""
+    def against_alone(self) -> dict[str, list[dict[str, Any]]]:
+        """Each lead's rows against alone, under partitions too."""
         by_lead: dict[str, list[dict[str, Any]]] = {}
-        for row in records(self.lead_effects("solo", under_partitions=True)):
+        for row in records(self.lead_effects("alone", under_partitions=True)):
             by_lead.setdefault(row["lead"], []).append(row)
         return by_lead
 

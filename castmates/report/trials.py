@@ -55,7 +55,7 @@ def read_trial(trial: TrialRecord, folder: StudyFolder) -> Tried:
     else:
         against = tables.read(MITIGATIONS)
     effects = tables.read(EFFECTS)
-    mine = (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
+    mine = (effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] == UNMANAGED)
     return Tried(trial, found, effects[mine], against)
 
 

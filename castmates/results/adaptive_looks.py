@@ -15,7 +15,7 @@ from castmates.study.spec import Launch, Plan
 CELLS = "cells"  # what a look at mixes has, and one at the precision has not
 WORDS = ("mix", "partition", "answer", "added", "why", "is_news")
 KINDS = {"identity": str, "launches": int, "answered_after": int, "clear": bool, "goes_on": bool}
-Look = Mapping[str, Any]  # look; companies that go on; cells: of each mix that was asked for what is known and decided
+Look = Mapping[str, Any]  # look; cohorts that go on; cells: of each mix that was asked for what is known and decided
 
 
 def is_adaptive(file: Path) -> bool:
@@ -31,7 +31,7 @@ def read_adaptive_look(file: Path) -> Look:
         if not all(type(cell[key]) is kind for cell in cells for key, kind in KINDS.items()):
             raise TypeError
         numbers = {key: int(look[key]) for key in ("look", "full_windows")}
-        return {**numbers, "companies": list(look["companies"]), CELLS: cells}
+        return {**numbers, "cohorts": list(look["cohorts"]), CELLS: cells}
 
 
 def read_adaptive_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
@@ -43,7 +43,7 @@ def read_adaptive_looks(plan: Plan, folder: StudyFolder) -> list[Look]:
         if not is_adaptive(file):
             break
         looks.append(read_adaptive_look(file))
-        if not looks[-1]["companies"]:
+        if not looks[-1]["cohorts"]:
             break
     return looks
 
@@ -64,7 +64,7 @@ def as_decided(plan: Plan, folder: StudyFolder) -> Plan:
         number = number_of.get(launch.path, 0)
         if launch.skipped or number > len(looks):
             return launch.skipped
-        return skipped_at(launch.company, looks[number - 1] if number else None, plan.later)
+        return skipped_at(launch.cohort, looks[number - 1] if number else None, plan.later)
 
     return with_skipped(plan, skipped)
 
@@ -80,8 +80,8 @@ def decided_task(task: Task, looks: Sequence[Collection[str]], later: Collection
             "taken: run the sweep."
         )
     measured = going_on(read_adaptive_look(file)) if number else None
-    skipped = skipped_at(launch.company, measured, later)
-    if len(skipped) == len(launch.company.mixes):
+    skipped = skipped_at(launch.cohort, measured, later)
+    if len(skipped) == len(launch.cohort.mixes):
         raise CastmatesError(
             f"look {number} of the study lets no mix of the launch '{launch.path}' go on: there is nothing to measure."
         )

@@ -39,15 +39,15 @@ def remember_launches(folder: StudyFolder, launches: int) -> None:
 
 
 def remember_look(folder: StudyFolder, before: Plan, now: Plan) -> None:
-    """Keep that results were there, where the plan is to have more launches of a company than the last one had.
+    """Keep that results were there, where the plan is to have more launches of a cohort than the last one had.
 
     A plan with a precision has all launches that it may need, so its own looks are no such extension.
     """
     had, wanted = _launches(before), _launches(now)
-    more = [company for company in had if wanted[company] > had[company]]
+    more = [cohort for cohort in had if wanted[cohort] > had[cohort]]
     if not more or not folder.table_file("effects").is_file():
         return
-    look, looks = max(had[company] for company in more), looks_before(folder)
+    look, looks = max(had[cohort] for cohort in more), looks_before(folder)
     if look not in looks:
         _keep(folder, looks=[*looks, look])
 
@@ -66,7 +66,7 @@ def remember_profile_look(folder: StudyFolder, had: int, now: int) -> None:
 
 
 def _launches(plan: Plan) -> Counter[str]:
-    return Counter(launch.company.id for launch in plan.launches)
+    return Counter(launch.cohort.id for launch in plan.launches)
 
 
 def _keep(folder: StudyFolder, **changes: Any) -> None:  # noqa: ANN401 (what JSON can hold)

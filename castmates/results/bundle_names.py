@@ -11,14 +11,14 @@ LAUNCHES = 200  # of a bundle, about; a study of fewer launches has one
 
 
 def bundles(paths: Iterable[str]) -> dict[str, list[str]]:
-    """By name, the paths (company/number) of the launches in each bundle, in their order.
+    """By name, the paths (cohort/number) of the launches in each bundle, in their order.
 
-    A bundle has the launches of a few numbers of all companies, as they are measured: more launches leave full bundles
+    A bundle has the launches of a few numbers of all cohorts, as they are measured: more launches leave full bundles
     as they are.
     """
-    placed = [(company, int(number)) for company, _, number in (path.rpartition("/") for path in paths)]
-    numbers = max(1, LAUNCHES // max(1, len({company for company, _ in placed})))
+    placed = [(cohort, int(number)) for cohort, _, number in (path.rpartition("/") for path in paths)]
+    numbers = max(1, LAUNCHES // max(1, len({cohort for cohort, _ in placed})))
     paths_of: dict[int, list[str]] = {}
-    for company, number in placed:
-        paths_of.setdefault((number - 1) // numbers + 1, []).append(f"{company}/{number}")
+    for cohort, number in placed:
+        paths_of.setdefault((number - 1) // numbers + 1, []).append(f"{cohort}/{number}")
     return {str(name): paths_of[name] for name in sorted(paths_of)}

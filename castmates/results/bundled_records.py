@@ -81,7 +81,7 @@ class RecordReader:
     def _bundled(self) -> dict[str, tuple[_Kept, list[Any]]]:
         """By the path of the launch: its record, and the common values that it refers to."""
         known: dict[str, tuple[_Kept, list[Any]]] = {}
-        values: dict[str, Any] = {}  # by their text: companies come back in every bundle
+        values: dict[str, Any] = {}  # by their text: cohorts come back in every bundle
         for file in sorted(self._folder.bundle("*").parent.glob(f"*/{RECORDS}")):
             content = _content(file, bundle_list(file.parent))
             for text in content["common"]:

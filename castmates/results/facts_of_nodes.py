@@ -31,7 +31,7 @@ def _hosts(part: "Plan", windows: "pd.DataFrame") -> list[str]:
     """Who measured launches of this part."""
     import pandas as pd
 
-    places = pd.MultiIndex.from_tuples([(launch.company.id, launch.number) for launch in part.launches])
-    launches = windows.loc[windows["host"] != "", ["company", "launch", "host"]].drop_duplicates()
-    counts = launches.loc[pd.MultiIndex.from_frame(launches[["company", "launch"]]).isin(places), "host"].value_counts()
+    places = pd.MultiIndex.from_tuples([(launch.cohort.id, launch.number) for launch in part.launches])
+    launches = windows.loc[windows["host"] != "", ["cohort", "launch", "host"]].drop_duplicates()
+    counts = launches.loc[pd.MultiIndex.from_frame(launches[["cohort", "launch"]]).isin(places), "host"].value_counts()
     return sorted(map(str, counts.index), key=lambda host: (-int(counts[host]), host))

@@ -31,7 +31,7 @@ STUDY_FILES = (
     str(EVERY.trial_study_file("*")),
 )
 # What effects are made of.
-NEEDED = ["platform", "company", "launch", "round", "scene", "member", "workload", "unit", "valid", "rate"]
+NEEDED = ["platform", "cohort", "launch", "round", "scene", "member", "workload", "unit", "valid", "rate"]
 
 
 @dataclass(frozen=True)

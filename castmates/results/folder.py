@@ -50,23 +50,23 @@ class StudyFolder:
 
     @property
     def launches(self) -> Path:
-        """The folder of all launches: <company>/<number>."""
+        """The folder of all launches: <cohort>/<number>."""
         return self.path / "launches"
 
     def launch(self, path: str) -> Path:
         """The folder of the launch with this `Launch.path`."""
-        company, _, number = path.rpartition("/")
-        return self.launches / self._named(company) / self._named(number)
+        cohort, _, number = path.rpartition("/")
+        return self.launches / self._named(cohort) / self._named(number)
 
     @property
     def profiles(self) -> Path:
-        """The folder of all profile launches: <company>/<number>."""
+        """The folder of all profile launches: <cohort>/<number>."""
         return self.path / "profiles"
 
     def profile(self, path: str) -> Path:
         """The folder of the profile launch with this `Launch.path`."""
-        company, _, number = path.rpartition("/")
-        return self.profiles / self._named(company) / self._named(number)
+        cohort, _, number = path.rpartition("/")
+        return self.profiles / self._named(cohort) / self._named(number)
 
     @property
     def traces(self) -> Path:
@@ -81,25 +81,25 @@ class StudyFolder:
         """The record of a launch, written last, so that a launch without it is not measured."""
         return self.launch(launch.path) / RECORD
 
-    def record_files(self, company: str = "*") -> list[Path]:
-        """The records of all launches that are measured, planned or not; or of one company."""
-        return sorted(file for file in self.launches.glob(f"{company}/*/{RECORD}") if file.parent.name.isdecimal())
+    def record_files(self, cohort: str = "*") -> list[Path]:
+        """The records of all launches that are measured, planned or not; or of one cohort."""
+        return sorted(file for file in self.launches.glob(f"{cohort}/*/{RECORD}") if file.parent.name.isdecimal())
 
     def measured(self, plan: "Plan") -> "Plan":
         """The plan with those of its launches that are measured."""
         from castmates.study.looks import part_of
 
-        for company in {launch.company.id for launch in plan.launches}:
-            self._named(company)
+        for cohort in {launch.cohort.id for launch in plan.launches}:
+            self._named(cohort)
         return part_of(plan, self.measured_paths())
 
     def measured_paths(self) -> list[str]:
-        """The paths of all launches that are measured, planned or not, in order of company and number as texts."""
+        """The paths of all launches that are measured, planned or not, in order of cohort and number as texts."""
         return [
-            f"{company}/{number}"
-            for company in _names(self.launches)
-            for number in _names(self.launches / company)
-            if number.isdecimal() and os.path.exists(f"{self.launches}/{company}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
+            f"{cohort}/{number}"
+            for cohort in _names(self.launches)
+            for number in _names(self.launches / cohort)
+            if number.isdecimal() and os.path.exists(f"{self.launches}/{cohort}/{number}/{RECORD}")  # noqa: PTH110 (thousands of them)
         ]
 
     def places(self, plan: "Plan") -> list[Path]:
@@ -114,9 +114,9 @@ class StudyFolder:
         """What a look at the precision decided; `results.looks` reads it."""
         return self.path / "looks" / f"{number}.json"
 
-    def rounds_file(self, company: str) -> Path:
-        """What was decided on the rounds of a company; `results.rounds` reads it."""
-        return self.path / "rounds" / f"{self._named(company)}.json"
+    def rounds_file(self, cohort: str) -> Path:
+        """What was decided on the rounds of a cohort; `results.rounds` reads it."""
+        return self.path / "rounds" / f"{self._named(cohort)}.json"
 
     def bundle(self, name: str) -> Path:
         """The folder of the tables of some launches, gathered; `results.bundles` reads them."""
@@ -219,7 +219,7 @@ class StudyFolder:
         return self.path / "tensorboard"
 
     def tensorboard_run(self, names: Sequence[str]) -> Path:
-        """The folder of a run in it: a scene of a company."""
+        """The folder of a run in it: a scene of a cohort."""
         return self.tensorboard.joinpath(*map(self._named, names))
 
     def graph_file(self, name: str, suffix: str) -> Path:

@@ -37,7 +37,7 @@ class Terms:
     protocol: int
     trials: Mapping[str, str]  # short names of the records that results are shown with
     adaptive: bool = False
-    profiles: Sequence[str] = ()  # launches in which leads are traced, by company and number
+    profiles: Sequence[str] = ()  # launches in which leads are traced, by cohort and number
     traces: Sequence[str] = ()  # names of the traces that each sweep makes
 
     @property
@@ -77,8 +77,8 @@ class WrittenSweep:
 
     def launch(self, path: str) -> LaunchTerms:
         """What is needed to know of a launch of the plan."""
-        company, _, number = path.rpartition("/")
-        content = _read(_company_file(self.terms.folder, company))
+        cohort, _, number = path.rpartition("/")
+        content = _read(_cohort_file(self.terms.folder, cohort))
         try:
             return LaunchTerms(**content["common"], **content["launches"][number])
         except (KeyError, TypeError):
@@ -120,13 +120,13 @@ def written_sweep(study_file: Path) -> WrittenSweep:
 
 
 def write_sweep(terms: Terms, launches: Mapping[str, LaunchTerms]) -> None:
-    """Leave this for the jobs; companies first, so that what names them is never older."""
-    by_company: dict[str, dict[str, LaunchTerms]] = {}
+    """Leave this for the jobs; cohorts first, so that what names them is never older."""
+    by_cohort: dict[str, dict[str, LaunchTerms]] = {}
     for path, launch in launches.items():
-        company, _, number = path.rpartition("/")
-        by_company.setdefault(company, {})[number] = launch
-    for company, ours in by_company.items():
-        _write(_company_file(terms.folder, company), _folded(ours))
+        cohort, _, number = path.rpartition("/")
+        by_cohort.setdefault(cohort, {})[number] = launch
+    for cohort, ours in by_cohort.items():
+        _write(_cohort_file(terms.folder, cohort), _folded(ours))
     if not terms.modelled:
         replace_text(_mark(Path(terms.cache)), "All nodes of a cluster have to see this folder.\n")
     _write(_terms_file(Path(terms.study_file)), asdict(terms))
@@ -138,7 +138,7 @@ def write_found(terms: Terms, found: Found) -> None:
 
 
 def _folded(launches: Mapping[str, LaunchTerms]) -> dict[str, Any]:
-    """What all launches of a company have in common, once: thousands have the same environments."""
+    """What all launches of a cohort have in common, once: thousands have the same environments."""
     records = {number: asdict(launch) for number, launch in launches.items()}
     first = next(iter(records.values()))
     common = {key: value for key, value in first.items() if all(each[key] == value for each in records.values())}
@@ -151,8 +151,8 @@ def _folded(launches: Mapping[str, LaunchTerms]) -> dict[str, Any]:
     }
 
 
-def _company_file(folder: StudyFolder, company: str) -> Path:
-    return folder.for_jobs / "companies" / f"{company}.json"
+def _cohort_file(folder: StudyFolder, cohort: str) -> Path:
+    return folder.for_jobs / "cohorts" / f"{cohort}.json"
 
 
 def _found_file(folder: StudyFolder) -> Path:

@@ -83,10 +83,10 @@ def in_order_of(places: Sequence[Path], table: "pd.DataFrame") -> "pd.DataFrame"
     import pandas as pd
 
     ranks = {(place.parts[-2], place.parts[-1]): rank for rank, place in enumerate(places)}
-    launch = table.groupby(["company", "launch"], sort=False, observed=True).ngroup().to_numpy()
-    first = table[["company", "launch"]].drop_duplicates()
+    launch = table.groupby(["cohort", "launch"], sort=False, observed=True).ngroup().to_numpy()
+    first = table[["cohort", "launch"]].drop_duplicates()
     first_ranks = np.array(
-        [ranks[company, str(number)] for company, number in first.itertuples(index=False)], dtype=np.int64
+        [ranks[cohort, str(number)] for cohort, number in first.itertuples(index=False)], dtype=np.int64
     )
     return pd.DataFrame(table.iloc[np.argsort(first_ranks[launch], kind="stable")]).reset_index(drop=True)
 

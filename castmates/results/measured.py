@@ -49,7 +49,7 @@ def _measured(folder: StudyFolder, path: str, records: RecordReader, common: Com
     if record.get("status") == BROKEN:
         raise CastmatesError(str(record["reason"]))
     spec = record.get("spec", {})
-    if spec.get("company", {}).get("protocol", PROTOCOL) != PROTOCOL:
+    if spec.get("cohort", {}).get("protocol", PROTOCOL) != PROTOCOL:
         return
     try:
         launch = common.launch_of(spec)

@@ -36,7 +36,7 @@ def read_task(file: Path, path: str) -> Task | None:
     if task is None or not task.launch.design.decided:
         return task
     launch = task.launch
-    rounds = decided_rounds(StudyFolder(file.parent)).get(launch.company.id, launch.design.rounds)
+    rounds = decided_rounds(StudyFolder(file.parent)).get(launch.cohort.id, launch.design.rounds)
     return task._replace(launch=with_rounds(launch, rounds))
 
 

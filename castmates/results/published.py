@@ -24,7 +24,7 @@ class Published:
 
     named: str  # as it was named
     root: Path
-    launch: str  # COMPANY/NUMBER, or COMPANY; "" for all of it
+    launch: str  # COHORT/NUMBER, or COHORT; "" for all of it
     digests: Mapping[str, str] | None  # SHA-256 by path in the crate; None of a folder of results
 
     @property
@@ -76,7 +76,7 @@ def find_published(named: Path) -> Published:
     what = "no published study" if named.exists() else "nothing"
     raise CastmatesError(
         f"{named}: there is {what} here; give a folder that `castmates paper` wrote, a folder results/<study>, "
-        "or launches/<company>/<number> inside one of them."
+        "or launches/<cohort>/<number> inside one of them."
     )
 
 
@@ -84,24 +84,24 @@ def _published(named: Path, root: Path, launch: str) -> Published:
     refuse_links(StudyFolder(root))
     metadata = root / METADATA
     digests = _digests(metadata, named) if metadata.is_file() else None
-    company = launch.partition("/")[0]
+    cohort = launch.partition("/")[0]
     if launch and not (root / LAUNCHES / launch).is_dir():
         known = sorted(each.name for each in (root / LAUNCHES).glob("*") if each.is_dir())
         there = ", ".join(known[:12]) or "none"
-        raise CastmatesError(f"{named}: there is no launch '{launch}' (companies: {there}).")
-    if digests is None and not StudyFolder(root).record_files(company or "*"):
+        raise CastmatesError(f"{named}: there is no launch '{launch}' (cohorts: {there}).")
+    if digests is None and not StudyFolder(root).record_files(cohort or "*"):
         raise CastmatesError(f"{named}: {root} has no launch that was measured; there is nothing to replay.")
     return Published(str(named), root, launch, digests)
 
 
 def _launch(named: Path, inside: Path) -> str:
-    """COMPANY/NUMBER of a path inside a study; "" for the study itself."""
+    """COHORT/NUMBER of a path inside a study; "" for the study itself."""
     parts = inside.parts
     if not parts:
         return ""
     if parts[0] != LAUNCHES or not 2 <= len(parts) <= 3:
         raise CastmatesError(
-            f"{named}: this is inside a study and no launch; give the study itself, or {LAUNCHES}/<company>/<number> "
+            f"{named}: this is inside a study and no launch; give the study itself, or {LAUNCHES}/<cohort>/<number> "
             "inside it."
         )
     return "/".join(parts[1:])

@@ -82,5 +82,5 @@ def _windows(published: Published, plan: Plan) -> "pd.DataFrame":
             f"{published.named}: {DATA}/{file.name} lacks the columns {', '.join(lacking)}; an earlier "
             "version wrote it."
         )
-    ours = pd.MultiIndex.from_tuples([(launch.company.id, launch.number) for launch in plan.launches])
-    return windows.loc[pd.MultiIndex.from_frame(windows[["company", "launch"]]).isin(ours), NEEDED]
+    ours = pd.MultiIndex.from_tuples([(launch.cohort.id, launch.number) for launch in plan.launches])
+    return windows.loc[pd.MultiIndex.from_frame(windows[["cohort", "launch"]]).isin(ours), NEEDED]

@@ -16,7 +16,7 @@ from castmates.study.reasons import ReasonKind
 
 Record = Mapping[str, Any]
 FROM_OTHERS = (ReasonKind.FOREIGN_LOAD, ReasonKind.NEIGHBOURS, ReasonKind.FOREIGN_TRAFFIC, ReasonKind.STEAL)
-ALIKE = ("company", "design")  # of `spec`: each launch of a company repeats them
+ALIKE = ("cohort", "design")  # of `spec`: each launch of a cohort repeats them
 LONGEST_HEAD = 1 << 16  # bytes
 MEASURED, FAILED, BROKEN = "measured", "failed", "unreadable"  # the status of a launch; BROKEN stands in no file
 
@@ -43,7 +43,7 @@ def read_record(file: Path) -> dict[str, Any]:
         if record.get("status", MEASURED) not in (MEASURED, FAILED):
             raise Unreadable(f"its status is '{record['status']}'")
         spec = record.get("spec", {})
-        if not isinstance(spec, dict) or not isinstance(spec.get("company", {}), dict):
+        if not isinstance(spec, dict) or not isinstance(spec.get("cohort", {}), dict):
             raise Unreadable("its 'spec' does not describe a launch")
         return record
 

@@ -1,4 +1,4 @@
-"""One launch of a company, in which every scene is measured in several rounds."""
+"""One launch of a cohort, in which every scene is measured in several rounds."""
 
 import os
 import time
@@ -87,13 +87,13 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
     launch = outcome.launch
     refuse_hopeless(_cache_request(launch))
     if launch.design.prepare.cpuset:
-        isolation.refuse_several_cpus(launch.company)
+        isolation.refuse_several_cpus(launch.cohort)
     with (
         guarded() as warden,
         _knobs(launch, warden, say) as outcome.prepared,
-        prefetchers.switched(launch.company, _purpose(launch), Journal(), say) as switches,
+        prefetchers.switched(launch.cohort, _purpose(launch), Journal(), say) as switches,
         _aside(launch) as outcome.runner_cpus,
-        on_stage(launch.company.lead.workload, warden, check, bool(bounded_members(launch.company))) as stage,
+        on_stage(launch.cohort.lead.workload, warden, check, bool(bounded_members(launch.cohort))) as stage,
         _noted(outcome, stage),
     ):
         begin, stage.prefetchers = time.monotonic(), switches
@@ -102,7 +102,7 @@ def _run(outcome: Outcome, logs: Path, cache: Path, say: Say, check: Callable[[]
             outcome.hardware |= stage.hardware.about()
             outcome.reading = stage.hardware.reading()
             stage.await_ready()
-            stage.bound(launch.company)
+            stage.bound(launch.cohort)
             outcome.launch_seconds = time.monotonic() - begin
             say(f"all ready after {outcome.launch_seconds:.1f} s")
             with stage.isolated(launch.design.prepare.cpuset, _purpose(launch), say) as partition:
@@ -136,28 +136,28 @@ def _noted(outcome: Outcome, stage: LiveStage) -> Iterator[None]:
 
 def _launch(outcome: Outcome, stage: LiveStage, logs: Path, cache: Path, say: Say) -> Roofs | None:
     """Launch members, placebos and evictors, one after the other; return what measures roofs, where that is wanted."""
-    launch, company = outcome.launch, outcome.launch.company
+    launch, cohort = outcome.launch, outcome.launch.cohort
     outcome.freezer = stage.freezer.kind
-    outcome.environments = starts.environments_used(company, cache)
-    outcome.inputs = starts.inputs_used(company, cache)
-    evictors = eviction.evictors(read_topology(), company, outcome.runner_cpus)
+    outcome.environments = starts.environments_used(cohort, cache)
+    outcome.inputs = starts.inputs_used(cohort, cache)
+    evictors = eviction.evictors(read_topology(), cohort, outcome.runner_cpus)
     stage.evictors = {each.name: each.bytes for each in evictors}
     roofs = _roofs(launch, stage.scratch.files, cache)
-    refuse_too_little(company, outcome.needs, stage.evictors, roofs=roofs.bytes if roofs else 0)
-    everyone = starts.starts(company, stage.scratch.files, cache, evictors)
+    refuse_too_little(cohort, outcome.needs, stage.evictors, roofs=roofs.bytes if roofs else 0)
+    everyone = starts.starts(cohort, stage.scratch.files, cache, evictors)
     everyone = [replace(start, ranges=_ranges_of(start, launch)) for start in everyone]
     profiling = launch.design.profiling
     if launch.design.counters.profile or profiling or profiled_steps(launch):
         traces = logs.parent / (TRACES if profiling else RAW) if profiling or launch.design.tracing else None
         asking.offer(everyone[0], stage.scratch.channels, traces, primitives=is_logged(launch))
     if (tracing := launch.design.tracing) is not None:
-        for start in everyone[: len(company.members)]:
+        for start in everyone[: len(cohort.members)]:
             recorders.prepare(start, tracing.events)
     everyone += roofs.starts if roofs else []
-    outcome.hardware = {"eviction": eviction.about(company, evictors)}
+    outcome.hardware = {"eviction": eviction.about(cohort, evictors)}
     say(f"launching {', '.join(start.name for start in everyone)}")
     progress.launching(launch)
-    stage.make_room_for_quotas(company, _purpose(launch))
+    stage.make_room_for_quotas(cohort, _purpose(launch))
     for start in everyone:
         outcome.cast.append(stage.launch(start, logs))
         if tracing is not None:
@@ -170,7 +170,7 @@ def _roofs(launch: Launch, scratch: Path, cache: Path) -> Roofs | None:
     """What measures the roofs of the lead's CPUs, in launches under oneDNN's log."""
     if not is_logged(launch):
         return None
-    return roofs_of(launch.company.lead, read_topology(), starts.native_programs(launch.company, cache), scratch)
+    return roofs_of(launch.cohort.lead, read_topology(), starts.native_programs(launch.cohort, cache), scratch)
 
 
 def _ranges_of(start: Start, launch: Launch) -> int:
@@ -180,7 +180,7 @@ def _ranges_of(start: Start, launch: Launch) -> int:
         return MOST_RANGES
     if profiling is None:
         return launch.design.counters.ranges
-    return profiling.ranges if start.name == launch.company.lead.name else 0
+    return profiling.ranges if start.name == launch.cohort.lead.name else 0
 
 
 def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextManager[None]:
@@ -191,16 +191,16 @@ def _watched(outcome: Outcome, stage: LiveStage, say: Say) -> AbstractContextMan
     )
     rounds_before = (launch.number - 1) * launch.design.rounds
     hardware = Hardware.choose(cpus, _cache_request(launch), say, launch.design.counters, rounds_before)
-    if prefetchers.wanted(launch.company):
+    if prefetchers.wanted(launch.cohort):
         hardware = replace(hardware, collectors=[PrefetchWitness(stage.prefetchers), *hardware.collectors])
-    if any(share.quota for scene in launch.company.scenes for share in scene.shares):
+    if any(share.quota for scene in launch.cohort.scenes for share in scene.shares):
         hardware = replace(hardware, collectors=[QuotaWitness(lambda: stage.quotas), *hardware.collectors])
-    return stage.watched(hardware, [member.name for member in launch.company.members])
+    return stage.watched(hardware, [member.name for member in launch.cohort.members])
 
 
 def _cache_request(launch: Launch) -> CacheRequest:
     """Return what the launch wants of the cache."""
-    shares = [share for scene in launch.company.scenes for share in scene.shares if share.of_cache]
+    shares = [share for scene in launch.cohort.scenes for share in scene.shares if share.of_cache]
     return CacheRequest(
         shares=bool(shares),
         cdp=any(share.code is not None for share in shares),
@@ -226,11 +226,11 @@ def _aside(launch: Launch) -> AbstractContextManager[list[int]]:
             f"launch {launch.path} was planned for CPU {min(missing)}, but only CPUs {format_cpu_list(allowed)} may be "
             "used here; run the sweep where it was planned, or plan it anew here."
         )
-    return moved_aside(_cpus(launch), launch.company.lead.cpus)
+    return moved_aside(_cpus(launch), launch.cohort.lead.cpus)
 
 
 def _cpus(launch: Launch) -> set[int]:
-    return {cpu for member in launch.company.members for cpu in member.cpus}
+    return {cpu for member in launch.cohort.members for cpu in member.cpus}
 
 
 def _purpose(launch: Launch) -> str:

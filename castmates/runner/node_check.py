@@ -18,7 +18,7 @@ def refuse_other_node(
     launch: Launch, machines: Sequence[NodeClass], read_facts: Callable[[], NodeFacts] = facts_here
 ) -> None:
     """Refuse a node that is not of the launch's class; nothing was started, so that the launch can run elsewhere."""
-    name = launch.company.machine
+    name = launch.cohort.machine
     if not name:
         return
     wanted = next((machine for machine in machines if machine.name == name), None)

@@ -102,9 +102,9 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
         # A model is the same wherever it is played.
         "host": platform.node() if outcome.launch.design.model is None else "",
         "processor": processor_of(outcome) or "",
-        "machine": outcome.launch.company.machine,
+        "machine": outcome.launch.cohort.machine,
     }
-    members, services = {member.name: member for member in outcome.launch.company.members}, Services.of(outcome.cast)
+    members, services = {member.name: member for member in outcome.launch.cohort.members}, Services.of(outcome.cast)
     for number, window in enumerate(outcome.windows, start=1):
         schemata = {sample.subject: sample.note for sample in window.watched.samples if sample.metric == SCHEMATA}
         for name in window.scene.active:
@@ -151,7 +151,7 @@ def _windows(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 
 def _slices(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    members, services = {member.name: member for member in outcome.launch.company.members}, Services.of(outcome.cast)
+    members, services = {member.name: member for member in outcome.launch.cohort.members}, Services.of(outcome.cast)
     numbered = [(number, window) for number, window in enumerate(outcome.windows, start=1)]
     every = [(each, number, window) for number, window in numbered for each in window.all_slices]
     for each, number, window in sorted(every, key=lambda row: row[0].number):
@@ -241,7 +241,7 @@ def _key(outcome: Outcome) -> dict[str, Any]:
     launch = outcome.launch
     return {
         "study": launch.study,
-        "company": launch.company.id,
+        "cohort": launch.cohort.id,
         "launch": launch.number,
         "platform": outcome.platform,
     }

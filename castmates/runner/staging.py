@@ -31,7 +31,7 @@ from castmates.runner.processes.quotas import Quotas, room_for
 from castmates.runner.processes.weights import even_out
 from castmates.runner.rounds.hardware import Hardware
 from castmates.runner.rounds.stage import Stage
-from castmates.study.spec import Company, Share
+from castmates.study.spec import Cohort, Share
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class LiveStage(Stage):
         for name, process in self.cast.items():
             process.pages = pages_of(self.freezer.stragglers(name), process.start.command)
 
-    def make_room_for_quotas(self, company: Company, purpose: str) -> None:
+    def make_room_for_quotas(self, cohort: Cohort, purpose: str) -> None:
         """See to it that CPU time can be bounded, if some scene has a quota; nobody is launched yet."""
-        self.quotas = room_for(company, next(iter(self.freezer.groups()), None), purpose)
+        self.quotas = room_for(cohort, next(iter(self.freezer.groups()), None), purpose)
 
-    def bound(self, company: Company) -> None:
+    def bound(self, cohort: Cohort) -> None:
         """Prepare to bound the CPU time of those to whom some scene gives a quota; everyone is frozen."""
         freezer = self.freezer
-        even_out({member.name: len(member.cpus) for member in company.members}, freezer.group_of)
-        self.quotas.take_in(company, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
+        even_out({member.name: len(member.cpus) for member in cohort.members}, freezer.group_of)
+        self.quotas.take_in(cohort, freezer.group_of, freezer.stragglers, self._warden.guard_cgroup)
 
     @contextmanager
     def isolated(self, wish: str | None, purpose: str, say: Say) -> Iterator[isolation.Record]:

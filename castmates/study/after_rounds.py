@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from castmates.study.spec import Company, Design, Launch
+from castmates.study.spec import Cohort, Design, Launch
 
 LONGEST_COST_WINDOW = 0.3  # seconds
 PROFILE = 3.0  # seconds to start and read a profile, beside its steps: a guess
 JOBS = "castmates.workloads.tfmodels"  # whose leads can be profiled
 LITE = ("--engine", "lite")  # words of a command: TensorFlow Lite has no such profiler
-PROFILED_KINDS = ("solo", "corun")  # of scenes
+PROFILED_KINDS = ("alone", "corun")  # of scenes
 
 
 def cost_windows(design: Design) -> int:
@@ -21,17 +21,17 @@ def cost_windows(design: Design) -> int:
     return counting.cost_pairs * (1 + together + (1 + each) * bool(counting.topdown))
 
 
-def can_be_profiled(company: Company) -> bool:
+def can_be_profiled(cohort: Cohort) -> bool:
     """Whether the lead is a program that traces its steps when it is asked to, or is made to do so from outside."""
-    command = company.lead.command
+    command = cohort.lead.command
     ours = any(word.startswith(JOBS) for word in command) and LITE not in pairwise(command)
-    return ours or bool(company.lead.attach)
+    return ours or bool(cohort.lead.attach)
 
 
 def profiled_scenes(launch: Launch) -> int:
     """The scenes in which steps of the lead are profiled."""
-    wanted = can_be_profiled(launch.company) and launch.design.counters.profile
-    return sum(scene.kind in PROFILED_KINDS for scene in launch.company.scenes) if wanted else 0
+    wanted = can_be_profiled(launch.cohort) and launch.design.counters.profile
+    return sum(scene.kind in PROFILED_KINDS for scene in launch.cohort.scenes) if wanted else 0
 
 
 def seconds(launch: Launch) -> float:

@@ -38,8 +38,8 @@ class Budget(Written):
 
     precision: PositivePercentage | None = Field(
         default=None,
-        description="half-width of the interval of each lead's slowdown against solo at which no more launches are "
-        "added, such as 1% of the solo time; without it there are exactly 'launches'",
+        description="half-width of the interval of each lead's slowdown against alone at which no more launches are "
+        "added, such as 1% of the time alone; without it there are exactly 'launches'",
     )
     adaptive: bool = Field(
         default=False,
@@ -51,7 +51,7 @@ class Budget(Written):
         default=5,
         ge=1,
         le=10_000,
-        description="launches of each company; the sampling unit of the headline; with 'precision' or 'adaptive' the "
+        description="launches of each cohort; the sampling unit of the headline; with 'precision' or 'adaptive' the "
         "first look",
     )
     most_launches: int = Field(
@@ -59,13 +59,13 @@ class Budget(Written):
         ge=1,
         le=10_000,
         validate_default=True,
-        description="launches of each company, at most, where 'precision' or 'adaptive' is given; with 'precision' at "
+        description="launches of each cohort, at most, where 'precision' or 'adaptive' is given; with 'precision' at "
         f"least {CONFIRMED_AFTER} more than 'launches', with 'adaptive' at least {FRESH} more",
     )
     batch: int = Field(default=2, ge=1, le=1000, description="launches that are added between two looks")
     rounds: Annotated[int | Literal["auto", "pilot"], BeforeValidator(_rounds)] = Field(
         default="auto",
-        description="passes over all scenes inside a launch; 'auto': as many as the first two launches of each company "
+        description="passes over all scenes inside a launch; 'auto': as many as the first two launches of each cohort "
         "show to be best for the others; 'pilot': as many as `castmates plan --pilot` found best",
     )
     spare_rounds: int = Field(
@@ -102,7 +102,7 @@ class Budget(Written):
         description="whether antagonists are also measured alone, from which their own losses follow; without these "
         "scenes the lead runs in every scene, and is never frozen between its slices",
     )
-    company: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
+    mixes_per_launch: int = Field(default=6, ge=1, le=64, description="mixes that share a launch, at most")
     longest_launch: float = Field(
         default=600.0,
         gt=0,
@@ -132,7 +132,7 @@ class Budget(Written):
         first = info.data.get("launches", 0)
         if info.data.get("precision") is not None and most < first + CONFIRMED_AFTER:
             raise ValueError(
-                f"at least {first + CONFIRMED_AFTER}, because 'precision' is given: no company stops before "
+                f"at least {first + CONFIRMED_AFTER}, because 'precision' is given: no cohort stops before "
                 f"{CONFIRMED_AFTER} more than 'launches'"
             )
         if info.data.get("adaptive") and most < first + FRESH:
@@ -152,7 +152,7 @@ class Budget(Written):
 
     @property
     def looks(self) -> list[int]:
-        """How many launches each company has at each look; there is but one where none decides anything."""
+        """How many launches each cohort has at each look; there is but one where none decides anything."""
         if not self.has_looks:
             return [self.launches]
         return [*range(self.launches, self.most_launches, self.batch), self.most_launches]

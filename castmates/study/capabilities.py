@@ -28,7 +28,7 @@ def _counted(holds: Callable[["Counting"], bool]) -> Callable[["Plan"], bool]:
 
 
 def _phases(plan: "Plan") -> bool:
-    return PROGRAMS.asked(plan) and any(company.lead.phases for company in plan.companies)
+    return PROGRAMS.asked(plan) and any(cohort.lead.phases for cohort in plan.cohorts)
 
 
 def _watched(plan: "Plan") -> bool:
@@ -51,7 +51,7 @@ def _arranged(plan: "Plan") -> bool:
 
 
 def _services(plan: "Plan") -> bool:
-    return any(member.requests for company in plan.companies for member in company.members)
+    return any(member.requests for cohort in plan.cohorts for member in cohort.members)
 
 
 def _alone(plan: "Plan") -> bool:

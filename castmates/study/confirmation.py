@@ -54,8 +54,8 @@ def mix_under(plan: Plan, mix: str, partition: str) -> Mix:
 def members_of(plan: Plan, mix: Mix) -> list[Member]:
     """Everybody in a mix, on the CPUs that the plan gave them."""
     for launch in plan.launches:
-        if mix.identity in (own.identity for own in launch.company.mixes):
-            members = {member.name: member for member in launch.company.members}
+        if mix.identity in (own.identity for own in launch.cohort.mixes):
+            members = {member.name: member for member in launch.cohort.members}
             return [members[name] for name in (mix.lead, *mix.antagonists)]
     raise CastmatesError(f"no launch of the study '{plan.study}' has the mix '{mix.name}'.")
 

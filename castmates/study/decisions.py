@@ -1,4 +1,4 @@
-"""The rounds of launches that follow from a company's first ones: what was decided, and the plan with and without it.
+"""The rounds of launches that follow from a cohort's first ones: what was decided, and the plan with and without it.
 
 A plan is the same text before and after a decision, so that one measures nothing again and makes no table again.
 """
@@ -13,9 +13,9 @@ UNDECIDED = 0  # rounds
 
 @dataclass(frozen=True)
 class Decision:
-    """How many rounds the launches of a company have after its first ones, and what that follows from."""
+    """How many rounds the launches of a cohort have after its first ones, and what that follows from."""
 
-    company: str
+    cohort: str
     protocol: int
     rounds: int
     launches: int  # that showed it; none where the number is that of later launches which are measured already
@@ -27,7 +27,7 @@ class Decision:
     @property
     def words(self) -> str:
         """Why there are so many rounds."""
-        head = f"{self.company}: {self.rounds} rounds in each launch after the first ones"
+        head = f"{self.cohort}: {self.rounds} rounds in each launch after the first ones"
         if not self.launches:
             return f"{head}, as in those that are measured already."
         cost = f"a launch takes {self.launch:.1f} s and a round {self.round:.1f} s"
@@ -39,13 +39,13 @@ class Decision:
 
 def reasons(plan: Plan, decisions: Iterable[Decision]) -> list[str]:
     """Why launches of the plan have as many rounds as they have, where first launches decided it."""
-    companies = {launch.company.id for launch in plan.launches if launch.design.decided}
-    return [decision.words for decision in decisions if decision.company in companies]
+    cohorts = {launch.cohort.id for launch in plan.launches if launch.design.decided}
+    return [decision.words for decision in decisions if decision.cohort in cohorts]
 
 
 def with_decisions(plan: Plan, rounds: Mapping[str, int]) -> Plan:
-    """The plan with the decided rounds, by company; launches of other companies stay undecided."""
-    return _changed(plan, lambda launch: rounds.get(launch.company.id, launch.design.rounds))
+    """The plan with the decided rounds, by cohort; launches of other cohorts stay undecided."""
+    return _changed(plan, lambda launch: rounds.get(launch.cohort.id, launch.design.rounds))
 
 
 def without_decisions(plan: Plan) -> Plan:

@@ -5,7 +5,7 @@ import json
 from typing import Protocol
 
 from castmates.study.frozen import Frozen
-from castmates.study.spec import Company, Design, Launch, Plan
+from castmates.study.spec import Cohort, Design, Launch, Plan
 
 
 class _Digest(Protocol):
@@ -40,14 +40,14 @@ class Fingerprints:
 
     def _add(self, digest: _Digest, launch: Launch) -> None:
         """Add the launch's canonical text."""
-        digest.update(b'{"company":')
-        digest.update(self._text(launch.company))
+        digest.update(b'{"cohort":')
+        digest.update(self._text(launch.cohort))
         digest.update(b',"design":')
         digest.update(self._text(launch.design))
         rest = f',"number":{launch.number},"seed":{launch.seed},"study":{json.dumps(launch.study)}}}'
         digest.update(rest.encode())
 
-    def _text(self, common: Company | Design) -> bytes:
+    def _text(self, common: Cohort | Design) -> bytes:
         if id(common) not in self._texts:
             self._known.append(common)
             self._texts[id(common)] = common.canonical().encode()

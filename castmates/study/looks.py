@@ -8,12 +8,12 @@ from castmates.study.spec import Plan
 
 
 def needed(plan: Plan, decisions: Iterable[Collection[str]]) -> list[str]:
-    """Paths of the launches needed after these decisions: which companies went on after the first look, the second …"""
+    """Paths of the launches needed after these decisions: which cohorts went on after the first look, the second …"""
     if not plan.looks:
         return [launch.path for launch in plan.launches]
     paths = list(plan.looks[0])
     for added, go_on in zip(plan.looks[1:], decisions, strict=False):
-        paths += [path for path in added if company_of(path) in go_on]
+        paths += [path for path in added if cohort_of(path) in go_on]
     return paths
 
 
@@ -22,24 +22,24 @@ def until_nobody_goes_on(looks: Iterable[Mapping[str, Any]]) -> list[Mapping[str
     taken = []
     for look in looks:
         taken.append(look)
-        if not any(company["goes_on"] for company in look["reached"]):
+        if not any(cohort["goes_on"] for cohort in look["reached"]):
             break
     return taken
 
 
 def reached_words(taken: Sequence[Mapping[str, Any]]) -> str:
     """Whether the wanted precision was reached, from what the looks left; "" where there was none."""
-    last = {company["company"]: company for look in taken for company in look["reached"]}
+    last = {cohort["cohort"]: cohort for look in taken for cohort in look["reached"]}
     if not last:
         return ""
     wanted = taken[-1]["wanted_pct"]
-    missed = [company for company in last.values() if not company["enough"]]
+    missed = [cohort for cohort in last.values() if not cohort["enough"]]
     count = f"{len(last) - len(missed)} of {len(last)} compan{'y' if len(last) == 1 else 'ies'}"
-    return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(company, wanted) for company in missed)]) + "."
+    return "; ".join([f"±{wanted:g} % reached by {count}", *(_missed(cohort, wanted) for cohort in missed)]) + "."
 
 
-def _missed(company: Mapping[str, Any], wanted: float) -> str:
-    name, launches, half = company["company"], company["launches"], company["half_width_pct"]
+def _missed(cohort: Mapping[str, Any], wanted: float) -> str:
+    name, launches, half = cohort["cohort"], cohort["launches"], cohort["half_width_pct"]
     after = f"after {counted(launches, 'launch')}"
     if half is None:
         return f"{name}: no interval {after}"
@@ -47,8 +47,8 @@ def _missed(company: Mapping[str, Any], wanted: float) -> str:
     return f"{name}: ±{half:.3g} % {after}{late}" if half < 100 else f"{name}: ±{half:.0f} % {after}"
 
 
-def company_of(path: str) -> str:
-    """The company of a launch, from its path."""
+def cohort_of(path: str) -> str:
+    """The cohort of a launch, from its path."""
     return path.rpartition("/")[0]
 
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from castmates.errors import CastmatesError
 from castmates.study.class_names import named, without_class
-from castmates.study.companies import Room, lacks_memory
+from castmates.study.cohorts import Room, lacks_memory
 from castmates.study.mixes import Mixes
 from castmates.study.remarks import MIXES, Remark
 from castmates.study.spec import Control, LeftOut, Member, Mitigation, Mix, NodeClass, Partition, Plan
@@ -112,7 +112,7 @@ def merged(parts: Sequence[tuple[NodeClass, Plan]]) -> Plan:
     plans = [plan for _, plan in parts]
     looks = zip_longest(*(plan.looks for plan in plans), fillvalue=())
     launches = sorted(
-        (launch for plan in plans for launch in plan.launches), key=lambda each: (each.company.id, each.number)
+        (launch for plan in plans for launch in plan.launches), key=lambda each: (each.cohort.id, each.number)
     )
     return Plan(
         study=plans[0].study,
@@ -143,7 +143,7 @@ def parts_of(plan: Plan) -> list[Plan]:
 
 def _part(plan: Plan, machine: NodeClass) -> Plan:
     name = machine.name
-    launches = tuple(launch for launch in plan.launches if launch.company.machine == name)
+    launches = tuple(launch for launch in plan.launches if launch.cohort.machine == name)
     ours = {launch.path for launch in launches}
     mixes = tuple(mix for mix in plan.mixes if mix.machine == name)
     identities = {mix.identity for mix in mixes}
@@ -158,7 +158,7 @@ def _part(plan: Plan, machine: NodeClass) -> Plan:
         "memory": machine.memory,
         "machines": (machine,),
         "later": tuple(identity for identity in plan.later if identity in identities),
-        "profiles": tuple(launch for launch in plan.profiles if launch.company.machine == name),
-        "traces": tuple(launch for launch in plan.traces if launch.company.machine == name),
+        "profiles": tuple(launch for launch in plan.profiles if launch.cohort.machine == name),
+        "traces": tuple(launch for launch in plan.traces if launch.cohort.machine == name),
     }
     return plan.model_copy(update=changes)

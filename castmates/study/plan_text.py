@@ -1,4 +1,4 @@
-"""The plan as text and back. A company or a design is written once, however many launches have it: thousands may."""
+"""The plan as text and back. A cohort or a design is written once, however many launches have it: thousands may."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from castmates.study.frozen import Frozen
-from castmates.study.spec import Company, Design, Launch, NodeClass, Plan
+from castmates.study.spec import Cohort, Design, Launch, NodeClass, Plan
 from castmates.study.trace_launches import trace_name
 
 LISTS = ("launches", "profiles", "traces")  # of launches, in a plan
 # What launches have in common: their key -> where it is written, and what it is.
-SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"company": ("companies", Company), "design": ("designs", Design)}
+SHARED: Mapping[str, tuple[str, type[Frozen]]] = {"cohort": ("cohorts", Cohort), "design": ("designs", Design)}
 
 
 def plan_text(plan: Plan) -> str:
-    """The plan as JSON; launches name their company and design by keys of `companies` and `designs`."""
+    """The plan as JSON; launches name their cohort and design by keys of `cohorts` and `designs`."""
     shared: dict[str, dict[str, Any]] = {place: {} for place, _ in SHARED.values()}
     every = (*plan.launches, *plan.profiles, *plan.traces)
     names = {
-        "company": _names((launch.company for launch in every), lambda company: company.id, shared["companies"]),
+        "cohort": _names((launch.cohort for launch in every), lambda cohort: cohort.id, shared["cohorts"]),
         "design": _names((launch.design for launch in every), lambda _: "design", shared["designs"]),
     }
 
@@ -28,7 +28,7 @@ def plan_text(plan: Plan) -> str:
         return [
             {
                 "study": launch.study,
-                "company": names["company"][id(launch.company)],
+                "cohort": names["cohort"][id(launch.cohort)],
                 "number": launch.number,
                 "seed": launch.seed,
                 "design": names["design"][id(launch.design)],
@@ -74,7 +74,7 @@ def task_of(text: str | bytes, path: str, key: str = "launches") -> Task | None:
         launch for launch in content.get(key, ()) if isinstance(launch, dict) and str(launch.get("number")) == number
     )
     launches = (_whole(launch, content) for launch in same_number)
-    found = next((launch for launch in launches if f"{launch['company']['id']}/{number}" == path), None)
+    found = next((launch for launch in launches if f"{launch['cohort']['id']}/{number}" == path), None)
     if found is None:
         return None
     machines = [NodeClass.model_validate(each) for each in content.get("machines", ())]
@@ -107,12 +107,12 @@ def task_for(launch: Launch, plan: Plan) -> Task:
 
 def _task(launch: Launch, memory: Mapping[str, int], machines: Sequence[NodeClass]) -> Task:
     """A launch with what its workloads take on a node of its class, or on the machine of a study without classes."""
-    ours = next((each.memory for each in machines if each.name == launch.company.machine), memory)
+    ours = next((each.memory for each in machines if each.name == launch.cohort.machine), memory)
     return Task(launch, ours, machines)
 
 
 def unfolded(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with each launch's company and design in their places."""
+    """The content with each launch's cohort and design in their places."""
     rest = {key: value for key, value in content.items() if key not in {place for place, _ in SHARED.values()}}
     if "launches" not in rest:
         return rest
@@ -150,14 +150,14 @@ def _names(records: Iterable[Any], usual: Callable[[Any], str], shared: dict[str
 def _name(record: BaseModel, usual: str, by_text: dict[str, str], shared: dict[str, Any]) -> str:
     text = record.model_dump_json()
     if text not in by_text:
-        # What a measured launch's company records of builds and places may differ under the same id.
+        # What a measured launch's cohort records of builds and places may differ under the same id.
         by_text[text] = usual if usual not in shared else f"{usual}/{len(shared) + 1}"
         shared[by_text[text]] = record.model_dump(mode="json")
     return by_text[text]
 
 
 class Common:
-    """Makes launches of the records of thousands, each company and design once."""
+    """Makes launches of the records of thousands, each cohort and design once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Frozen] = {}

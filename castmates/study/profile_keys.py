@@ -29,8 +29,8 @@ class ProfileKeys(Written):
         description="how much of the traces themselves a launch keeps on disk, such as 1 GB; 0 B for none. What was "
         "read of them is kept always",
     )
-    scenes: Annotated[list[Literal["solo", "corun"]], Field(min_length=1)] = Field(
-        default=["solo", "corun"],
+    scenes: Annotated[list[Literal["alone", "corun"]], Field(min_length=1)] = Field(
+        default=["alone", "corun"],
         description="kinds of scenes that are traced: the lead alone, and beside its antagonists",
     )
     ranges: int = Field(

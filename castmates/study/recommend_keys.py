@@ -39,7 +39,7 @@ class RecommendKeys(Written):
 
     lead_loss: LossPercent | None = Field(
         default=None,
-        description="what the lead may lose of its solo rate, at most, such as 3%; with it the report "
+        description="what the lead may lose of its rate alone, at most, such as 3%; with it the report "
         "names the smallest lead mask that keeps the limit",
     )
     latency: dict[Literal["p50", "p95", "p99"], Latency] = Field(

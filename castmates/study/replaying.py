@@ -17,7 +17,7 @@ from castmates.study.mix_keys import PERIOD, ArrangedMix, CpuShare
 from castmates.study.model import Attribution, Study, Workload
 from castmates.study.place_keys import PlaceKeys
 from castmates.study.recommend_keys import RecommendKeys
-from castmates.study.spec import Company, Launch, Plan
+from castmates.study.spec import Cohort, Launch, Plan
 from castmates.study.wanted import SAME_CPUS, WantedMix, unmanaged, wanted_mixes
 
 FEWEST_LAUNCHES = 3  # below it there is no interval between launches, and no effect can agree
@@ -29,14 +29,14 @@ class ReplayedPart:
     """What of a published study is measured again."""
 
     lead: str = ""  # of all leads: this one
-    company: Company | None = None  # of all companies: this one
+    cohort: Cohort | None = None  # of all cohorts: this one
     rounds: int | None = None  # of each launch; the study's if left out
 
     @property
     def tail(self) -> str:
         """What the name of the replay ends with."""
-        if self.company is not None:
-            return f"-replay-{self.company.id.rpartition('-')[2]}"
+        if self.cohort is not None:
+            return f"-replay-{self.cohort.id.rpartition('-')[2]}"
         return f"-replay-{self.lead}" if self.lead else "-replay"
 
 
@@ -60,7 +60,7 @@ def workloads_of(plan: Plan, workloads: Mapping[str, Workload]) -> dict[str, Wor
     Programs that lie somewhere in one machine's file system, such as an installed suite, are those of the catalogue
     of whoever measures them again.
     """
-    names = {member.workload for company in plan.companies for member in company.members}
+    names = {member.workload for cohort in plan.cohorts for member in cohort.members}
     names |= {name for left_out in plan.left_out for name in (left_out.lead, *left_out.antagonists)}
     return {
         name: workload
@@ -71,16 +71,16 @@ def workloads_of(plan: Plan, workloads: Mapping[str, Workload]) -> dict[str, Wor
 
 def part_of(plan: Plan, part: ReplayedPart) -> Plan:
     """The plan of what is measured again: its mixes, and their launches."""
-    if part.company is not None:
-        chosen = {mix.identity for mix in part.company.mixes}
+    if part.cohort is not None:
+        chosen = {mix.identity for mix in part.cohort.mixes}
     else:
-        leads = {member.name for company in plan.companies for member in company.members if _is(member.workload, part)}
+        leads = {member.name for cohort in plan.cohorts for member in cohort.members if _is(member.workload, part)}
         chosen = {mix.identity for mix in plan.mixes if mix.lead in leads}
     return plan.model_copy(
         update={
             "mixes": tuple(mix for mix in plan.mixes if mix.identity in chosen),
             "launches": tuple(
-                launch for launch in plan.launches if any(mix.identity in chosen for mix in launch.company.mixes)
+                launch for launch in plan.launches if any(mix.identity in chosen for mix in launch.cohort.mixes)
             ),
         }
     )
@@ -136,8 +136,8 @@ def _only(study: Study, plan: Plan, part: ReplayedPart) -> dict[str, Any]:
         "predict": None,  # another seed would have other pairs measured
         "variants": {},  # their leads are named, and their workloads published
     }
-    if part.company is not None:
-        tried = [each.name for mix in part.company.mixes for each in mix.partitions if each.of_cache]
+    if part.cohort is not None:
+        tried = [each.name for mix in part.cohort.mixes for each in mix.partitions if each.of_cache]
         kept = {"only": list(dict.fromkeys(tried))} if tried else {"sweeps": [], "only": []}
         keys |= {"controls": None, "cache": study.cache.model_copy(update=kept)}
         keys |= {"recommend": RecommendKeys(), "attribution": Attribution()}
@@ -158,7 +158,7 @@ def _rules(each: WantedMix) -> Iterable[ArrangedMix]:
 
 def _launches(plan: Plan) -> int:
     """How many launches the mix has that has most; controls are no results."""
-    counts = Counter(mix.identity for launch in plan.launches for mix in launch.company.mixes)
+    counts = Counter(mix.identity for launch in plan.launches for mix in launch.cohort.mixes)
     return max((counts[mix.identity] for mix in plan.mixes), default=0)
 
 
@@ -170,4 +170,4 @@ def _rounds(plan: Plan) -> int:
 
 def _with_results(plan: Plan) -> list[Launch]:
     results = {mix.identity for mix in plan.mixes}
-    return [launch for launch in plan.launches if any(mix.identity in results for mix in launch.company.mixes)]
+    return [launch for launch in plan.launches if any(mix.identity in results for mix in launch.cohort.mixes)]

@@ -7,24 +7,24 @@ import math
 from dataclasses import dataclass
 
 from castmates.study.budget_keys import Budget
-from castmates.study.companies import launch_guess, round_guess
-from castmates.study.spec import Company
+from castmates.study.cohorts import launch_guess, round_guess
+from castmates.study.spec import Cohort
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 20  # one round shows no variance within a launch; beyond some, drift sets in
 SMALLEST_LAUNCH = 0.2  # of a launch's time: making it smaller still by more rounds gains next to nothing
 
-FIRST_LAUNCHES = 2  # of a company; they show how many rounds its other launches should have
+FIRST_LAUNCHES = 2  # of a cohort; they show how many rounds its other launches should have
 FEWEST_FIRST = 3  # rounds of these: they have to show a variance, also when a window is rejected
 BELIEVED = 0.5  # of what a launch is guessed to cost: too many rounds of the first launches cost more than too few
 
-# What a company is taken for before it is measured: the variance between launches as a part of that within them. It
+# What a cohort is taken for before it is measured: the variance between launches as a part of that within them. It
 # counts for as much as two launches do, which alone show next to nothing of it.
 USUAL_RATIO, USUAL_FREEDOM = 0.05, 1
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds that the launches of a company take."""
+    """Seconds that the launches of a cohort take."""
 
     launch: float  # everything but the rounds
     round: float
@@ -82,17 +82,17 @@ def best_rounds(ratio: float, cost: Cost, fitting: float) -> int:
     return max(FEWEST_ROUNDS, most if best > most else math.ceil(round(best, 9)))
 
 
-def guessed_cost(company: Company, window: float) -> Cost:
-    """What the launches of a company are expected to cost before any was measured."""
-    return Cost(launch_guess(company.members), round_guess(company.scenes, company.members, window))
+def guessed_cost(cohort: Cohort, window: float) -> Cost:
+    """What the launches of a cohort are expected to cost before any was measured."""
+    return Cost(launch_guess(cohort.members), round_guess(cohort.scenes, cohort.members, window))
 
 
-def first_rounds(company: Company, budget: Budget) -> int:
-    """The rounds of a company's first launches: the best ones for a usual company, enough to show a variance."""
-    return cautious_rounds(guessed_cost(company, budget.window), budget.longest_launch)
+def first_rounds(cohort: Cohort, budget: Budget) -> int:
+    """The rounds of a cohort's first launches: the best ones for a usual cohort, enough to show a variance."""
+    return cautious_rounds(guessed_cost(cohort, budget.window), budget.longest_launch)
 
 
 def cautious_rounds(guess: Cost, longest_launch: float) -> int:
-    """The same for a company whose costs are guessed."""
+    """The same for a cohort whose costs are guessed."""
     believed = Cost(BELIEVED * guess.launch, guess.round)
     return max(FEWEST_FIRST, best_rounds(USUAL_RATIO, believed, guess.fitting(longest_launch)))

@@ -1,7 +1,7 @@
 """In which order a launch measures its scenes: random orders from the launch's seed, balanced over the whole launch.
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
-stretch its scenes alternate in many short cycles, each of which has every scene once, and a solo that many scenes are
+stretch its scenes alternate in many short cycles, each of which has every scene once, and a scene alone that many scenes are
 compared with twice: its error is in all of their losses.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from castmates.study.spec import REST, Company, Launch, Member, Scene, Share
+from castmates.study.spec import REST, Cohort, Launch, Member, Scene, Share
 
-MANY = 4  # scenes of a lead that are compared with one solo, from which on it comes twice in a cycle
+MANY = 4  # scenes of a lead that are compared with one scene alone, from which on it comes twice in a cycle
 SWAPS = 10  # tries to make an order more even, for each of its slices
 FROZEN, OF_LEAD = 10.0, 3.0  # what it counts that a member was frozen before, and more so the lead, against who ran
 NEVER = 1e6  # the same of a scene that follows itself: that would be one long slice
@@ -32,9 +32,9 @@ class Stretch:
 
     @cached_property
     def twice(self) -> tuple[Scene, ...]:
-        """The solos that come twice in a cycle."""
-        against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "solo")
-        return tuple(each for each in self.scenes if each.kind == "solo" and against[each.active[0]] >= MANY)
+        """The scenes alone that come twice in a cycle."""
+        against = Counter(scene.active[0] for scene in self.scenes if scene.kind != "alone")
+        return tuple(each for each in self.scenes if each.kind == "alone" and against[each.active[0]] >= MANY)
 
     @property
     def turns(self) -> int:
@@ -132,7 +132,7 @@ def stretches(launch: Launch, round_number: int) -> list[Stretch]:
     seed = f"{launch.seed}/{round_number}"
     parts = [
         Stretch(tuple(shares), tuple(scenes), f"{seed}/{number}")
-        for number, (shares, scenes) in enumerate(_together(launch.company.scenes, launch.company.members))
+        for number, (shares, scenes) in enumerate(_together(launch.cohort.scenes, launch.cohort.members))
     ]
     random.Random(seed).shuffle(parts)
     return parts
@@ -143,11 +143,11 @@ def turns_of(scenes: Iterable[Scene], members: Iterable[Member]) -> int:
     return sum(Stretch((), tuple(part), "").turns for _, part in _together(scenes, members))
 
 
-def stretch_of(company: Company) -> dict[str, int]:
+def stretch_of(cohort: Cohort) -> dict[str, int]:
     """By scene: the number of its stretch; scenes with the same one alternate, all others lie apart in a round."""
     return {
         scene.name: number
-        for number, (_, scenes) in enumerate(_together(company.scenes, company.members))
+        for number, (_, scenes) in enumerate(_together(cohort.scenes, cohort.members))
         for scene in scenes
     }
 
@@ -197,8 +197,8 @@ class _Part:
 
 
 def round_order(launch: Launch, number: int) -> list[Scene]:
-    """All scenes of the launch's company in a random order of this number."""
-    order = list(launch.company.scenes)
+    """All scenes of the launch's cohort in a random order of this number."""
+    order = list(launch.cohort.scenes)
     random.Random(f"{launch.seed}/{number}").shuffle(order)
     return order
 

@@ -19,7 +19,7 @@ from castmates.study.tracing_design import Tracing
 PROTOCOL = 1
 
 Role = Literal["lead", "antagonist"]
-SceneKind = Literal["solo", "solo-again", "placebo", "corun", "antagonist-alone"]
+SceneKind = Literal["alone", "alone-again", "placebo", "corun", "antagonist-alone"]
 UNMANAGED = "unmanaged"
 REST = "*"  # everybody on the machine who is no member
 
@@ -203,13 +203,13 @@ class Design(Frozen):
     model: MachineModel | None = None  # the machine that is modelled, where nothing is measured
     counters: Counting = Counting(cost_pairs=0)
     slice: float | None = None  # seconds that a scene runs at a time; None: as long as suits the lead
-    decided: bool = False  # the company's first launches decide on `rounds`; 0 before they did
+    decided: bool = False  # the cohort's first launches decide on `rounds`; 0 before they did
     adaptive: bool = False  # looks on the way decide which mixes a launch measures
     profiling: Profiling | None = None  # of a profile launch, which measures no rounds
     tracing: Tracing | None = None  # of a trace launch, which measures none either
 
 
-class Company(Frozen):
+class Cohort(Frozen):
     """The mixes of one lead that share a launch."""
 
     id: str
@@ -227,10 +227,10 @@ class Company(Frozen):
 
 
 class Launch(Frozen):
-    """One launch of a company."""
+    """One launch of a cohort."""
 
     study: str
-    company: Company
+    cohort: Cohort
     number: int
     seed: int
     design: Design
@@ -239,12 +239,12 @@ class Launch(Frozen):
     @property
     def path(self) -> str:
         """Its place below results/<study>/launches."""
-        return f"{self.company.id}/{self.number}"
+        return f"{self.cohort.id}/{self.number}"
 
 
-def companies_of(launches: Iterable[Launch]) -> list[Company]:
-    """Every company that has one of these launches, in their order."""
-    return list({launch.company.id: launch.company for launch in launches}.values())
+def cohorts_of(launches: Iterable[Launch]) -> list[Cohort]:
+    """Every cohort that has one of these launches, in their order."""
+    return list({launch.cohort.id: launch.cohort for launch in launches}.values())
 
 
 class NodeClass(Frozen):
@@ -323,9 +323,9 @@ class Plan(Frozen):
         return self.machines[0].name if len(self.machines) == 1 else ""
 
     @property
-    def companies(self) -> list[Company]:
-        """Every company that has a launch, in the order of the launches."""
-        return companies_of(self.launches)
+    def cohorts(self) -> list[Cohort]:
+        """Every cohort that has a launch, in the order of the launches."""
+        return cohorts_of(self.launches)
 
     @property
     def wanted(self) -> dict[str, Mix]:

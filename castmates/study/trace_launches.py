@@ -10,7 +10,7 @@ from castmates.study.class_names import without_class
 from castmates.study.model import Study
 from castmates.study.profile_launches import traced_by
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Company, Counting, Design, Launch, Mix, Scene
+from castmates.study.spec import UNMANAGED, Cohort, Counting, Design, Launch, Mix, Scene
 from castmates.study.trace_keys import TraceKeys
 from castmates.study.tracing_design import MOST_SAMPLED, SAMPLED, Tracing
 from castmates.study.written import bytes_of
@@ -22,14 +22,14 @@ BESIDE = re.compile(r"\s+beside\s+|[+,\s/]+")
 
 
 def trace_launches(
-    study: Study, mixes: Sequence[Mix], company_of: Callable[[Sequence[Mix]], Company], usual: Design
+    study: Study, mixes: Sequence[Mix], cohort_of: Callable[[Sequence[Mix]], Cohort], usual: Design
 ) -> tuple[Launch, ...]:
     """Plan them from the `usual` design of launches; none without mixes under the key `trace`."""
     keys = study.trace
     if keys is None:
         return ()
     return tuple(
-        _launch(study.name, study.seed, keys, company_of([mix]), usual)
+        _launch(study.name, study.seed, keys, cohort_of([mix]), usual)
         for name in dict.fromkeys(keys.mixes)
         for partition in (UNMANAGED, *dict.fromkeys(keys.partitions))
         for mix in mixes
@@ -122,7 +122,7 @@ def meant(given: str, names: Sequence[str]) -> list[str]:
 
 def trace_name(launch: Launch) -> str:
     """The name of a trace, which is its folder's: that of its mix, and its partition where it has one."""
-    mix = launch.company.mixes[0]
+    mix = launch.cohort.mixes[0]
     return under(mix.name, partition_of(mix))
 
 
@@ -133,33 +133,33 @@ def partition_of(mix: Mix) -> str:
 
 def identity_of(launch: Launch) -> str:
     """What decides whether a trace has to be made again."""
-    company, tracing = launch.company, launch.design.tracing
+    cohort, tracing = launch.cohort, launch.design.tracing
     what = tracing.canonical() if tracing else ""
-    words = [company.id, str(company.protocol), str(launch.seed), what, company.mixes[0].identity]
+    words = [cohort.id, str(cohort.protocol), str(launch.seed), what, cohort.mixes[0].identity]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
-def scenes_of_trace(company: Company) -> list[Scene]:
+def scenes_of_trace(cohort: Cohort) -> list[Scene]:
     """The scenes that are recorded: the lead alone, and beside its antagonists, under the partition if there is one."""
-    partition, lead = partition_of(company.mixes[0]), company.lead.name
+    partition, lead = partition_of(cohort.mixes[0]), cohort.lead.name
     return [
         scene
-        for scene in company.scenes
-        if lead in scene.active and (scene.kind == "solo" or (scene.kind == "corun" and scene.partition == partition))
+        for scene in cohort.scenes
+        if lead in scene.active and (scene.kind == "alone" or (scene.kind == "corun" and scene.partition == partition))
     ]
 
 
 def profiled_steps(launch: Launch) -> int:
     """How many steps the lead's framework profiles in each recording; 0 where it cannot, or need not."""
     tracing = launch.design.tracing
-    return tracing.steps if tracing and traced_by(launch.company) is not None else 0
+    return tracing.steps if tracing and traced_by(launch.cohort) is not None else 0
 
 
 def recorded_members(launch: Launch) -> list[str]:
     """The names of the members whose processes perf records."""
     tracing = launch.design.tracing
     wanted = tracing.members if tracing else ()
-    return [each.name for each in launch.company.members if not wanted or each.workload in wanted]
+    return [each.name for each in launch.cohort.members if not wanted or each.workload in wanted]
 
 
 def most_bytes(launch: Launch) -> int:
@@ -169,7 +169,7 @@ def most_bytes(launch: Launch) -> int:
         return 0
     events = tracing.most if set(tracing.events) - set(SAMPLED) else 0
     sampled = min(tracing.most, MOST_SAMPLED) * len(set(tracing.events) & set(SAMPLED))
-    return (events + sampled) * tracing.rounds * len(scenes_of_trace(launch.company))
+    return (events + sampled) * tracing.rounds * len(scenes_of_trace(launch.cohort))
 
 
 def workload_of(member: str) -> str:
@@ -177,7 +177,7 @@ def workload_of(member: str) -> str:
     return without_class(member.partition("@")[0])
 
 
-def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usual: Design) -> Launch:
+def _launch(study: str, study_seed: int, keys: TraceKeys, cohort: Cohort, usual: Design) -> Launch:
     """One launch: the design of launches, with recordings in the place of rounds."""
     tracing = Tracing(
         seconds=keys.seconds,
@@ -190,11 +190,11 @@ def _launch(study: str, study_seed: int, keys: TraceKeys, company: Company, usua
         keep=bytes_of(keys.keep),
     )
     counted = Counting(events=usual.counters.events, how=usual.counters.how, series=READINGS, cost_pairs=0)
-    company = company.model_copy(update={"scenes": tuple(scenes_of_trace(company))})
+    cohort = cohort.model_copy(update={"scenes": tuple(scenes_of_trace(cohort))})
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": READINGS, "slice": None, "counters": counted}
     design = usual.model_copy(update={**changes, "tracing": tracing})
-    seed = random.Random(f"{study_seed}/trace/{company.id}").getrandbits(32)
-    return Launch(study=study, company=company, number=NUMBER, seed=seed, design=design)
+    seed = random.Random(f"{study_seed}/trace/{cohort.id}").getrandbits(32)
+    return Launch(study=study, cohort=cohort, number=NUMBER, seed=seed, design=design)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

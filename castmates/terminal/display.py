@@ -276,13 +276,13 @@ class Display:
 
     def _launches_of(self, launch: Launch) -> int:
         """How many launches there are of the same programs."""
-        return self._wanted[launch.company.id]
+        return self._wanted[launch.cohort.id]
 
     @cached_property
     def _wanted(self) -> Counter[str]:
         first = set(self._plan.looks[0]) if self._plan.looks else None
         paths = [path for path in self._launches if first is None or path in first]
-        return Counter(self._launches[path].company.id for path in paths)
+        return Counter(self._launches[path].cohort.id for path in paths)
 
     def _line(self, text: str, style: str = "", matters: bool = False) -> None:
         if self._screen is not None and (matters or self._progress):

@@ -39,7 +39,7 @@ class Job:
     @property
     def path(self) -> str:
         """The launch that it measures."""
-        return f"{self.wildcards.get('company')}/{self.wildcards.get('number')}"
+        return f"{self.wildcards.get('cohort')}/{self.wildcards.get('number')}"
 
     @property
     def name(self) -> str:

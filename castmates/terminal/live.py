@@ -84,7 +84,7 @@ def region(sweep: Sweep, launches_of: Counter[str], job: str, now: float, width:
 
 def launch_words(progress: LaunchProgress, launches_of: Counter[str]) -> str:
     """What is measured now."""
-    place = place_of(progress.launch, launches_of[progress.launch.company.id])
+    place = place_of(progress.launch, launches_of[progress.launch.cohort.id])
     return f"{names_of(progress.launch)}   {place}   {round_of(progress.note)}"
 
 

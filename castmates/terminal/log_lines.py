@@ -34,7 +34,7 @@ class LogLines:
         """Whether its program failed for a reason that has not been shown yet."""
         if progress.note is None or progress.note.status != "failed":
             return False
-        reason = (progress.launch.company.id, progress.note.reason)
+        reason = (progress.launch.cohort.id, progress.note.reason)
         if reason in self._reasons or len(self._reasons) >= MOST_REASONS:
             return False
         self._reasons.add(reason)

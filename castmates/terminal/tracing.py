@@ -39,7 +39,7 @@ class Tracing(Apart):
         self._done += 1
         self._traces += len(taken)
         launch = self._launches.get(job.path)
-        name = launch.company.lead.workload if launch else job.path
+        name = launch.cohort.lead.workload if launch else job.path
         if reason:
             self._failed.append(f"{name}, launch {job.wildcards.get('number')}: {reason}")
         what = counted(len(taken), "trace") + (f", then {reason}" if reason else "")

@@ -49,7 +49,7 @@ def launches(number: int) -> str:
 
 def names_of(launch: Launch) -> str:
     """The program and its antagonists."""
-    _, *others = launch.company.members
+    _, *others = launch.cohort.members
     names = list(dict.fromkeys(member.workload for member in others))
     name = _lead(launch)
     return f"{name} beside {', '.join(names)}" if names else f"{name} alone"
@@ -57,7 +57,7 @@ def names_of(launch: Launch) -> str:
 
 def _lead(launch: Launch) -> str:
     """The lead, with its class of nodes where the study has classes."""
-    return named(launch.company.lead.workload, launch.company.machine)
+    return named(launch.cohort.lead.workload, launch.cohort.machine)
 
 
 def place_of(launch: Launch, of: int) -> str:

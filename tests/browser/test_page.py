@@ -71,7 +71,7 @@ def test_letters_of_drawings_are_text_that_can_be_searched(tab, usual):
     tab.open(usual)
     words = tab.ask("[...document.querySelectorAll('.heatmap .drawing text')].map(one => one.textContent)")
     assert {"dlrm-train", "stream"} <= set(words)
-    assert tab.ask("find('against solo', true, false, true)"), "as the browser's own search finds it"
+    assert tab.ask("find('against alone', true, false, true)"), "as the browser's own search finds it"
 
 
 def test_the_value_of_a_mark_is_shown_at_the_pointer_and_read_with_the_arrow_keys(tab, usual):

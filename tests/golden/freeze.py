@@ -24,7 +24,7 @@ HERE = {
 }  # of no machine
 VERSIONS = {"castmates": "0", "kernel": "golden", "python": "3"}
 FAILED = ("chase", "4")  # what a real study has too: a launch that failed, and windows that were rejected
-REJECTED = (("vision", "2", "corun"), ("ranking", "3", "solo"))
+REJECTED = (("vision", "2", "corun"), ("ranking", "3", "alone"))
 REASON = reason_columns([Reason(ReasonKind.STEAL, "2.4 % of cpu0")])  # in all of the window, but in no slice alone
 CHANGED = {"windows.parquet": {"valid": False, **REASON}, "slices.parquet": {"counted": False}}
 
@@ -43,14 +43,14 @@ def main() -> None:
 
 
 def _content(file: Path) -> bytes | None:
-    company, number = file.parts[-3].rpartition("-")[0], file.parts[-2]
-    failed = (company, number) == FAILED
+    cohort, number = file.parts[-3].rpartition("-")[0], file.parts[-2]
+    failed = (cohort, number) == FAILED
     if file.name == "machine.json":
         return _json(json.loads(file.read_bytes()) | {"read_at": HERE["started"]})
     if file.name == "launch.json":
         record = json.loads(file.read_bytes()) | HERE | {"versions": VERSIONS}
         record.pop(DIGESTS, None)  # its tables are written anew
-        lost = sum((company, number) == one[:2] for one in REJECTED)
+        lost = sum((cohort, number) == one[:2] for one in REJECTED)
         return _json(record | {"windows_rejected": lost} | (_failure(record) if failed else {}))
     if file.suffix != ".parquet":
         return file.read_bytes()
@@ -58,13 +58,13 @@ def _content(file: Path) -> bytes | None:
     if table.empty:
         return None  # of what a modelled machine does not count
     if file.name in CHANGED:
-        table = _rejected(table, company, number, CHANGED[file.name])
+        table = _rejected(table, cohort, number, CHANGED[file.name])
     return (table.head(0) if failed else table).to_parquet(index=False, compression="none")
 
 
-def _rejected(table: pd.DataFrame, company: str, number: str, what: dict[str, object]) -> pd.DataFrame:
+def _rejected(table: pd.DataFrame, cohort: str, number: str, what: dict[str, object]) -> pd.DataFrame:
     for name, launch, kind in REJECTED:
-        if (company, number) == (name, launch):
+        if (cohort, number) == (name, launch):
             first = table.loc[table["kind"] == kind, "window"].min()
             table.loc[table["window"] == first, list(what)] = list(what.values())
     return table

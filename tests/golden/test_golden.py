@@ -90,7 +90,7 @@ def test_page_and_commands_advise_one_mask_and_say_what_all_pay_for_it(said):
     advised = 0
     for advice in tables["recommendations"].fillna({"partition": ""}).itertuples():
         own = effects[effects["mix"] == advice.mix]
-        loss = own[(own["role"] == "lead") & (own["baseline"] == "solo")].set_index("partition")
+        loss = own[(own["role"] == "lead") & (own["baseline"] == "alone")].set_index("partition")
         gain = own[(own["role"] == "lead") & (own["baseline"] == "unmanaged")].set_index("partition")
         price = own[own["role"] == "antagonist"]
         needed = loss.at["unmanaged", "verdict"] == "slower" and loss.at["unmanaged", "loss_low"] > limit

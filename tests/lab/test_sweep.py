@@ -149,7 +149,7 @@ def test_results_are_stamped_emulated(swept):
     assert set(effects.platform) == {"emulated"}
     of_partition = effects[(effects.partition == "split-3") & (effects.member == LEAD)]
     assert set(of_partition.lead_ways) == {3}
-    assert {"solo", "placebo", "placebo@mask", "unmanaged"} <= set(of_partition.baseline)
+    assert {"alone", "placebo", "placebo@mask", "unmanaged"} <= set(of_partition.baseline)
     results = read_results(swept / "results/small", swept / "project/config/config.yaml")
     words = page(results, dict.fromkeys(shown(results), "<svg></svg>"))
     assert "cache occupancy and counters are invented. This is not a measurement" in words

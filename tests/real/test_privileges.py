@@ -599,9 +599,9 @@ def strange(tmp_path):
     (tmp_path / "config/workloads/theirs.yaml").write_text(theirs.replace("  lead:", "  strange:"))
     (tmp_path / "study.yaml").write_text(study[: study.index("workloads:")].replace("[lead]", "[strange]"))
     from tests.unit import study_folder
-    from tests.unit.windows_maker import company, mix, plan, written
+    from tests.unit.windows_maker import cohort, mix, plan, written
 
-    one = plan([company("c", mix("strange@0", "one@1"))], launches=3)
+    one = plan([cohort("c", mix("strange@0", "one@1"))], launches=3)
     for hour, name in enumerate(("stranger", "other")):
         started = f"2026-01-05T1{hour}:00:00+00:00"  # measured apart, or they are not compared
         study_folder.write(tmp_path / "results" / name, one, written(one, lambda *_: 100.0), started)

@@ -31,8 +31,8 @@ def test_it_holds_from_when_everybody_is_ready_until_all_is_measured(cache, tmp_
 
     monkeypatch.setattr(isolation, "isolated", partition)
     measure_launch(plan, plan.launches[0].path, tmp_path, cache)
-    (company,) = plan.companies
-    assert seen == [(True, {cpu for member in company.members for cpu in member.cpus}), False]
+    (cohort,) = plan.cohorts
+    assert seen == [(True, {cpu for member in cohort.members for cpu in member.cpus}), False]
     record = json.loads((tmp_path / "launch.json").read_text())
     assert record["status"] == "measured"
     assert record["prepared"]["cpuset"]["set"] == {"cpuset.cpus.partition": "isolated"}
@@ -41,10 +41,10 @@ def test_it_holds_from_when_everybody_is_ready_until_all_is_measured(cache, tmp_
 def test_members_of_several_cpus_are_refused_before_anything_is_launched(cache, tmp_path, monkeypatch):
     plan = asking(plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache))
     (one,) = plan.launches
-    lead, *others = one.company.members
+    lead, *others = one.cohort.members
     wide = lead.model_copy(update={"cpus": (*lead.cpus, *others[0].cpus)})
-    company = one.company.model_copy(update={"members": (wide, *others)})
-    plan = plan.model_copy(update={"launches": (one.model_copy(update={"company": company}),)})
+    cohort = one.cohort.model_copy(update={"members": (wide, *others)})
+    plan = plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
     monkeypatch.setattr("castmates.runner.staging.launch", None)
     with pytest.raises(CastmatesError, match="cpuset cannot be 'isolated' here: lead has 2 CPUs"):
         measure_launch(plan, plan.launches[0].path, tmp_path, cache)

@@ -76,8 +76,8 @@ def test_every_scene_is_measured_in_every_round(good):
     assert record["status"] == "measured"
     assert record["rounds"] == 2
     assert sum(record["ledger"]["windows"].values()) == record["windows"]
-    scenes = {scene.name for scene in plan.launches[0].company.scenes}
-    assert scenes == {"solo", "solo-again", "placebo:1", "corun:lead+beside", "antagonist-alone:beside@1"}
+    scenes = {scene.name for scene in plan.launches[0].cohort.scenes}
+    assert scenes == {"alone", "alone-again", "placebo:1", "corun:lead+beside", "antagonist-alone:beside@1"}
     assert set(zip(windows["round"], windows["scene"], strict=True)) == {(n, s) for n in (1, 2) for s in scenes}
     assert windows["valid"].all(), windows[["scene", "reasons"]]
     assert (windows["rate"] > 0).all()
@@ -119,7 +119,7 @@ def test_the_record_names_the_commit_in_a_checkout(good):
 
 def test_members_sit_on_their_cpus_with_pools_to_match(good):
     plan, folder, _ = good
-    for member in plan.launches[0].company.members:
+    for member in plan.launches[0].cohort.members:
         first = (folder / "logs" / f"{member.name}.log").read_text().splitlines()[0]
         assert first == f"cpus {list(member.cpus)} threads 1"
 
@@ -233,11 +233,11 @@ def test_a_workload_that_dies_in_the_middle_ends_the_launch_with_its_reason(cach
     assert record["windows"] == 0
 
 
-def only_solo(plan: Plan) -> Plan:
+def only_alone(plan: Plan) -> Plan:
     """Cut the plan down to one scene."""
     one = plan.launches[0]
-    company = one.company.model_copy(update={"scenes": one.company.scenes[:1]})
-    return plan.model_copy(update={"launches": (one.model_copy(update={"company": company}),)})
+    cohort = one.cohort.model_copy(update={"scenes": one.cohort.scenes[:1]})
+    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
 
 
 @pytest.mark.parametrize("longest", [0.4, 0.8])
@@ -254,7 +254,7 @@ sys.exit(7)
     end = tmp_path / "end"
     lead = Workload(command=[PYTHON, "-c", program, str(end)], progress="heartbeat", unit="step")
     budget = {"rounds": 2, "spare_rounds": 0, "window": 0.4, "longest_window": longest}
-    plan = only_solo(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
+    plan = only_alone(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
     opened = []
     really_open = Hardware.open_window
 
@@ -291,7 +291,7 @@ while True:
     lead = Workload(command=[PYTHON, "-c", program], progress="heartbeat", unit="step")
     for window in (2.5, 10, 40):
         budget = {"rounds": 1, "spare_rounds": 0, "window": window, "slice": window, "longest_window": window}
-        plan = only_solo(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
+        plan = only_alone(plan_of({"lead": lead, "beside": counter()}, ["beside"], cache, **budget))
         record = measured(plan, cache, tmp_path / str(window))
         assert record["windows_rejected"] == 0
         steps = pd.read_parquet(tmp_path / str(window) / "steps.parquet")

@@ -49,12 +49,12 @@ class Driver(ResctrlAllocator):
 def _partitioned(plan: Plan) -> Plan:
     """The plan with its co-run under a split too."""
     (one,) = plan.launches
-    corun = next(scene for scene in one.company.scenes if scene.kind == "corun")
+    corun = next(scene for scene in one.cohort.scenes if scene.kind == "corun")
     split = Scene.model_validate(
         corun.model_dump() | {"name": f"{corun.name}@split-1", "partition": "split-1", "shares": SPLIT}
     )
-    company = one.company.model_copy(update={"scenes": (*one.company.scenes, split)})
-    return plan.model_copy(update={"launches": (one.model_copy(update={"company": company}),)})
+    cohort = one.cohort.model_copy(update={"scenes": (*one.cohort.scenes, split)})
+    return plan.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
 
 
 def _measured(plan: Plan, driver: Driver, cache: Path, folder: Path, monkeypatch) -> tuple[dict, pd.DataFrame]:
@@ -79,7 +79,7 @@ def test_windows_carry_the_masks_that_were_read_back(cache, tmp_path, monkeypatc
     assert driver.kernel.names("") == FakeResctrl(driver.kernel.shape).names("")  # the groups are gone
     assert "fff" in driver.kernel.read("schemata")
     # Where the size of the cache is known, it is emptied before every stretch, with a partition and without one.
-    empties = bool(eviction.evictors(hardware.read_topology(), plan.launches[0].company, (0,)))
+    empties = bool(eviction.evictors(hardware.read_topology(), plan.launches[0].cohort, (0,)))
     parts = [bool(part.shares) for number in (1, 2) for part in stretches(plan.launches[0], number)]
     assert driver.given.count(3) == sum(parts)
     assert record["eviction"].get("times", 0) == empties * len(parts)

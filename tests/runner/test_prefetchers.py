@@ -26,19 +26,19 @@ def plan(cache):
     """A co-run that is also measured with prefetchers off."""
     made = plan_of({"lead": counter(), "beside": counter()}, ["beside"], cache)
     (one,) = made.launches
-    (mix,) = one.company.mixes
-    under = without_prefetching(one.company.members)
+    (mix,) = one.cohort.mixes
+    under = without_prefetching(one.cohort.members)
     more = Mix.model_validate(mix.model_dump() | {"identity": "under", "partitions": (under,)})
-    members = {member.name: member for member in one.company.members}
-    company = one.company.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
-    return made.model_copy(update={"launches": (one.model_copy(update={"company": company}),)})
+    members = {member.name: member for member in one.cohort.members}
+    cohort = one.cohort.model_copy(update={"mixes": (mix, more), "scenes": scenes_of((mix, more), members)})
+    return made.model_copy(update={"launches": (one.model_copy(update={"cohort": cohort}),)})
 
 
 def build(root, plan):
     (root / "proc").mkdir()
     (root / "proc/cpuinfo").write_text("vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n")
     files = []
-    for member in plan.launches[0].company.members:
+    for member in plan.launches[0].cohort.members:
         for cpu in member.cpus:
             files.append(root / f"dev/cpu/{cpu}/msr")
             files[-1].parent.mkdir(parents=True)

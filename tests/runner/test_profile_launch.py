@@ -104,7 +104,7 @@ def launched(
     profiling = Profiling(
         steps=STEPS,
         times=2,
-        scenes=("solo", "corun"),
+        scenes=("alone", "corun"),
         keep=keep,
         ranges=ranges,
         primitives=primitives,
@@ -132,7 +132,7 @@ def test_each_scene_is_traced_and_its_calls_lie_between_usual_heartbeats(tmp_pat
     assert list(calls.columns) == list(OPERATIONS)
     assert list(steps.columns) == list(PROFILED_STEPS)
     traces = calls.groupby(["scene", "round"], observed=True).size()
-    assert traces.to_dict() == {(scene, times): STEPS for scene in ("solo", "corun:lead+beside") for times in (1, 2)}
+    assert traces.to_dict() == {(scene, times): STEPS for scene in ("alone", "corun:lead+beside") for times in (1, 2)}
     assert (calls["operation"] == "model/dense/MatMul").all()
     for _, own in steps.groupby(["scene", "round"]):
         before, traced, after = (own[own["part"] == part] for part in ("before", "traced", "after"))
@@ -180,7 +180,7 @@ def test_under_the_log_primitives_find_their_operations_and_roofs_are_measured(t
 def test_in_a_launch_of_the_first_epoch_each_scene_is_traced_from_storage_and_from_memory(tmp_path, cache):
     record = launched("well", tmp_path, cache, first_epoch=True)
     assert record["first_epoch"] is True
-    for scene in ("solo", "corun:lead+beside"):
+    for scene in ("alone", "corun:lead+beside"):
         own = sorted((each for each in record["traces"] if each["scene"] == scene), key=lambda each: each["round"])
         about = [(each["round"], each["pair"], each["epoch"], each["storage_bytes"]) for each in own]
         assert about == [(1, 1, "first", 4096), (2, 1, "cached", 0), (3, 2, "first", 4096), (4, 2, "cached", 0)]

@@ -75,12 +75,12 @@ def answering(how: str):
 
 
 @needs_two
-def test_solo_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_path, cache, capsys):
+def test_alone_and_corun_are_profiled_and_kept_apart_from_what_is_measured(tmp_path, cache, capsys):
     record, found, _ = measured(answering("well"), tmp_path, cache, capsys)
     assert record["status"] == "measured"
     assert record["windows"] == 5, "profiled scenes are no windows"
     assert list(found.columns) == list(LAYERS)
-    assert set(found["scene"]) == {"solo", "corun:lead+beside"}
+    assert set(found["scene"]) == {"alone", "corun:lead+beside"}
     assert set(found["mix"]) == {"", "lead+beside"}
     assert (found["steps"] == STEPS).all()
     for _, rows in found.groupby("scene"):
@@ -154,12 +154,12 @@ ANSWER = st.fixed_dictionaries({"step_seconds": st.lists(NUMBER), "operations": 
 def test_whatever_is_answered_is_refused_or_makes_rows_of_numbers(answer):
     launch = planned(study(["lead"], ["beside"])).launches[0]
     try:
-        rows, seconds = profiling._understood(Outcome(launch), launch.company.scenes[0], answer)
+        rows, seconds = profiling._understood(Outcome(launch), launch.cohort.scenes[0], answer)
     except (profiling.NoAnswer, *profiling.UNREADABLE):
         return
     assert seconds > 0
     assert all(math.isfinite(row["ms_per_step"]) for row in rows)
-    key = {"study": "s", "company": "c", "launch": 1}
+    key = {"study": "s", "cohort": "c", "launch": 1}
     pyarrow.Table.from_pandas(frame([key | row for row in rows], LAYERS))
 
 

@@ -91,7 +91,7 @@ def test_a_profile_launch_joins_operations_to_the_ranges_they_begin_in(cache, tm
     ranges, joined = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in ("profile_ranges", "operation_ranges"))
     assert list(ranges) == list(PROFILE_RANGES)
     assert list(joined) == list(OPERATION_RANGES)
-    traces = {(scene, times) for scene in ("solo", "corun:lead+beside") for times in (1, 2)}
+    traces = {(scene, times) for scene in ("alone", "corun:lead+beside") for times in (1, 2)}
     for trace, own in ranges.groupby(["scene", "round"]):
         traces.remove(trace)
         assert list(own["path"]) == ["dense", "forward"] * STEPS

@@ -365,7 +365,7 @@ def test_the_paths_of_a_program_whose_chain_is_known(interpreter, tmp_path, thre
          | dataclasses.asdict(layer_place(node.name, node.does.type)) for at, node in enumerate(graph.nodes)]
     ).rename(columns={"kind": "layer_kind"})  # fmt: skip
     edges = pd.DataFrame(graph.edges, columns=["from", "to", "output"])
-    scene = SimpleNamespace(scene=SimpleNamespace(name="solo"), round=1)
+    scene = SimpleNamespace(scene=SimpleNamespace(name="alone"), round=1)
     aligned = Aligned(trace, SimpleNamespace(first_step=0), 0, 0, {})
     steps = traced_steps(aligned, list(range(len(trace.threads))), scene)
     whole = dict.fromkeys(TRACE, "") | {"part": "traced", "threads_inter": threads}

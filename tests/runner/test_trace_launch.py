@@ -68,13 +68,13 @@ def traced(
     job = job or python_job("", command=[PYTHON, "-c", JOB, str(folder / "steps")])
     plan = plan_of({"lead": job, "beside": counter()}, ["beside"], cache)
     launch = plan.launches[0]
-    mix, scenes = launch.company.mixes[0], [each for each in launch.company.scenes if each.kind in ("solo", "corun")]
-    company = launch.company.model_copy(update={"mixes": (mix,), "scenes": tuple(scenes)})
+    mix, scenes = launch.cohort.mixes[0], [each for each in launch.cohort.scenes if each.kind in ("alone", "corun")]
+    cohort = launch.cohort.model_copy(update={"mixes": (mix,), "scenes": tuple(scenes)})
     events = ("scheduler", "syscalls", "faults", "interrupts")
     tracing = Tracing(**{"seconds": SECONDS, "rounds": 1, "steps": 0, "events": events, "keep": 10**8} | keys)
     changes = {"rounds": 0, "spare_rounds": 0, "monitor": 20.0, "tracing": tracing.model_dump()}
     design = Design.model_validate(launch.design.model_dump() | changes)
-    task = task_for(launch.model_copy(update={"company": company, "design": design}), plan)
+    task = task_for(launch.model_copy(update={"mixes_per_launch": cohort, "design": design}), plan)
     trace_launch(task, folder / "trace", cache, owner)
     return tables.read(folder / "trace")
 
@@ -87,7 +87,7 @@ def test_everything_is_on_one_timeline_as_the_members_did_it(tmp_path, cache):
     assert (about["status"], about["reason"]) == ("measured", "")
     assert [scene["scene"] for scene in sorted(about["scenes"], key=lambda one: one["kind"])] == [
         "corun:lead+beside",
-        "solo",
+        "alone",
     ]
     for name, contract in TRACE_TABLES.items():
         assert list(timeline.table(name).columns) == list(contract)

@@ -25,7 +25,7 @@ from tests.workflow.sweeps import Sweeps
 PATIENCE = float(os.environ.get("CASTMATES_PATIENCE", "900"))
 TABLES = *written_by("estimate_effects"), *written_by("recommend_partitions")
 OF_THE_LAUNCH = ["host", "started", "total_seconds"]  # columns of `launches`: where and when it ran
-# The study of the workflow's tests, with several companies, so that launches are there for two nodes.
+# The study of the workflow's tests, with several cohorts, so that launches are there for two nodes.
 MEASURED = {"antagonists": ["stream", "compute"], "budget": {"launches": 3, "rounds": 2, "window": 0.1, "settle": 0.02}}
 OTHER = "Another Processor 9000"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from castmates.study import catalogue, mixes, planning
 from castmates.study.cache import Cache
-from castmates.study.companies import Room
+from castmates.study.cohorts import Room
 from castmates.study.model import Study, Workload
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.spec import Launch, Plan, Prepared

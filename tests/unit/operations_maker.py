@@ -27,7 +27,7 @@ ALONE = {  # ms of a step
 }
 LEFT = 1.0  # that belongs to no operation
 THREADS = {"threads_intra": 1, "threads_inter": 1}
-COMMON = {"study": "s", "company": "c", "partition": "unmanaged", "member": "lead@0", "platform": "measured"}
+COMMON = {"study": "s", "cohort": "c", "partition": "unmanaged", "member": "lead@0", "platform": "measured"}
 
 
 def launches(
@@ -47,9 +47,9 @@ def launches(
         rows, steps = [], []
         own = {name: dice.normal(0, between) for name in ALONE | (beside or {})}
         for repetition in range(1, times + 1):
-            for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
+            for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
                 about = COMMON | {"launch": launch, "scene": scene, "kind": kind, "mix": mix, "round": repetition}
-                taken = dict(ALONE if kind == "solo" else beside or ALONE)
+                taken = dict(ALONE if kind == "alone" else beside or ALONE)
                 for name, ms in taken.items():
                     noise = dice.normal(0, between / 2) + (own[name] if kind == "corun" else 0.0)
                     taken[name] = ms * np.exp(noise) * (1 + losses.get(name, 0.0) * (kind == "corun"))
@@ -63,7 +63,7 @@ def drawn(count: int, losses: dict[str, float], dice: np.random.Generator, studi
     """So many studies, each of so many launches with one trace of a scene, without its calls."""
     rows, steps = [], []
     for study, launch in itertools.product(range(studies), range(1, count + 1)):
-        for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
+        for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
             about = COMMON | {"study": f"s{study}", "launch": launch, "scene": scene, "kind": kind, "mix": mix}
             about["round"] = 1
             spread = 0.02 if kind == "corun" else 0.01

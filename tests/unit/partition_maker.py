@@ -6,7 +6,7 @@ import numpy as np
 
 from castmates.study.spec import REST, Mix, Partition, Plan, Share
 from tests.unit.caches import cache
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 WAYS = 12
 LEAD, STREAM = "dlrm@0", "stream@1"
@@ -45,8 +45,8 @@ def atoms(lead: str = LEAD, antagonist: str = STREAM, ways=(2, 4, 8), caps=(2,),
 
 
 def made(*groups: list[Mix], launches: int = 4) -> Plan:
-    """A company for each group of mixes."""
-    one = plan([company(f"c{number}", *group) for number, group in enumerate(groups, start=1)], launches=launches)
+    """A cohort for each group of mixes."""
+    one = plan([cohort(f"c{number}", *group) for number, group in enumerate(groups, start=1)], launches=launches)
     return one.model_copy(update={"cache": cache(WAYS, shareable=0)})
 
 

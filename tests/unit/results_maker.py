@@ -51,13 +51,17 @@ def make(
     windows, launch_rows, effects, controls, traces, parts = [], [], [], [], [], []
     for lead_number, lead in enumerate(leads):
         mixes = [name for name in antagonists if (lead, name) not in missing]
-        scenes = [("solo", "solo", "", 0.0), ("solo-again", "solo-again", "", 0.0), ("placebo:1", "placebo", "", 0.01)]
+        scenes = [
+            ("alone", "alone", "", 0.0),
+            ("alone-again", "alone-again", "", 0.0),
+            ("placebo:1", "placebo", "", 0.01),
+        ]
         for number, name in enumerate(mixes):
             loss = LOSSES[(number + 2 * lead_number) % len(LOSSES)]
             scenes.append((f"corun:{lead}+{name}", "corun", f"{lead}+{name}", loss))
         logs: dict[str, list[list[float]]] = {scene[0]: [] for scene in scenes}
         for launch in range(1, launches + 1):
-            head = {"study": study, "company": f"{lead}-0000abcd", "launch": launch, "platform": platform}
+            head = {"study": study, "cohort": f"{lead}-0000abcd", "launch": launch, "platform": platform}
             works = launch > failed
             rows = _launch(head, lead, scenes, rounds, dice, logs) if works else []
             windows += rows
@@ -75,17 +79,17 @@ def make(
             effects.append(_alone(study, lead, mixes[0], measured, rounds, platform))
         for name in mixes:
             parts += _parts(study, lead, name, logs, rounds, platform)
-            for baseline in ("solo", "placebo"):
-                scene, base = logs[f"corun:{lead}+{name}"], logs["solo" if baseline == "solo" else "placebo:1"]
+            for baseline in ("alone", "placebo"):
+                scene, base = logs[f"corun:{lead}+{name}"], logs["alone" if baseline == "alone" else "placebo:1"]
                 ratio = _ratio(base, scene)
                 effects.append(_effect(study, lead, name, baseline, ratio, rounds, platform))
-        ratio = _ratio(logs["solo"], logs["solo-again"])
+        ratio = _ratio(logs["alone"], logs["alone-again"])
         verdict = "no data" if not measured else "too few launches" if measured < 3 else "passes"
         controls.append(
             {"study": study, "lead": lead, "control": "A/A", "ratio": ratio[0], "ratio_low": ratio[1],
              "ratio_high": ratio[2], "within_low": ratio[3], "within_high": ratio[4], "launches": measured,
              "rounds": measured * rounds, "p_value": math.nan, "p_holm": math.nan, "verdict": verdict,
-             "platform": platform, "mix": "", "baseline": "solo", "study_lead": True}
+             "platform": platform, "mix": "", "baseline": "alone", "study_lead": True}
         )  # fmt: skip
         traces.append(_trace(study, f"{lead}@0", "lead", measured, platform))
     if leads:
@@ -136,11 +140,11 @@ def _ratio(base, scene):
 def _parts(study, lead, name, logs, rounds, platform):
     """What a loss is due to, without a partition: a busy antagonist, and all else."""
     chain = {
-        "total": ("solo", "unmanaged"),
-        "busy antagonist": ("solo", "placebo"),
+        "total": ("alone", "unmanaged"),
+        "busy antagonist": ("alone", "placebo"),
         "sharing": ("placebo", "unmanaged"),
     }
-    scenes = {"solo": "solo", "placebo": "placebo:1", "unmanaged": f"corun:{lead}+{name}"}
+    scenes = {"alone": "alone", "placebo": "placebo:1", "unmanaged": f"corun:{lead}+{name}"}
     rows = []
     for part, (start, end) in chain.items():
         *found, launches = _ratio(logs[scenes[start]], logs[scenes[end]])
@@ -200,9 +204,9 @@ def _known(study, launches, rounds, platform):
     """What the controls of a study leave: the A/A of their leads, and their own outcome."""
     few = launches < 3
     found = [
-        ("A/A", "chase", "", "solo", 1.002, "passes"),
-        ("A/A", "compute", "", "solo", 0.9995, "passes"),
-        ("positive", "chase", "chase+stream", "solo", 1.31, "sensitive"),
+        ("A/A", "chase", "", "alone", 1.002, "passes"),
+        ("A/A", "compute", "", "alone", 0.9995, "passes"),
+        ("positive", "chase", "chase+stream", "alone", 1.31, "sensitive"),
         ("negative", "compute", "compute+compute", "placebo", 1.0004, "passes"),
     ]
     return [
@@ -232,7 +236,7 @@ def _margins(effects, leads, antagonists):
     sides += [("contentiousness", name, [(lead, name) for lead in leads]) for name in antagonists]
     rows = []
     for margin, who, places in sides:
-        for baseline in ("solo", "placebo"):
+        for baseline in ("alone", "placebo"):
             found = [cells[*place, baseline] for place in places if (*place, baseline) in cells]
             whole = 0 < len(found) == len(places) and all(row["launches"] for row in found)
             mean = math.exp(fmean(math.log(row["slowdown"]) for row in found)) if whole else math.nan
@@ -259,19 +263,21 @@ def _write(folder, contents, machine):
     (folder / "machine.json").write_text(json.dumps(machine))
 
 
-def _plan(folder, study, companies, launches):
+def _plan(folder, study, cohorts, launches):
     """The plan, and the record of every launch."""
     design = {"rounds": 3, "spare_rounds": 1, "window": 1.0, "longest_window": 5.0, "settle": 0.3,
               "longest_settle": 1.0, "steps": 10, "limits": {"steal": 0.01, "foreign": 0.02, "swap": 0}}  # fmt: skip
-    casts = {company: [_member(name, cpu) for cpu, name in enumerate(names)] for company, names in companies.items()}
+    casts = {cohort: [_member(name, cpu) for cpu, name in enumerate(names)] for cohort, names in cohorts.items()}
     planned = []
     for row in launches:
-        company = {"id": row["company"], "protocol": PROTOCOL, "native_key": "n", "members": casts[row["company"]],
+        cohort = {"id": row["cohort"], "protocol": PROTOCOL, "native_key": "n", "members": casts[row["cohort"]],
                    "mixes": [], "scenes": []}  # fmt: skip
-        planned.append({"study": study, "company": company, "number": row["launch"], "seed": 3, "design": design})
+        planned.append(
+            {"study": study, "mixes_per_launch": cohort, "number": row["launch"], "seed": 3, "design": design}
+        )
         settle = {"seconds": 0.3, "steady_after": 0.11, "slowest": "stream@1"} if row["status"] == "measured" else None
-        record(folder, row["company"], row["launch"], status=row["status"], spec=planned[-1], settle=settle)
-    titles = {name: f"The {name}" for names in companies.values() for name in names}
+        record(folder, row["cohort"], row["launch"], status=row["status"], spec=planned[-1], settle=settle)
+    titles = {name: f"The {name}" for names in cohorts.values() for name in names}
     plan = {"study": study, "titles": titles, "mixes": [], "controls": [], "launches": planned}
     (folder / "plan.json").write_text(json.dumps(plan))
     fill(folder)
@@ -292,9 +298,9 @@ def _member(name, cpu):
     }  # fmt: skip
 
 
-def record(folder: Path, company: str, launch: int, **facts: object) -> None:
+def record(folder: Path, cohort: str, launch: int, **facts: object) -> None:
     """Write a launch.json; `facts` replace what it usually holds."""
-    place = folder / "launches" / company / str(launch)
+    place = folder / "launches" / cohort / str(launch)
     place.mkdir(parents=True, exist_ok=True)
     usual = {
         "status": "measured", "host": MACHINE["hostname"], "freezer": "signals",

@@ -22,7 +22,7 @@ def write(
     for launch in plan.launches:
         place = folder / "launches" / launch.path
         place.mkdir(parents=True)
-        own = windows[(windows["company"] == launch.company.id) & (windows["launch"] == launch.number)]
+        own = windows[(windows["cohort"] == launch.cohort.id) & (windows["launch"] == launch.number)]
         own.to_parquet(place / "windows.parquet")
         platform = own["platform"].iloc[0] if len(own) else "measured"
         record = HOST | {

@@ -37,7 +37,7 @@ recommend: {lead_loss: 10%}
 model: {ways: 12}
 cache: {sweeps: [{split: all}, {bandwidth: {antagonists: [20%, 50%]}}]}
 """
-BUDGET = "budget: {adaptive: true, launches: 4, batch: 2, most_launches: 12, company: %d, longest_launch: 36000}\n"
+BUDGET = "budget: {adaptive: true, launches: 4, batch: 2, most_launches: 12, cohort: %d, longest_launch: 36000}\n"
 
 
 @pytest.fixture
@@ -162,13 +162,13 @@ def test_launches_leave_out_what_their_look_left_out(project):
     plan = project.plan()
     launch = plan.launches[0]
     ids = named(plan)
-    skipped = skipped_at(launch.company, None, plan.later)
+    skipped = skipped_at(launch.cohort, None, plan.later)
     assert set(skipped) == set(plan.later)
-    only = as_launched(launch.model_copy(update={"skipped": skipped_at(launch.company, [ids["split-10"]], ())}))
-    names = {scene.name for scene in only.company.scenes}
-    allowed = {"solo", "solo-again", "corun:ranking+flood", "corun:ranking+flood@split-10"}
+    only = as_launched(launch.model_copy(update={"skipped": skipped_at(launch.cohort, [ids["split-10"]], ())}))
+    names = {scene.name for scene in only.cohort.scenes}
+    allowed = {"alone", "alone-again", "corun:ranking+flood", "corun:ranking+flood@split-10"}
     assert allowed >= names - {"antagonist-alone:flood@2", "placebo:2", "placebo:2@split-10"}
-    assert {"solo", "corun:ranking+flood@split-10"} <= names
+    assert {"alone", "corun:ranking+flood@split-10"} <= names
     assert "corun:ranking+flood@split-9" not in names
 
 
@@ -180,14 +180,14 @@ def test_the_full_grid_is_completed_later_and_nothing_is_measured_again(tmp_path
     before = adaptive.plan()
     going = named(before)
     done = [
-        launch.model_copy(update={"skipped": skipped_at(launch.company, None, before.later)})
+        launch.model_copy(update={"skipped": skipped_at(launch.cohort, None, before.later)})
         for launch in before.launches if launch.path in before.looks[0]
     ]  # fmt: skip
     done += [
-        launch.model_copy(update={"skipped": skipped_at(launch.company, [going["split-10"]], ())})
+        launch.model_copy(update={"skipped": skipped_at(launch.cohort, [going["split-10"]], ())})
         for launch in before.launches
-        if launch.path in before.looks[2] and any(mix.identity == going["split-10"] for mix in launch.company.mixes)
-    ]  # a company that paused for a look leaves a gap
+        if launch.path in before.looks[2] and any(mix.identity == going["split-10"] for mix in launch.cohort.mixes)
+    ]  # a cohort that paused for a look leaves a gap
     again = plan_text(without_decisions(planned(adaptive, done)))
     assert again == plan_text(without_decisions(before)), "one plan, one text: measured or not"
 
@@ -196,7 +196,7 @@ def test_the_full_grid_is_completed_later_and_nothing_is_measured_again(tmp_path
     assert kept <= {(launch.path, launch.fingerprint()) for launch in after.launches}
     counts = dict.fromkeys(going.values(), 0)
     for launch in after.launches:
-        for mix in launch.company.mixes:
+        for mix in launch.cohort.mixes:
             counts[mix.identity] += mix.identity not in launch.skipped
     assert set(counts.values()) == {12}
     # Half-way, and again: the same launches.
@@ -265,6 +265,6 @@ def test_a_look_that_was_edited_is_refused_in_one_sentence(project, change):
     cell = dict.fromkeys((*KINDS, *WORDS), "") | {"launches": 4, "answered_after": 0, "clear": False, "goes_on": True}
     cell |= {"identity": plan.mixes[0].identity, change: "strange"}
     folder.look_file(1).parent.mkdir(parents=True)
-    folder.look_file(1).write_text(json.dumps({"look": 1, "full_windows": 9, "companies": [], "cells": [cell]}))
+    folder.look_file(1).write_text(json.dumps({"look": 1, "full_windows": 9, "cohorts": [], "cells": [cell]}))
     with pytest.raises(CastmatesError, match=r"looks/1.json: .*; remove it and run the same command again\."):
         take_adaptive_look(plan, folder, 2, Terms(10.0, 0.02))

@@ -43,10 +43,10 @@ def test_windows_are_short_and_a_job_that_can_be_profiled_is():
 
 
 def test_a_job_of_tensorflow_lite_traces_nothing():
-    company = launch_of(profile=8).company
-    lead = company.lead.model_copy(update={"command": (*company.lead.command, "--engine", "lite")})
-    assert can_be_profiled(company)
-    assert not can_be_profiled(company.model_copy(update={"members": (lead, *company.members[1:])}))
+    cohort = launch_of(profile=8).cohort
+    lead = cohort.lead.model_copy(update={"command": (*cohort.lead.command, "--engine", "lite")})
+    assert can_be_profiled(cohort)
+    assert not can_be_profiled(cohort.model_copy(update={"members": (lead, *cohort.members[1:])}))
 
 
 def test_nothing_is_said_where_nothing_is_added():

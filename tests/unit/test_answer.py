@@ -49,9 +49,9 @@ def study(tmp_path_factory):
 
 
 def told(results, *rows):
-    """The results with these verdicts and losses against solo, in the order a+x, a+y, b+x, b+y."""
+    """The results with these verdicts and losses against alone, in the order a+x, a+y, b+x, b+y."""
     effects = results.effects.copy()
-    places = effects.index[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    places = effects.index[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     for place, (verdict, loss, low, high) in zip(places, rows, strict=True):
         effects.loc[place, NUMBERS] = verdict, loss, low, high
         effects.loc[place, "launches"] = {"no data": 0, "too few launches": 2}.get(verdict, 5)
@@ -243,7 +243,7 @@ def test_a_curve_has_the_losses_of_the_table_and_its_sentence_those_of_most_ways
     swept = partitioned(atoms(), atoms("bert@0", "chase@1", ways=(), sensitivity=()))
     found = answer(swept)
     (curve,) = found.curves  # of bert no partition was tried
-    rows = swept.lead_effects("solo", under_partitions=True).query("mix == 'dlrm+stream' and lead_ways.notna()")
+    rows = swept.lead_effects("alone", under_partitions=True).query("mix == 'dlrm+stream' and lead_ways.notna()")
     assert [(point.ways, point.loss) for point in curve.points] == [
         (row.lead_ways, row.loss_pct) for row in rows.sort_values("lead_ways").itertuples()
     ]
@@ -261,8 +261,8 @@ def test_what_was_thrown_away_is_counted_from_the_ledgers(tmp_path):
     folder = make(tmp_path / "study", leads=["a"], antagonists=["x"], launches=3)
     for number in (1, 2, 3):
         record(folder, "a-0000abcd", number, ledger={
-            "windows": {"solo": 3, "corun": 3}, "rejected": {"corun": 1}, "slices": {"solo": 30, "corun": 30},
-            "slices_rejected": {"corun": 2}, "slices_dropped": {"solo": 1},
+            "windows": {"alone": 3, "corun": 3}, "rejected": {"corun": 1}, "slices": {"alone": 30, "corun": 30},
+            "slices_rejected": {"corun": 2}, "slices_dropped": {"alone": 1},
             "slices_because": {"foreign load": {"corun": 1}, "steal": {"corun": 2}},
         })  # fmt: skip
     lost = thrown_away(read_results(folder))

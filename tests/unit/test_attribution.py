@@ -16,7 +16,7 @@ from castmates.analysis.partitions.isolated import isolating
 from castmates.preview import isolation
 from castmates.study.spec import REST, Partition, Share
 from tests.unit import partition_maker as maker
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 SPLITS = (2, 4, 8)
 # What `partition_maker.loss` comes to under split-8 and split-4.
@@ -71,8 +71,10 @@ def test_the_interval_of_points_is_that_of_the_linear_part():
     found = attributed(of, windows).set_index("part")
     logs = windows[windows["member"] == maker.LEAD].assign(log=lambda table: np.log(table["rate"]))
     means = logs.groupby(["scene", "launch"])["log"].mean()
-    solo, isolated, together = (means[f"{name}"] for name in ("solo", "corun:dlrm+stream@split-4", "corun:dlrm+stream"))
-    before, after = solo - isolated, solo - together
+    alone, isolated, together = (
+        means[f"{name}"] for name in ("alone", "corun:dlrm+stream@split-4", "corun:dlrm+stream")
+    )
+    before, after = alone - isolated, alone - together
     linear = 100 * (np.exp(-after.mean()) * after - np.exp(-before.mean()) * before)
     half = 2.5705818 * linear.std() / math.sqrt(6)
     row = found.loc["cache capacity"]
@@ -122,7 +124,7 @@ def test_only_rounds_in_which_everything_was_measured_count():
         ("placebo:1$", ["total", "antagonist, not given back", "cache capacity"],
          "too few rounds have a valid window beside placebos"),
         (".*split-4$", ["total", "busy antagonist", "sharing"], "too few rounds are complete under split-4"),
-        ("solo$", ["total"], "no round has a valid window both solo and beside the antagonists"),
+        ("alone$", ["total"], "no round has a valid window both alone and beside the antagonists"),
     ],
 )  # fmt: skip
 def test_parts_that_cannot_be_told_apart_are_one(scene, parts, note):
@@ -130,7 +132,7 @@ def test_parts_that_cannot_be_told_apart_are_one(scene, parts, note):
     found = attributed(of, without(maker.windows(of), scene))
     assert found["part"].tolist() == parts
     assert set(found["note"]) == {note}
-    assert set(found["launches"]) == {0 if scene == "solo$" else 4}
+    assert set(found["launches"]) == {0 if scene == "alone$" else 4}
     assert found["platform"].unique().tolist() == ["measured"]
     if "sharing" in parts:
         assert set(found["partition"]) == {""}
@@ -162,9 +164,9 @@ def test_enough_launches_without_a_complete_round_under_a_partition_are_told_so(
     assert set(found["launches"]) == {10}
 
 
-def test_companies_of_one_launch_each_choose_together():
+def test_cohorts_of_one_launch_each_choose_together():
     one = maker.atoms(ways=SPLITS)
-    of = plan([company(f"c{number}", *one) for number in range(5)], launches=1, mixes=one)
+    of = plan([cohort(f"c{number}", *one) for number in range(5)], launches=1, mixes=one)
     found = attributed(of, maker.windows(of))
     assert set(found["partition"]) == {"split-8"}
     assert (set(found["launches_choosing"]), set(found["launches"])) == ({2}, {3})
@@ -232,8 +234,8 @@ def test_parts_have_the_flags_of_the_scenes_in_which_they_begin_or_end():
 
 def test_partitions_in_other_launches_are_compared_with_the_mix_there():
     one = mix(maker.LEAD, maker.STREAM)
-    first = company("a", one, *(maker.under(one, maker.split(ways)) for ways in (2, 4)))
-    second = company("b", maker.under(one, maker.split(8)))
+    first = cohort("a", one, *(maker.under(one, maker.split(ways)) for ways in (2, 4)))
+    second = cohort("b", maker.under(one, maker.split(8)))
     of = plan([first, second], launches=5)
     found = attributed(of, maker.windows(of))
     assert by_part(found) == pytest.approx(TRUE["split-8"])

@@ -20,7 +20,7 @@ from castmates.results.columns.launch import WINDOWS
 from castmates.study.spec import UNMANAGED, Plan
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, one_slice, plan
+from tests.unit.windows_maker import cohort, mix, one_slice, plan
 
 pytestmark = pytest.mark.simulation  # test_coverage_early.py is quick
 SEED, STUDIES, ROUNDS = 20261122, 1000, 2
@@ -47,9 +47,9 @@ class Studies:
 
 @cache
 def studies(launches: int, count: int = STUDIES, seed: int = SEED) -> Studies:
-    companies = [_company(number) for number in range(count)]
+    cohorts = [_cohort(number) for number in range(count)]
     rng = np.random.default_rng(seed + launches)
-    scenes = [scene for scene in companies[0].scenes if scene.kind in ("solo", "placebo", "corun")]
+    scenes = [scene for scene in cohorts[0].scenes if scene.kind in ("alone", "placebo", "corun")]
     kinds = [(scene.kind, scene.partition) for scene in scenes]
     shape = (count, launches, ROUNDS, len(scenes))
     moved = rng.normal(0, SCENE, (count, launches, 1, len(scenes)))
@@ -57,27 +57,27 @@ def studies(launches: int, count: int = STUDIES, seed: int = SEED) -> Studies:
     here = of_launches + moved - [_loss(*one) for one in kinds]
     logs = here + rng.normal(0, WINDOW, shape)
     study, launch, number, scene = np.indices(shape).reshape(4, -1)
-    names = np.array([[_named(one, each) for each in scenes] for one in companies], dtype=object)
+    names = np.array([[_named(one, each) for each in scenes] for one in cohorts], dtype=object)
     columns = {
-        "company": np.array([one.id for one in companies], dtype=object)[study],
+        "cohort": np.array([one.id for one in cohorts], dtype=object)[study],
         "launch": launch + 1,
         "round": number + 1,
         "scene": names[study, scene],
-        "member": np.array([one.lead.name for one in companies], dtype=object)[study],
+        "member": np.array([one.lead.name for one in cohorts], dtype=object)[study],
         "rate": np.exp(logs.ravel()),
         "valid": True,
         "platform": "measured",
     } | one_slice(True)
-    return Studies(plan(companies, launches), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs, here)
+    return Studies(plan(cohorts, launches), pd.DataFrame(columns).reindex(columns=list(WINDOWS)), kinds, logs, here)
 
 
-def _company(number):
+def _cohort(number):
     one = mix(f"lead{number:04d}@0", maker.STREAM)
-    return company(f"c{number:04d}", one, *(maker.under(one, maker.split(ways, one.lead)) for ways in WAYS))
+    return cohort(f"c{number:04d}", one, *(maker.under(one, maker.split(ways, one.lead)) for ways in WAYS))
 
 
 def _named(one, scene):
-    """The scene of this company's mix."""
+    """The scene of this cohort's mix."""
     return scene.name.replace("lead0000", one.lead.name.partition("@")[0])
 
 
@@ -145,7 +145,7 @@ def test_every_part_covers_the_truth(how, launches):
 def test_within_launch_every_part_covers_what_these_launches_show(launches):
     simulated = studies(launches)
     found = estimate_attribution(simulated.plan, simulated.windows, 0.02, "split-4").set_index("part")
-    stages = [("solo", UNMANAGED), ("placebo", UNMANAGED), ("placebo", "split-4"), ("corun", "split-4"),
+    stages = [("alone", UNMANAGED), ("placebo", UNMANAGED), ("placebo", "split-4"), ("corun", "split-4"),
               ("corun", UNMANAGED)]  # fmt: skip
     logs = np.stack([simulated.here[:, :, 0, simulated.kinds.index(one)] for one in stages], axis=2).mean(axis=1)
     lost = dict(zip(LINKS, (logs[:, [0]] - logs).T, strict=True))

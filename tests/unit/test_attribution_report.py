@@ -143,12 +143,12 @@ def test_the_total_has_the_interval_of_the_loss(chosen):
     """`effects` and `attribution` are estimated apart: where their rounds are the same, so are their intervals."""
     ends = ["points", "points_low", "points_high"]
     total = chosen.attribution[chosen.attribution["part"] == "total"].set_index("mix")
-    loss = chosen.lead_effects("solo").set_index("mix")
+    loss = chosen.lead_effects("alone").set_index("mix")
     same = [mix for mix in total.index if total.at[mix, "rounds"] == loss.at[mix, "rounds"]]
     one = results(atoms(), launches=4, named="split-4")
     pairs = [(total.loc[mix, ends], loss.loc[mix]) for mix in same]
     whole = one.attribution[one.attribution["part"] == "total"].iloc[0]
-    pairs.append((whole[ends], one.lead_effects("solo").iloc[0]))
+    pairs.append((whole[ends], one.lead_effects("alone").iloc[0]))
     for found, effect in pairs:
         assert found.to_list() == pytest.approx([effect[f"loss_{end}"] for end in ("pct", "low", "high")])
 
@@ -235,7 +235,7 @@ def test_of_too_many_mixes_the_largest_losses_are_drawn(chosen):
 
 def test_a_total_has_the_number_of_its_loss_or_the_rounds_that_it_is_made_of(chosen):
     totals = chosen.attribution.query("part == 'total'").set_index("mix")
-    losses = chosen.lead_effects("solo").set_index("mix")
+    losses = chosen.lead_effects("alone").set_index("mix")
     fewer = {total["mix"]: attribution.fewer_rounds(chosen, total) for total, _ in attribution.mixes(chosen)}
     assert fewer == {"dlrm+stream": "3 of 5 launches", "bert+chase": ""}
     whole = records(chosen.attribution.query("part == 'total' and mix == 'bert+chase'"))[0]

@@ -13,7 +13,7 @@ from castmates.report.text.memory import bandwidth, pages
 from castmates.study.memory_peak import Peak
 from castmates.study.spec import Plan
 from tests.unit.test_memory_peak import SMALL, record
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 MIB = 1 << 20
 LEAD, STREAM, CHASE = "dlrm@0", "stream@1", "chase@2"
@@ -33,11 +33,11 @@ def native(one: Plan, commands: dict[str, tuple[str, ...]]) -> Plan:
         )
         return each.model_copy(update={"members": members})
 
-    launches = tuple(launch.model_copy(update={"company": of(launch.company)}) for launch in one.launches)
+    launches = tuple(launch.model_copy(update={"cohort": of(launch.cohort)}) for launch in one.launches)
     return one.model_copy(update={"launches": launches})
 
 
-TWO = plan([company("dlrm-1", mix(LEAD, STREAM), mix(LEAD, CHASE), mix(LEAD, STREAM, CHASE))], launches=3)
+TWO = plan([cohort("dlrm-1", mix(LEAD, STREAM), mix(LEAD, CHASE), mix(LEAD, STREAM, CHASE))], launches=3)
 TRIAD = native(TWO, {"stream": ("stream", "--bytes", "2016M", "--mode", "triad")})
 
 
@@ -50,7 +50,7 @@ def rates(launch, number, scene, member):
 
 def effects(of: Plan = TRIAD, peak: Peak | None = PEAK) -> pd.DataFrame:
     table = estimate_effects(of, written(of, rates), 0.02, peak=peak)
-    return table[table["baseline"] == "solo"].set_index("mix")
+    return table[table["baseline"] == "alone"].set_index("mix")
 
 
 def test_the_bandwidth_of_the_co_run_is_beside_the_effect_and_its_share_of_the_peak():
@@ -105,7 +105,7 @@ def test_a_peak_that_is_not_the_memorys_is_labelled():
 def launch(huge: int, wanted: str = "huge") -> LaunchRecord:
     member = {"name": "chase@1", "workload": "chase", "role": "antagonist"}
     pages = {"resident": 100 * MIB, "huge": huge * MIB, "wanted": wanted}
-    return LaunchRecord({"spec": {"company": {"members": [member]}}, "members": {"chase@1": {"pages": pages}}})
+    return LaunchRecord({"spec": {"cohort": {"members": [member]}}, "members": {"chase@1": {"pages": pages}}})
 
 
 def test_pages_that_were_not_given_or_differ_are_named():

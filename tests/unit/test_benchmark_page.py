@@ -239,7 +239,7 @@ def test_the_page_is_what_the_kept_runs_give():
 def swept(folder, ratio_high=1.022, verdict="slower"):
     """The results of a sweep, as far as they are kept."""
     (folder / "tables").mkdir(parents=True)
-    effect = "{mix},lead,solo,{where},{loss},{low},{high},{verdict}"
+    effect = "{mix},lead,alone,{where},{loss},{low},{high},{verdict}"
     rows = [
         effect.format(mix="a+b", where="unmanaged", loss=20.4, low=19.1, high=21.7, verdict=verdict),
         effect.format(mix="a+c", where="unmanaged", loss=0.2, low=-1.0, high=1.4, verdict="equivalent"),

@@ -14,12 +14,12 @@ from castmates.results.folder import StudyFolder
 from castmates.results.records import read_record
 from castmates.results.torn import lacking, remember_torn
 
-COMMON = {"spec": {"company": {"id": "c", "members": [1, 2]}, "number": 1, "seed": 5}, "hardware": {"a": {"b": "c"}}}
+COMMON = {"spec": {"cohort": {"id": "c", "members": [1, 2]}, "number": 1, "seed": 5}, "hardware": {"a": {"b": "c"}}}
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Three launches of a company, gathered into one bundle."""
+    """Three launches of a cohort, gathered into one bundle."""
     folder = StudyFolder(tmp_path)
     for number in (1, 2, 3):
         place = folder.launch(f"c/{number}")
@@ -43,7 +43,7 @@ def test_bundled_records_are_the_launches_own_and_share_what_they_have_in_common
     found = [reader.read(file) for file in records_of(folder)]
     assert json.dumps(found) == json.dumps([read_record(file) for file in records_of(folder)])
     first, second, _ = found
-    assert first["spec"]["company"] is second["spec"]["company"]
+    assert first["spec"]["cohort"] is second["spec"]["cohort"]
     assert first["hardware"] is second["hardware"]
     assert (folder.bundle("1") / RECORDS).read_text().count("members") == 1
 

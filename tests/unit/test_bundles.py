@@ -16,15 +16,15 @@ from castmates.results.folder import StudyFolder
 
 
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(0, 20))
-def test_every_launch_is_in_one_bundle_and_full_ones_stay_when_launches_are_added(companies, numbers, more):
+def test_every_launch_is_in_one_bundle_and_full_ones_stay_when_launches_are_added(cohorts, numbers, more):
     def study(numbers):
-        return [f"c-{company}/{number}" for company in range(companies) for number in range(1, numbers + 1)]
+        return [f"c-{cohort}/{number}" for cohort in range(cohorts) for number in range(1, numbers + 1)]
 
     before, after = bundles(study(numbers)), bundles(study(numbers + more))
     assert sorted(path for paths in before.values() for path in paths) == sorted(study(numbers))
     full = [name for name in before if name != max(before, key=int)]
     assert all(before[name] == after[name] for name in full)
-    assert all(len(before[name]) <= max(LAUNCHES, companies) for name in before)
+    assert all(len(before[name]) <= max(LAUNCHES, cohorts) for name in before)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def study(tmp_path):
         place = tmp_path / "launches" / "c" / str(number)
         place.mkdir(parents=True)
         row = {name: "a" if kind == "str" else 1 for name, kind in WINDOWS.items()}
-        rows = [{**row, "company": "c", "launch": number, "window": window} for window in (1, 2)]
+        rows = [{**row, "cohort": "c", "launch": number, "window": window} for window in (1, 2)]
         frame(rows, WINDOWS).to_parquet(place / "windows.parquet", index=False)
         places.append(place)
     return StudyLaunches(StudyFolder(tmp_path), places)
@@ -79,11 +79,11 @@ def test_a_bundle_that_cannot_be_read_is_named_with_what_to_do(study):
 def test_rows_of_several_bundles_come_in_the_order_of_the_launches(tmp_path, monkeypatch):
     monkeypatch.setattr("castmates.results.bundle_names.LAUNCHES", 2)
     places = []
-    for company in ("d", "c"):
+    for cohort in ("d", "c"):
         for number in (1, 2, 3):
-            place = tmp_path / "launches" / company / str(number)
+            place = tmp_path / "launches" / cohort / str(number)
             place.mkdir(parents=True)
-            row = {name: company if kind == "str" else number for name, kind in WINDOWS.items()}
+            row = {name: cohort if kind == "str" else number for name, kind in WINDOWS.items()}
             frame([row, row], WINDOWS).to_parquet(place / "windows.parquet", index=False)
             places.append(place)
     plain = StudyLaunches(StudyFolder(tmp_path), places).read("windows")

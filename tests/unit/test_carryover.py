@@ -16,12 +16,12 @@ from castmates.results.columns.study import CARRYOVER, frame
 from castmates.study.schedule import Orders, Stretch, stretches
 from tests.unit.partition_maker import atoms, made
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import Truth, company, mix, plan, simulated, slices_of, written
+from tests.unit.windows_maker import Truth, cohort, mix, plan, simulated, slices_of, written
 
 SEED = 20261121
 STUDIES = 400
 ROUNDS = 3
-ONE = plan([company("dlrm-1", mix("dlrm@0", "stream@1"))], launches=4)
+ONE = plan([cohort("dlrm-1", mix("dlrm@0", "stream@1"))], launches=4)
 MACHINES = {
     "quiet windows": Truth(launch=0.02, interaction=0.015, noise=0.01),
     "noisy windows": Truth(launch=0.02, interaction=0.015, noise=0.03, rejected=0.05),
@@ -31,7 +31,7 @@ PLANTED = 0.02
 
 
 def cycles(launch, count=4):
-    return Orders().draw(Stretch((), launch.company.scenes, str(launch.seed)), count)
+    return Orders().draw(Stretch((), launch.cohort.scenes, str(launch.seed)), count)
 
 
 def ordered(of, rate, count=4):
@@ -69,8 +69,8 @@ def test_cycles_scenes_and_launches_are_taken_out_and_the_trace_is_left():
 
 def test_who_never_stands_still_has_no_trace_and_says_so():
     """Neither a placebo nor a co-run before a slice freezes the lead, and only that is asked."""
-    scenes = tuple(scene for scene in ONE.launches[0].company.scenes if scene.kind != "antagonist-alone")
-    launches = [b.model_copy(update={"company": b.company.model_copy(update={"scenes": scenes})}) for b in ONE.launches]
+    scenes = tuple(scene for scene in ONE.launches[0].cohort.scenes if scene.kind != "antagonist-alone")
+    launches = [b.model_copy(update={"cohort": b.cohort.model_copy(update={"scenes": scenes})}) for b in ONE.launches]
     lean = ONE.model_copy(update={"launches": tuple(launches)})
     slow_after_others = ordered(lean, lambda *place: 1.0 - 0.1 * len(place[-1].active if place[-1] else ()))
     found = row(estimate_carryover(lean, [slow_after_others]), "dlrm@0")
@@ -132,7 +132,7 @@ def test_parts_of_whole_launches_are_the_whole():
 
 
 def test_everyone_has_a_row_leads_first_also_without_slices():
-    two = plan([company("dlrm-1", mix("dlrm@0", "stream@1"))], 2)
+    two = plan([cohort("dlrm-1", mix("dlrm@0", "stream@1"))], 2)
     for parts in ([], [frame([], SLICES)], [slices_of(written(two, lambda *_: 1.0))]):
         table = estimate_carryover(ONE, parts)
         assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(CARRYOVER)
@@ -142,7 +142,7 @@ def test_everyone_has_a_row_leads_first_also_without_slices():
 
 
 def test_holm_counts_the_members_of_a_role():
-    many = plan([company(f"c{n}", mix(f"lead{n}@0", "stream@1")) for n in range(4)], launches=4)
+    many = plan([cohort(f"c{n}", mix(f"lead{n}@0", "stream@1")) for n in range(4)], launches=4)
     dice = np.random.default_rng(5)
     table = estimate_carryover(many, ordered_each(many, lambda *_: math.exp(dice.normal(0, 0.01))))
     leads = table[table["role"] == "lead"]
@@ -154,8 +154,8 @@ def test_holm_counts_the_members_of_a_role():
 
 
 def ordered_each(of, rate):
-    ids = dict.fromkeys(launch.company.id for launch in of.launches)
-    own = [of.model_copy(update={"launches": tuple(b for b in of.launches if b.company.id == name)}) for name in ids]
+    ids = dict.fromkeys(launch.cohort.id for launch in of.launches)
+    own = [of.model_copy(update={"launches": tuple(b for b in of.launches if b.cohort.id == name)}) for name in ids]
     return [ordered(one, rate) for one in own]
 
 

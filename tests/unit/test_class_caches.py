@@ -99,7 +99,7 @@ def test_occupancy_has_its_figure(swept):
     blind = tuple(one.model_copy(update={"cache": one.cache.model_copy(update={"events": ()})}) for one in
                   results.plan.machines)  # fmt: skip
     assert "timeline" not in figures_of(results.plan.model_copy(update={"machines": blind}), results.folder)
-    sizes = {each.machine: cache_bytes(results, each.id) for each in results.plan.companies}
+    sizes = {each.machine: cache_bytes(results, each.id) for each in results.plan.cohorts}
     assert sizes == {"small": 8 * 2**20, "large": 24 * 2**20}
 
 
@@ -160,7 +160,7 @@ def test_the_plan_shows_schemata_and_isolation_by_class(swept):
     loaded, results = swept
     said = printed(*masks(loaded, results.plan))
     assert [f"({ways} ways, {size})" in said for ways, size in ((8, "8 MiB"), (12, "24 MiB"))] == [True, True]
-    assert said.count("Schemata of the scenes of company ") == len(results.plan.companies)
+    assert said.count("Schemata of the scenes of cohort ") == len(results.plan.cohorts)
     assert "On small: To choose one of 7 isolating partitions takes 5 launches" in said
     assert "On large: To choose one of 10 isolating partitions takes 5 launches" in said
     assert said.count("Left out is split-11") == 1, "of large alone"

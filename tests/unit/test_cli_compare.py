@@ -14,11 +14,9 @@ from castmates.report.comparison import folder
 from tests.unit import study_folder
 from tests.unit.partition_maker import atoms, made
 from tests.unit.partition_maker import windows as partitioned
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-ONE = plan(
-    [company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "a-lead-with-a-very-long-name-indeed@2"))], launches=4
-)
+ONE = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "a-lead-with-a-very-long-name-indeed@2"))], launches=4)
 
 
 def windows(loss, speed=100.0, platform="measured"):
@@ -66,7 +64,7 @@ def test_it_says_who_loses_more_and_what_differs(folders, tmp_path):
     assert page.count("<svg") == 1
     assert "loses more in B" in page
     drawn = list(csv.DictReader((tmp_path / "out" / "comparison-figure.csv").read_text(encoding="utf-8").splitlines()))
-    assert {row["baseline"] for row in drawn} == {"solo"}
+    assert {row["baseline"] for row in drawn} == {"alone"}
     assert (tmp_path / "out" / "comparison-figure.png").stat().st_size > 10_000
 
 
@@ -181,7 +179,7 @@ def test_p_is_adjusted_over_all_studies(three, tmp_path):
     for name, studies in (("two", three[::2]), ("all", three)):
         compare(*studies, "--output", tmp_path / name)
         rows = csv.DictReader((tmp_path / name / "comparison.csv").read_text(encoding="utf-8").splitlines())
-        tables.append([row for row in rows if row["study_b"] == "march" and row["baseline"] == "solo"])
+        tables.append([row for row in rows if row["study_b"] == "march" and row["baseline"] == "alone"])
     alone, beside = tables
     assert [row["p_value"] for row in alone] == [row["p_value"] for row in beside]
     least = min(range(2), key=lambda row: float(alone[row]["p_value"]))
@@ -223,7 +221,7 @@ def test_scripts_get_sentences_and_rows_of_all_studies(three):
 
 
 def test_nothing_in_common_is_refused(folders, tmp_path):
-    strange = plan([company("x", mix("bert@0", "lbm@1"))], launches=3)
+    strange = plan([cohort("x", mix("bert@0", "lbm@1"))], launches=3)
     other = study_folder.write(tmp_path / "strange", strange, written(strange, lambda *_: 1.0))
     with pytest.raises(CastmatesError, match=r"nothing in common|no mix, member and baseline in common"):
         raise compare(folders["a"], other).exception
@@ -244,13 +242,13 @@ def test_other_programs_and_other_masks_are_told(tmp_path):
     launches = tuple(
         launch.model_copy(
             update={
-                "company": launch.company.model_copy(
+                "cohort": launch.cohort.model_copy(
                     update={
                         "members": tuple(
                             member.model_copy(update={"command": ("stream", "--size", "8M")})
                             if member.workload == "stream"
                             else member
-                            for member in launch.company.members
+                            for member in launch.cohort.members
                         )
                     }
                 )
@@ -275,13 +273,13 @@ def test_scripts_get_the_rows_of_the_tables(folders):
     data = json.loads(done.output)
     assert [study["letter"] for study in data["studies"]] == ["A", "B"]
     rows = {(row["mix"], row["member"], row["baseline"]): row for row in data["rows"]}
-    row = next(row for row in rows.values() if row["role"] == "lead" and row["baseline"] == "solo")
+    row = next(row for row in rows.values() if row["role"] == "lead" and row["baseline"] == "alone")
     assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
     assert data["differences"]["Host of the launches"] == {"A": "here", "B": "there"}
 
 
 def test_pairs_that_only_the_baseline_lacks_are_counted_and_named(folders, tmp_path):
-    few = plan([company("c", mix("dlrm@0", "stream@1"))], launches=4)
+    few = plan([cohort("c", mix("dlrm@0", "stream@1"))], launches=4)
 
     def rate(launch, number, scene, member):
         return 100 * math.exp(0.004 * launch.number * number)

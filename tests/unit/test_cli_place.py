@@ -19,7 +19,7 @@ from castmates.study.model import Study
 from castmates.study.reading import read_keys
 from tests.unit import partition_maker as maker
 from tests.unit import study_folder
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 HOME = Path(__file__).parents[2]
 RESULTS = Path("results/golden")
@@ -46,11 +46,11 @@ def project(tmp_path, monkeypatch):
     def rate(launch, _number, scene, member):
         if not scene.startswith("corun:"):
             return 100.0
-        lead, other = (name.workload for name in launch.company.members)
+        lead, other = (name.workload for name in launch.cohort.members)
         beside = other if member.endswith("@0") else lead
         return 100 * (1 - LOST[member.partition("@")[0], beside]) * (1 + 0.001 * launch.number)
 
-    analysed(plan([company(f"c{number}", one) for number, one in enumerate(pairs)], launches=3), rate)
+    analysed(plan([cohort(f"c{number}", one) for number, one in enumerate(pairs)], launches=3), rate)
     return tmp_path
 
 

@@ -18,9 +18,9 @@ from castmates.study.spec import Partition, Share
 from tests.unit.partition_maker import alone, made, split, under, windows
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers
-from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
+from tests.unit.windows_maker import Truth, cohort, mix, plan, simulated, written
 
-ONE = plan([company("c", mix("dlrm@0", "stream@1"))], launches=5)
+ONE = plan([cohort("c", mix("dlrm@0", "stream@1"))], launches=5)
 MARGIN = 0.02
 
 
@@ -49,7 +49,7 @@ LOSSES_A, LOSSES_B = [0.10, 0.12, 0.11, 0.09], [0.20, 0.24, 0.16, 0.19, 0.21]
 
 def test_the_difference_is_welchs():
     table = compare(side(LOSSES_A), side(LOSSES_B, speed=150.0), MARGIN)
-    lead = row(table, member="dlrm", baseline="solo")
+    lead = row(table, member="dlrm", baseline="alone")
     wanted = stats.ttest_ind(LOSSES_B, LOSSES_A, equal_var=False)
     low, high = wanted.confidence_interval(0.95)
     assert lead["ratio"] == pytest.approx(math.exp(np.mean(LOSSES_B) - np.mean(LOSSES_A)))
@@ -63,7 +63,7 @@ def test_the_difference_is_welchs():
 
 
 def test_b_may_be_faster_alone_and_slower_beside_others():
-    lead = row(compare(side(LOSSES_A), side([0.6, 0.62, 0.61], speed=150.0), MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side(LOSSES_A), side([0.6, 0.62, 0.61], speed=150.0), MARGIN), member="dlrm", baseline="alone")
     assert lead["baseline_rate_ratio"] == pytest.approx(1.5)
     assert lead["scene_rate_ratio"] == pytest.approx(1.5 * math.exp(np.mean(LOSSES_A) - 0.61))
     assert lead["scene_rate_ratio_high"] < 1 < lead["baseline_rate_ratio_low"]
@@ -76,17 +76,17 @@ def test_swapping_turns_every_sign():
     )
     assert there["ratio"].to_numpy() == pytest.approx(1 / back["ratio"].to_numpy())
     assert there["ratio_low"].to_numpy() == pytest.approx(1 / back["ratio_high"].to_numpy())
-    assert row(back, member="dlrm", baseline="solo")["verdict"] == "loses less in B"
+    assert row(back, member="dlrm", baseline="alone")["verdict"] == "loses less in B"
 
 
 def test_launches_that_agree_to_the_last_bit_are_equivalent():
-    lead = row(compare(side([0.1] * 3), side([0.1] * 4), MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side([0.1] * 3), side([0.1] * 4), MARGIN), member="dlrm", baseline="alone")
     assert lead["ratio_low"] == pytest.approx(1) == lead["ratio_high"]
     assert lead["verdict"] == "equivalent"
 
 
 def test_two_launches_are_too_few():
-    lead = row(compare(side([0.1, 0.2]), side(LOSSES_B), MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side([0.1, 0.2]), side(LOSSES_B), MARGIN), member="dlrm", baseline="alone")
     assert math.isnan(lead["ratio_low"])
     assert math.isnan(lead["p_value"])
     assert lead["verdict"] == "too few launches"
@@ -106,14 +106,14 @@ def test_platforms_are_never_put_into_one_interval():
 def test_units_that_differ_have_no_ratio_of_rates():
     other = side(LOSSES_B)
     other = Side(other.plan, other.windows.assign(unit="query"))
-    lead = row(compare(side(LOSSES_A), other, MARGIN), member="dlrm", baseline="solo")
+    lead = row(compare(side(LOSSES_A), other, MARGIN), member="dlrm", baseline="alone")
     assert lead["unit"] == ""
     assert math.isnan(lead["baseline_rate_ratio"])
     assert not math.isnan(lead["ratio"])
 
 
 def test_what_only_one_has_is_told():
-    two = plan([company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], launches=3)
+    two = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], launches=3)
     table = compare(side([0.1] * 3, of=two), side([0.1] * 3), MARGIN)
     assert set(table.loc[table["where"] == "only in A", "mix"]) == {"dlrm+chase"}
     assert set(table.loc[table["where"] == "both", "mix"]) == {"dlrm+stream"}
@@ -121,15 +121,15 @@ def test_what_only_one_has_is_told():
 
 
 def test_members_are_matched_without_their_cpus():
-    moved = plan([company("other", mix("dlrm@3", "stream@4", "stream@5"))], launches=3)
-    here = plan([company("c", mix("dlrm@0", "stream@1", "stream@2"))], launches=3)
+    moved = plan([cohort("other", mix("dlrm@3", "stream@4", "stream@5"))], launches=3)
+    here = plan([cohort("c", mix("dlrm@0", "stream@1", "stream@2"))], launches=3)
     table = compare(side([0.1] * 3, of=here), side([0.1] * 3, of=moved), MARGIN)
     assert set(table["where"]) == {"both"}
     assert set(table["member"]) == {"dlrm", "stream", "stream#2"}
 
 
 def test_holm_is_taken_over_the_rows_of_a_baseline():
-    two = plan([company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], launches=5)
+    two = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@1"))], launches=5)
     rng = np.random.default_rng(1)
     noisy = [Side(two, written(two, lambda *_: math.exp(rng.normal(0, 0.02)))) for _ in range(2)]
     table = compare(*noisy, MARGIN)
@@ -157,7 +157,7 @@ def test_partitions_are_matched_by_name_and_by_what_they_give():
     other = split(3).model_copy(update={"name": "split-2"})
     a, b = sweep(split(2), split(4)), sweep(other, renamed)
     table = compare(Side(a, windows(a)), Side(b, windows(b)), MARGIN)
-    lead = table[(table["member"] == "dlrm") & (table["baseline"] == "solo")].set_index("partition_a")
+    lead = table[(table["member"] == "dlrm") & (table["baseline"] == "alone")].set_index("partition_a")
     assert set(table["where"]) == {"both"}
     assert lead.loc["split-2", ["partition_b", "masks", "lead_ways_a", "lead_ways_b"]].tolist() == [
         "split-2",
@@ -181,11 +181,11 @@ def test_a_lead_alone_under_partitions_is_a_question_too():
     bare = mix("dlrm@0").model_copy(update={"name": "dlrm"})
     of = made([mix("dlrm@0", "stream@1"), under(bare, alone(2))], launches=3)
     table = compare(Side(of, windows(of)), Side(of, windows(of)), MARGIN)
-    assert row(table, mix="dlrm", baseline="solo")["lead_ways_b"] == 2
+    assert row(table, mix="dlrm", baseline="alone")["lead_ways_b"] == 2
 
 
 def record(number, started="t", platform="measured", seed=1):
-    spec = {"company": {"id": "c"}, "number": number, "seed": seed}
+    spec = {"cohort": {"id": "c"}, "number": number, "seed": seed}
     return {"host": "h", "boot_id": "b", "started": started, "platform": platform, "spec": spec}
 
 
@@ -227,7 +227,7 @@ def test_the_intervals_hold_the_truth(few, many):
     """Simulated studies, through the very function: unequal launches and unequal noise, with drift."""
     a, b = simulated(QUIET, 800, few, 3, seed=11 + few), simulated(NOISY, 800, many, 3, seed=12 + many)
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    for baseline, truth in (("solo", 0.05), ("placebo", 0.05), ("alone", 0.05)):
+    for baseline, truth in (("alone", 0.05), ("placebo", 0.05), ("alone", 0.05)):
         own = table[table["baseline"] == baseline]
         found = {"ratio": covers(own["ratio_low"], own["ratio_high"], math.exp(truth))}
         for letter, of in (("a", QUIET), ("b", NOISY)):
@@ -248,9 +248,9 @@ def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
         simulated(truth, 800, launches, 2, seed=21 + launches) for truth, launches in zip(still, (5, 4), strict=True)
     )
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    solo = table[table["baseline"] == "solo"]
+    alone = table[table["baseline"] == "alone"]
     for name, truth in (("baseline", 0.0), ("scene", -0.05)):
-        ends = solo[f"{name}_rate_ratio_low"], solo[f"{name}_rate_ratio_high"]
+        ends = alone[f"{name}_rate_ratio_low"], alone[f"{name}_rate_ratio_high"]
         share = covers(*ends, math.exp(truth))
         assert 0.925 <= share <= 0.975, name
         assert_told("comparison", f"{name}_rate_ratio_low", share)
@@ -259,7 +259,7 @@ def test_the_intervals_of_rates_hold_the_truth_where_nothing_drifts():
 def test_equal_losses_are_seldom_called_different():
     a, b = (simulated(QUIET, 1000, 5, 3, seed=seed) for seed in (31, 32))
     table = compare(Side(a.plan, a.windows), Side(b.plan, b.windows), MARGIN)
-    raw = table.loc[table["baseline"] == "solo", "p_value"]
+    raw = table.loc[table["baseline"] == "alone", "p_value"]
     assert 0.035 <= float((raw < 0.05).mean()) <= 0.065
     assert not (table["p_holm"] < 0.05).mean() > 0.001
 
@@ -272,7 +272,7 @@ def test_a_difference_as_large_as_the_margin_is_seldom_called_none():
 
     def share(of):
         table = compare(Side(a.plan, a.windows), Side(of.plan, of.windows), MARGIN)
-        return float((table.loc[table["baseline"] == "solo", "verdict"] == "equivalent").mean())
+        return float((table.loc[table["baseline"] == "alone", "verdict"] == "equivalent").mean())
 
     assert share(same) > 0.9  # or the next line would show nothing
     assert share(beyond) <= 0.045  # 2.5 % by its construction

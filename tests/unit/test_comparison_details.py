@@ -25,9 +25,9 @@ from tests.unit import study_folder
 from tests.unit.operations_maker import ALONE, launches
 from tests.unit.phases import test_phase_figures as made_phases
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-PLAN = plan([company("c", mix("lead@0", "other@1"))], launches=4)
+PLAN = plan([cohort("c", mix("lead@0", "other@1"))], launches=4)
 KIND = Kind("counters")
 
 
@@ -39,7 +39,7 @@ def changes(values, scale="ratio"):
     ends = {"change": 0.0, "change_low": -half, "change_high": half}
     back = np.exp if scale == "ratio" else np.asarray
     table = pd.DataFrame({name: back(values.mean(axis=1) + end) for name, end in ends.items()})
-    about = {"mix": "lead+other", "member": "lead", "baseline": "solo", "scale": scale, "partition": "unmanaged"}
+    about = {"mix": "lead+other", "member": "lead", "baseline": "alone", "scale": scale, "partition": "unmanaged"}
     table = table.assign(item=[f"i{row}" for row in range(len(values))], platform="measured", launches=many, **about)
     return Changes(PLAN, table[list(Changes.COLUMNS)])
 
@@ -140,7 +140,7 @@ def study(place, quantile, more):
     folder.joinpath("tables").mkdir()
     common = {"study": place.name, "mix": "lead+other", "member": "lead@0", "role": "lead", "partition": "unmanaged"}
     common |= {
-        "baseline": "solo",
+        "baseline": "alone",
         "platform": "measured",
         "launches": 4,
         "steps": 400,
@@ -193,13 +193,13 @@ def with_phases(folder, longer, monkeypatch):
     monkeypatch.setattr(made_phases, "FORWARD", longer)
     made_phases.results(folder, antagonists=("stream",))
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
-    whole = plan([company("dlrm-train-0000abcd", mix("dlrm-train@0", "stream@1"))], launches=3)
-    ours = whole.companies[0]
+    whole = plan([cohort("dlrm-train-0000abcd", mix("dlrm-train@0", "stream@1"))], launches=3)
+    ours = whole.cohorts[0]
     lead = ours.lead.model_copy(update={"phases": True})
     ours = ours.model_copy(update={"members": (lead, *ours.members[1:])})
-    launches = tuple(launch.model_copy(update={"company": ours}) for launch in whole.launches)
+    launches = tuple(launch.model_copy(update={"cohort": ours}) for launch in whole.launches)
     for launch in launches:
-        own = windows[(windows["company"] == launch.company.id) & (windows["launch"] == launch.number)]
+        own = windows[(windows["cohort"] == launch.cohort.id) & (windows["launch"] == launch.number)]
         own.to_parquet(folder / "launches" / launch.path / "windows.parquet")
     return Measured(StudyFolder(folder), whole.model_copy(update={"launches": launches}), windows, (), {}, None)
 

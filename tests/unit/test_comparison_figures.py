@@ -12,9 +12,9 @@ from castmates.report.comparison.compare import compare_studies
 from castmates.report.figures.antagonists import antagonists_of, looks_in_order
 from castmates.report.figures.style import looks_of
 from tests.unit import study_folder
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-ONE = plan([company("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@2"))], launches=3)
+ONE = plan([cohort("c", mix("dlrm@0", "stream@1"), mix("dlrm@0", "chase@2"))], launches=3)
 
 
 def study(folder, loss, started, host):

@@ -9,22 +9,22 @@ import pytest
 from scipy import stats
 
 from castmates.analysis.comparison.comparison import Side
-from castmates.analysis.comparison.means import company_means, difference_of_means, geometric_means
+from castmates.analysis.comparison.means import cohort_means, difference_of_means, geometric_means
 from castmates.analysis.statistics.welch import summed
 from castmates.results.columns.comparison import COMPARISON_MEANS
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage import covers
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 MARGIN = 0.02
 LOSSES = {"stream": [0.10, 0.12, 0.11, 0.15], "chase": [0.30, 0.28, 0.36, 0.31]}
 
 
-def side(losses, platform="measured", companies=1):
-    """Each antagonist costs the lead so much in each launch; in one company, or in one for each antagonist."""
+def side(losses, platform="measured", cohorts=1):
+    """Each antagonist costs the lead so much in each launch; in one cohort, or in one for each antagonist."""
     mixes = [mix("dlrm@0", f"{name}@1") for name in losses]
-    groups = [mixes] if companies == 1 else [[one] for one in mixes]
-    of = plan([company(f"c{number}", *own) for number, own in enumerate(groups)], launches=4)
+    groups = [mixes] if cohorts == 1 else [[one] for one in mixes]
+    of = plan([cohort(f"c{number}", *own) for number, own in enumerate(groups)], launches=4)
 
     def rate(launch, number, scene, member):
         if not scene.startswith("corun"):
@@ -39,7 +39,7 @@ def mean_of(table, letter):
     return table[table["letter"] == letter].iloc[0]
 
 
-def test_the_mixes_of_a_company_share_their_launches():
+def test_the_mixes_of_a_cohort_share_their_launches():
     """The mean is over launches, each with the mean over its mixes: one sample of four values."""
     table = geometric_means({"A": side(LOSSES), "B": side({name: [0.0] * 4 for name in LOSSES})}, MARGIN)
     assert list(table.columns) == list(COMPARISON_MEANS)
@@ -66,8 +66,8 @@ def test_the_ratio_of_two_means_is_welchs():
     assert found["p_holm"] == pytest.approx(wanted.pvalue)
 
 
-def test_companies_are_independent():
-    table = geometric_means({"A": side(LOSSES, companies=2), "B": side(LOSSES)}, MARGIN)
+def test_cohorts_are_independent():
+    table = geometric_means({"A": side(LOSSES, cohorts=2), "B": side(LOSSES)}, MARGIN)
     error = math.sqrt(sum(stats.sem(values) ** 2 for values in LOSSES.values())) / 2
     half = math.log(mean_of(table, "A")["slowdown_high"] / mean_of(table, "A")["slowdown"])
     assert stats.t.ppf(0.975, 6) <= half / error <= stats.t.ppf(0.975, 3)  # Welch and Satterthwaite's degrees
@@ -107,7 +107,7 @@ TRUTH = {"one": 0.05, "two": 0.20, "three": 0.12}  # a loss per pair
 
 @cache
 def simulated(launches, scatter, seed):
-    """Losses of many studies: two companies, of which one has two pairs that share their solo windows."""
+    """Losses of many studies: two cohorts, of which one has two pairs that share their windows alone."""
     rng = np.random.default_rng(seed)
     homes = {"one": "c", "two": "c", "three": "d"}
     tables = []
@@ -116,9 +116,9 @@ def simulated(launches, scatter, seed):
         loss = truth + shared[homes[name]] + rng.normal(0, 1.5 * scatter, (STUDIES, launches))
         study, launch = np.indices(loss.shape).reshape(2, -1)
         tables.append(
-            pd.DataFrame({"study": study, "mix": name, "company": homes[name], "launch": launch, "loss": loss.ravel()})
+            pd.DataFrame({"study": study, "mix": name, "cohort": homes[name], "launch": launch, "loss": loss.ravel()})
         )
-    return company_means(pd.concat(tables, ignore_index=True), ["study"])
+    return cohort_means(pd.concat(tables, ignore_index=True), ["study"])
 
 
 @pytest.mark.parametrize(("few", "many"), [(3, 10), (5, 5), (6, 6)])

@@ -164,8 +164,8 @@ def test_what_cannot_be_confirmed_is_told(parent):
 
 
 def record(mix, **facts):
-    company = {"mixes": [json.loads(mix.model_dump_json())]}
-    spec = {"study": "fresh", "seed": 77, "company": company} | facts.pop("spec", {})
+    cohort = {"mixes": [json.loads(mix.model_dump_json())]}
+    spec = {"study": "fresh", "seed": 77, "cohort": cohort} | facts.pop("spec", {})
     return {"status": "measured", "platform": "measured", "host": "here", "spec": spec} | facts
 
 
@@ -204,7 +204,7 @@ def left(folder: Path, plan: Plan, table, host="here"):
     """Measured launches on disk."""
     for launch in plan.launches:
         place = folder / "launches" / launch.path
-        own = table[(table["company"] == launch.company.id) & (table["launch"] == launch.number)]
+        own = table[(table["cohort"] == launch.cohort.id) & (table["launch"] == launch.number)]
         write_table(own, place / "windows")
         spec = json.loads(launch.model_dump_json())
         (place / "launch.json").write_text(

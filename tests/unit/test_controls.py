@@ -14,18 +14,18 @@ from castmates.analysis.effects.verdicts import CONTROL_LEVEL
 from castmates.analysis.statistics.intervals import estimate, more_than
 from castmates.results.columns.launch import WINDOWS
 from castmates.results.columns.study import CONTROLS, LAUNCHES, frame
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-TWO = plan([company("a", mix("dlrm@0", "stream@1")), company("b", mix("bert@0", "stream@1"))], launches=3)
+TWO = plan([cohort("a", mix("dlrm@0", "stream@1")), cohort("b", mix("bert@0", "stream@1"))], launches=3)
 STEADY = (0.001, -0.001, 0.0005)
 
 
 def controls(losses, of=TWO, margin=0.02):
-    """`losses` by lead: log rate(solo) - log rate(solo-again) in each launch."""
+    """`losses` by lead: log rate(alone) - log rate(alone-again) in each launch."""
 
     def rate(launch, number, scene, member):
-        again = scene == "solo-again"
-        return math.exp(-losses[launch.company.lead.workload][launch.number - 1]) if again else 1.0
+        again = scene == "alone-again"
+        return math.exp(-losses[launch.cohort.lead.workload][launch.number - 1]) if again else 1.0
 
     return estimate_controls(of, written(of, rate), margin)
 
@@ -61,14 +61,14 @@ def test_holm_counts_the_leads():
     assert table["p_holm"].min() == pytest.approx(2 * table["p_value"].min())
 
 
-def test_a_lead_with_several_companies_is_one_row():
-    lead = plan([company("a", mix("dlrm@0", "stream@1")), company("b", mix("dlrm@0", "chase@1"))], launches=2)
+def test_a_lead_with_several_cohorts_is_one_row():
+    lead = plan([cohort("a", mix("dlrm@0", "stream@1")), cohort("b", mix("dlrm@0", "chase@1"))], launches=2)
     table = controls({"dlrm": (0.0, 0.001)}, lead)
     assert (len(table), table.iloc[0]["launches"]) == (1, 4)
 
 
 def test_too_few_launches_and_no_data():
-    one = plan([company("a", mix("dlrm@0", "stream@1"))], launches=2)
+    one = plan([cohort("a", mix("dlrm@0", "stream@1"))], launches=2)
     assert controls({"dlrm": (0.0, 0.0)}, one)["verdict"].tolist() == ["too few launches"]
     assert estimate_controls(one, frame([], WINDOWS), 0.02)["verdict"].tolist() == ["no data"]
 
@@ -154,7 +154,7 @@ def test_word_for_the_sensitivity(verdicts, word):
 
 POSITIVE, NEGATIVE = mix("chase@0", "stream@1"), mix("compute@0", "compute@1")
 FOUR = plan(
-    [company("a", POSITIVE), company("b", NEGATIVE), company("c", mix("dlrm@0", "stream@1"))],
+    [cohort("a", POSITIVE), cohort("b", NEGATIVE), cohort("c", mix("dlrm@0", "stream@1"))],
     launches=4,
     controls={"positive": POSITIVE, "negative": NEGATIVE},
 )
@@ -167,7 +167,7 @@ def outcomes(positive=0.2, negative=0.0, placebo=0.05, of=FOUR):
         wobble = 0.001 * ((launch.number + len(scene)) % 3)
         if scene.startswith("placebo"):
             return math.exp(-placebo - wobble)
-        loss = {"chase": placebo + positive, "compute": placebo + negative, "dlrm": 0.1}[launch.company.lead.workload]
+        loss = {"chase": placebo + positive, "compute": placebo + negative, "dlrm": 0.1}[launch.cohort.lead.workload]
         return math.exp(-wobble - (loss if scene.startswith("corun") and member.endswith("@0") else 0))
 
     return estimate_controls(of, written(of, rate), 0.02)
@@ -185,9 +185,9 @@ def row_of(table, control):
 def test_the_studys_own_leads_come_first_and_every_control_has_a_row():
     table = outcomes()
     assert table[["control", "lead", "mix", "baseline", "study_lead"]].to_numpy().tolist() == [
-        ["A/A", "dlrm", "", "solo", True],
-        ["A/A", "chase", "", "solo", False],
-        ["A/A", "compute", "", "solo", False],
+        ["A/A", "dlrm", "", "alone", True],
+        ["A/A", "chase", "", "alone", False],
+        ["A/A", "compute", "", "alone", False],
         ["positive", "chase", "chase+stream", "placebo", False],
         ["negative", "compute", "compute+compute", "placebo", False],
     ]
@@ -206,7 +206,7 @@ def test_a_positive_control_must_lose_more_than_the_margin_and_by_itself():
 
 @pytest.mark.parametrize("placebo", [0.0, 0.3])
 def test_what_a_busy_core_costs_by_itself_is_no_sensitivity(placebo):
-    """Turbo and power that a placebo takes too passed for a loss, when the control was held against solo."""
+    """Turbo and power that a placebo takes too passed for a loss, when the control was held against alone."""
     assert row_of(outcomes(positive=0.0, placebo=placebo), "positive")["verdict"] == "no sensitivity shown here"
     assert row_of(outcomes(positive=0.2, placebo=placebo), "positive")["verdict"] == "sensitive"
 
@@ -225,7 +225,7 @@ def test_all_that_must_not_differ_is_one_family():
 
 
 def test_a_control_that_is_also_a_result_is_both():
-    both = plan([company("a", POSITIVE)], launches=4, mixes=[POSITIVE], controls={"positive": POSITIVE})
+    both = plan([cohort("a", POSITIVE)], launches=4, mixes=[POSITIVE], controls={"positive": POSITIVE})
     table = outcomes(of=both)
     assert table[["control", "study_lead"]].to_numpy().tolist() == [["A/A", True], ["positive", True]]
     windows = written(both, varied)
@@ -258,7 +258,7 @@ def test_launches_table():
     failed = {"status": "failed", "reason": "stream@1 ended with code 1.", "seconds": {}, "rounds": 0, "windows": 0}
     table = launches_table([manifest(TWO.launches[3], **failed), manifest(TWO.launches[1]), manifest(TWO.launches[0])])
     assert {name: str(kind) for name, kind in table.dtypes.items()} == dict(LAUNCHES)
-    assert table[["company", "launch"]].to_numpy().tolist() == [["a", 1], ["a", 2], ["b", 1]]
+    assert table[["cohort", "launch"]].to_numpy().tolist() == [["a", 1], ["a", 2], ["b", 1]]
     assert table["lead"].tolist() == ["dlrm", "dlrm", "bert"]
     assert table["status"].tolist() == ["measured", "measured", "failed"]
     assert table["launch_seconds"].isna().tolist() == [False, False, True]
@@ -274,7 +274,7 @@ def test_a_positive_control_is_seldom_called_sensitive_where_its_loss_is_the_mar
         pairs = pd.DataFrame(
             {
                 "row": np.repeat(np.arange(studies), launches),
-                "company": "c",
+                "cohort": "c",
                 "launch": np.tile(np.arange(launches), studies),
                 "difference": logs.ravel(),
             }

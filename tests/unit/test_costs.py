@@ -21,7 +21,7 @@ def pairs(change_pct: float, noise: float, launches: int, each: int, seed: int =
         [
             {
                 "collector": "it",
-                "company": "a",
+                "cohort": "a",
                 "launch": launch,
                 "difference": math.log1p(change_pct / 100) + dice.gauss(0, noise),
             }
@@ -98,7 +98,7 @@ def test_a_pair_with_a_window_that_does_not_count_is_left_out(bad):
 
 def results(*costs_of_launches: dict) -> Results:
     records = [
-        {"status": "measured", "spec": {"company": {"id": "a"}, "number": number}, "costs": one}
+        {"status": "measured", "spec": {"cohort": {"id": "a"}, "number": number}, "costs": one}
         for number, one in enumerate(costs_of_launches, start=1)
     ]
     return Results("study", recorded=tuple(records))

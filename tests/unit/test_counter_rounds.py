@@ -18,7 +18,7 @@ ROUNDS = 6
 
 def drifting(row):
     """Misses grow by a tenth from round to round, alone; cycles and instructions stay."""
-    grows = row["event"] == "LLC-load-misses" and row["scene"] == "solo"
+    grows = row["event"] == "LLC-load-misses" and row["scene"] == "alone"
     return row | ({"value": row["value"] * 1.1 ** row["round"]} if grows else {})
 
 
@@ -30,7 +30,7 @@ def found(**more):
 def steps(windows):
     """Two heartbeats in each window: iterations go on through the launch."""
     rows = [
-        HEAD | {"company": window["company"], "launch": window["launch"], "window": window["window"],
+        HEAD | {"cohort": window["cohort"], "launch": window["launch"], "window": window["window"],
                 "member": window["member"], "units": 100 * window["window"] + more}
         for window in windows.to_dict("records") for more in (0, 50)
     ]  # fmt: skip
@@ -42,13 +42,13 @@ def test_a_drift_is_found_where_it_was_put_with_an_interval_over_launches():
     assert (list(by_round.columns), list(drifts.columns)) == (list(BY_ROUND), list(DRIFTS))
     own = drifts.set_index(["kind", "metric"])
     # The last two of six rounds against the first two: four rounds apart.
-    assert own.loc[("solo", "LLC-load-misses"), "drift"] == pytest.approx(1.1**4, rel=0.01)
+    assert own.loc[("alone", "LLC-load-misses"), "drift"] == pytest.approx(1.1**4, rel=0.01)
     assert own.loc[("corun", "LLC-load-misses"), "drift"] == pytest.approx(1, rel=0.01)
-    assert own.loc[("solo", IPC), "drift"] == pytest.approx(1, rel=0.01)
+    assert own.loc[("alone", IPC), "drift"] == pytest.approx(1, rel=0.01)
     assert (drifts["drift_low"] <= drifts["drift"]).all()
     assert (drifts["drift"] <= drifts["drift_high"]).all()
     assert found(spoil=drifting, launches=2)[1]["drift_low"].isna().all()
-    misses = by_round[(by_round["metric"] == "LLC-load-misses") & (by_round["kind"] == "solo")]
+    misses = by_round[(by_round["metric"] == "LLC-load-misses") & (by_round["kind"] == "alone")]
     assert misses["round"].tolist() == list(range(1, ROUNDS + 1))
     assert misses["value"].tolist() == pytest.approx([1e3 * 1.1**one for one in range(1, ROUNDS + 1)], rel=0.01)
     assert set(misses["launches"]) == {3}
@@ -56,7 +56,7 @@ def test_a_drift_is_found_where_it_was_put_with_an_interval_over_launches():
 
 def test_rounds_are_placed_by_the_iterations_that_they_cover():
     by_round, _ = found()
-    own = by_round[(by_round["metric"] == IPC) & (by_round["kind"] == "solo")].set_index("round")["iteration"]
+    own = by_round[(by_round["metric"] == IPC) & (by_round["kind"] == "alone")].set_index("round")["iteration"]
     assert own.is_monotonic_increasing
     assert own[2] - own[1] == 200, "two windows a round, of 100 iterations each"
     counts, windows = made_up(rounds=ROUNDS)
@@ -88,7 +88,7 @@ def test_an_event_whose_turn_comes_every_other_round_drifts_over_its_own_rounds(
 
     _, drifts = found(spoil=turns)
     own = drifts.set_index(["kind", "metric"])["drift"]
-    assert own["solo", "LLC-load-misses"] == pytest.approx(1.1**4, rel=0.01), "round 6 against round 2"
+    assert own["alone", "LLC-load-misses"] == pytest.approx(1.1**4, rel=0.01), "round 6 against round 2"
 
 
 def study(folder, launches=3):

@@ -1,4 +1,4 @@
-"""Counts per unit of progress, co-run against solo: recovered from made-up tables whose truth is known."""
+"""Counts per unit of progress, co-run against alone: recovered from made-up tables whose truth is known."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from tests.unit.windows_maker import one_slice
 SECOND = 10**9
 HEAD = {"study": "synthetic", "platform": "measured"}
 # scene -> rate of the lead, and per step: instructions, cycles, misses
-SCENES = {"solo": (100.0, 1e6, 1e6, 1e3), "corun:lead+beside": (50.0, 1e6, 2e6, 4e3)}
+SCENES = {"alone": (100.0, 1e6, 1e6, 1e3), "corun:lead+beside": (50.0, 1e6, 2e6, 4e3)}
 
 
 def made_up(launches=3, rounds=2, spoil=lambda row: row, seed=1):
@@ -26,7 +26,7 @@ def made_up(launches=3, rounds=2, spoil=lambda row: row, seed=1):
         for one in range(1, rounds + 1):
             for scene, (rate, *per_step) in SCENES.items():
                 number += 1
-                place = HEAD | {"company": "lead-1", "launch": launch, "round": one, "window": number, "scene": scene}
+                place = HEAD | {"cohort": "lead-1", "launch": launch, "round": one, "window": number, "scene": scene}
                 place |= {"member": "lead@0"}
                 noise = float(np.exp(dice.normal(0, 0.001)))
                 kind, _, mix = scene.partition(":")
@@ -55,7 +55,7 @@ def test_counts_are_held_against_the_work_that_was_done():
          "LLC-load-misses per 1000 instructions": 4.0}
     )  # fmt: skip
     row = table.set_index("metric").loc["LLC-load-misses"]
-    assert (row["solo"], row["corun"], row["unit"]) == (pytest.approx(1e3), pytest.approx(4e3), "step")
+    assert (row["alone"], row["corun"], row["unit"]) == (pytest.approx(1e3), pytest.approx(4e3), "step")
     assert (row["launches"], row["rounds"], row["mix"]) == (3, 6, "lead+beside")
     assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
     assert table.set_index("metric").loc[IPC, "unit"] == ""
@@ -72,13 +72,13 @@ def test_only_what_was_counted_in_both_windows_of_a_round_is_compared():
     assert table.loc["instructions", "rounds"] == 6
     assert table.loc[IPC, "ratio"] == pytest.approx(0.5)
     counts, windows = made_up()
-    windows.loc[(windows["scene"] == "solo") & (windows["round"] == 1), "valid"] = False
+    windows.loc[(windows["scene"] == "alone") & (windows["round"] == 1), "valid"] = False
     assert set(counter_tables(counts, windows)[0]["rounds"]) == {3}
 
 
 def test_an_event_that_was_counted_twice_has_the_mean_and_a_share_that_is_not_known_spoils_none():
     counts, windows = made_up()
-    twice = counts.assign(value=counts["value"] * np.where(counts["scene"] == "solo", 3, 1))
+    twice = counts.assign(value=counts["value"] * np.where(counts["scene"] == "alone", 3, 1))
     halves = counter_tables(pd.concat([counts, twice], ignore_index=True).assign(running=np.nan), windows)[0]
     assert by_metric(halves)["cycles"] == pytest.approx(1.0)  # 2 over the mean of 1 and 3
     assert halves["rounds"].tolist() == counter_tables(counts, windows)[0]["rounds"].tolist()

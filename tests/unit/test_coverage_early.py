@@ -40,8 +40,8 @@ def test_losses_and_controls(machine, launches):
 
     def loss(number):
         found = estimate_effects(campaigns(number).plan, campaigns(number).windows, effects.MARGIN)
-        solo = found[found["baseline"] == "solo"]
-        return counted(solo["slowdown_low"], solo["slowdown_high"], np.exp(truth.corun))
+        alone = found[found["baseline"] == "alone"]
+        return counted(alone["slowdown_low"], alone["slowdown_high"], np.exp(truth.corun))
 
     def control(number):
         found = estimate_controls(campaigns(number).plan, campaigns(number).windows, effects.MARGIN)

@@ -1,6 +1,6 @@
 """Do the intervals of step times, of what members used and of what they keep together cover the truth? Simulated.
 
-Many studies of one mix side by side, each a separate company, through the very functions that print the tables.
+Many studies of one mix side by side, each a separate cohort, through the very functions that print the tables.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from castmates.results.columns.launch import LAUNCH_TABLES, STEPS, TOPDOWN, WIND
 from castmates.results.columns.study import frame
 from tests.unit.printed_intervals import assert_told
 from tests.unit.test_coverage_of_reasons import STUDIES, Studies, covers
-from tests.unit.windows_maker import company, mix, one_slice, plan, slices_of
+from tests.unit.windows_maker import cohort, mix, one_slice, plan, slices_of
 
 LOSS = 0.15
 STEPS_OF_A_WINDOW = 80  # of which p50 and p95 can be given
@@ -25,7 +25,7 @@ SPREAD, NOISE = 0.015, 0.01  # sd between launches of what a scene does to a mem
 
 def plan_of(launches, *antagonists):
     names = [f"lead{number:03d}" for number in range(STUDIES)]
-    return plan([company(name, mix(f"{name}@0", *antagonists)) for name in names], launches)
+    return plan([cohort(name, mix(f"{name}@0", *antagonists)) for name in names], launches)
 
 
 @pytest.mark.parametrize("launches", [3, 10])
@@ -41,13 +41,13 @@ def test_quantiles_of_step_times(launches):
         noise[:, place] = 0.6 * noise[:, place - 1] + 0.8 * noise[:, place]
     lengths = np.exp(np.log(1e7) + level[:, None] + noise).astype(np.int64)
     times = np.cumsum(np.column_stack([np.zeros(len(own), dtype=np.int64), lengths]), axis=1)
-    beats = own.loc[own.index.repeat(times.shape[1]), ["study", "company", "launch", "window", "member", "platform"]]
+    beats = own.loc[own.index.repeat(times.shape[1]), ["study", "cohort", "launch", "window", "member", "platform"]]
     beats = beats.assign(t_ns=times.ravel(), units=np.tile(np.arange(times.shape[1]), len(own)), slice=beats["window"])
     table = latencies(plan_of(launches, "x@1"), own, [beats.reindex(columns=list(STEPS))])
     found = {"ms": [], "ratio": []}
     for quantile in ("p50", "p95"):
         rows = table[table["quantile"] == quantile]
-        for kind in ("solo", "corun"):
+        for kind in ("alone", "corun"):
             ms = rows[rows["kind"] == kind]
             truth = np.exp(np.log(ms["ms"]).mean())  # what all the launches show: 400 times as many
             found["ms"].append(covers(ms["ms_low"], ms["ms_high"], truth))
@@ -64,7 +64,7 @@ def test_what_members_used(launches):
     logs, _ = studies.values(LOSS)
     shares, _ = studies.values(0.04)
     windows = studies.windows
-    held = windows[["company", "launch", "window"]].assign(
+    held = windows[["cohort", "launch", "window"]].assign(
         t_ns=1, source="resctrl", subject=windows["member"], metric="llc_occupancy", value=1e6 * np.exp(logs), note=""
     )
     slots = studies.rows(dict(TOPDOWN), metric="Backend_Bound", value=0.3 + shares)
@@ -98,10 +98,10 @@ def members_windows(launches, seed):
     for place, (member, loss) in enumerate({"": LOSS, **BESIDE}.items()):
         moved = loss + common + dice.normal(0, SPREAD, (STUDIES, launches))
         who = member or name + "@0"
-        for kind, lost in (("solo" if member == "" else "antagonist-alone", 0.0), ("corun", moved[study, launch])):
-            scene = name + "+x+y" if kind == "corun" else "solo" if member == "" else f"antagonist-alone:{member}"
+        for kind, lost in (("alone" if member == "" else "antagonist-alone", 0.0), ("corun", moved[study, launch])):
+            scene = name + "+x+y" if kind == "corun" else "alone" if member == "" else f"antagonist-alone:{member}"
             tables.append(pd.DataFrame({
-                "company": name, "launch": launch + 1, "round": round_ + 1, "window": 8 * round_ + 2 * place,
+                "cohort": name, "launch": launch + 1, "round": round_ + 1, "window": 8 * round_ + 2 * place,
                 "scene": "corun:" + scene if kind == "corun" else scene, "kind": kind, "member": who,
                 "role": "antagonist" if member else "lead", "valid": True, "platform": "measured",
                 "rate": np.exp(dice.normal(0, NOISE, len(study)) - lost), "reasons": "", "reason_kinds": "",

@@ -16,7 +16,7 @@ from tests.unit.printed_intervals import assert_told
 
 pytestmark = pytest.mark.simulation
 STUDIES, SEED = 400, 20261126
-COMPANY = 6  # mixes of a lead that share a launch
+COHORT = 6  # mixes of a lead that share a launch
 # workloads, leads among them, fewest and most antagonists, mixes, launches
 DRAWS = {
     "10 pairs of 6": (6, 6, 1, 1, 10, 3),
@@ -80,16 +80,16 @@ def study(draw, noise, seed):
 
 
 def launched(true, members, launches, scatter, dice):
-    led, companies = {}, []
+    led, cohorts = {}, []
     for lead, *_ in members:
-        companies.append((lead, led.get(lead, 0) // COMPANY))
+        cohorts.append((lead, led.get(lead, 0) // COHORT))
         led[lead] = led.get(lead, 0) + 1
-    codes = {company: code for code, company in enumerate(dict.fromkeys(companies))}
-    company = np.repeat([codes[each] for each in companies], launches)
-    launch = company * launches + np.tile(np.arange(launches), len(true))
+    codes = {cohort: code for code, cohort in enumerate(dict.fromkeys(cohorts))}
+    cohort = np.repeat([codes[each] for each in cohorts], launches)
+    launch = cohort * launches + np.tile(np.arange(launches), len(true))
     shared = dice.normal(0, scatter, len(codes) * launches)
     values = np.repeat(true, launches) + shared[launch] + dice.normal(0, scatter, len(launch))
-    return Launches(np.repeat(np.arange(len(true)), launches), launch, company, values)
+    return Launches(np.repeat(np.arange(len(true)), launches), launch, cohort, values)
 
 
 @cache

@@ -21,11 +21,11 @@ def simulated(sizes, spread, seed):
     node = np.repeat(np.arange(len(sizes)), sizes)
     values = own[:, node] + dice.normal(0, 1, (STUDIES, len(node)))
     index = pd.MultiIndex.from_product(
-        [range(STUDIES), ["modelled"], ["c"], range(len(node))], names=[*ROW, "company", "launch"]
+        [range(STUDIES), ["modelled"], ["c"], range(len(node))], names=[*ROW, "cohort", "launch"]
     )
     columns = {"value": values.ravel(), "rounds": 3, "variance": 1.0, "successive": 1.0}
     hosts = pd.Series([f"n{number}" for number in node], dtype="object")
-    hosts.index = pd.MultiIndex.from_product([["c"], range(len(node))], names=["company", "launch"])
+    hosts.index = pd.MultiIndex.from_product([["c"], range(len(node))], names=["cohort", "launch"])
     return pd.DataFrame(columns, index=index), hosts, own.mean(axis=1)
 
 

@@ -25,7 +25,7 @@ def test_changes_of_counts_by_phase(launches):
     windows = studies.windows.loc[studies.windows.index.repeat(3)].reset_index(drop=True)
     step = np.tile([1, 2, 3], len(studies.windows))
     t_ns = np.round(1e9 * step).astype("int64")
-    steps = windows[["study", "company", "launch", "window", "member", "platform"]].assign(
+    steps = windows[["study", "cohort", "launch", "window", "member", "platform"]].assign(
         t_ns=t_ns, units=step, begin_ns=pd.array(t_ns, "Int64"), forward_s=FORWARD, slice=windows["window"]
     )
     found = phase_counts([steps], [counts], studies.windows)
@@ -45,13 +45,13 @@ def test_counts_by_round_and_their_drift(launches):
     values = values + drift * studies.windows["round"].to_numpy()
     counts = studies.rows(COUNTERS, event="cache-misses", value=np.exp(values))
     by_round, drifts = over_rounds([counts], [], studies.windows.assign(open_s=1.0))
-    solo = by_round[by_round["kind"] == "solo"]
+    alone = by_round[by_round["kind"] == "alone"]
     for number in (1, 2, 3):
-        own = solo[solo["round"] == number]
+        own = alone[alone["round"] == number]
         share = covers(own["low"], own["high"], 1.0)
         assert 0.915 <= share <= 0.985
         assert_told("counter_rounds.by_round", "low", share)
-    for kind in ("solo", "corun"):
+    for kind in ("alone", "corun"):
         own = drifts[drifts["kind"] == kind]
         share = covers(own["drift_low"], own["drift_high"], 1.0)
         assert 0.915 <= share <= 0.985

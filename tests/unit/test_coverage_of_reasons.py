@@ -28,7 +28,7 @@ LAUNCHES = (3, 5, 10)
 
 
 class Studies:
-    """Windows of many studies of one mix, each a separate company: solo and co-run in every round."""
+    """Windows of many studies of one mix, each a separate cohort: alone and co-run in every round."""
 
     def __init__(self, launches: int, seed: int) -> None:
         self.dice = np.random.default_rng([seed, launches])
@@ -37,9 +37,9 @@ class Studies:
         lead = np.array([f"lead{number:03d}" for number in range(STUDIES)], dtype=object)[study]
         corun = scene == 1
         windows = pd.DataFrame({
-            "study": "s", "company": lead, "launch": launch + 1, "round": round_ + 1, "position": scene + 1,
-            "window": 2 * round_ + scene + 1, "scene": np.where(corun, "corun:" + lead + "+x", "solo"),
-            "kind": np.where(corun, "corun", "solo"), "mix": np.where(corun, lead + "+x", ""),
+            "study": "s", "cohort": lead, "launch": launch + 1, "round": round_ + 1, "position": scene + 1,
+            "window": 2 * round_ + scene + 1, "scene": np.where(corun, "corun:" + lead + "+x", "alone"),
+            "kind": np.where(corun, "corun", "alone"), "mix": np.where(corun, lead + "+x", ""),
             "partition": "unmanaged", "member": lead + "@0", "workload": lead, "role": "lead", "unit": "step",
             "open_ns": 0, "close_ns": 10**9, "beats": 10, "units": 10.0, "rate": 1.0, "valid": True,
             "reasons": "", "reason_kinds": "",
@@ -56,7 +56,7 @@ class Studies:
         return values.ravel(), moved.mean(axis=1)
 
     def rows(self, columns: dict[str, str], **values: object) -> pd.DataFrame:
-        table = self.windows[["study", "company", "launch", "window", "round", "scene", "member", "platform"]]
+        table = self.windows[["study", "cohort", "launch", "window", "round", "scene", "member", "platform"]]
         counted = {"status": "counted", "running": 1.0, "scope": "thread", "source": "perf_event_open", "phase": "",
                    "note": "", "set": "x", "level": 1}  # fmt: skip
         return (
@@ -106,7 +106,7 @@ def test_shares_and_changes_of_top_down(launches):
     values, moved = studies.values(POINTS)
     table = studies.rows(dict(TOPDOWN), metric="Backend_Bound", value=SHARE + values)
     shares, changes = topdown.topdown_tables(table, studies.windows)
-    for kind, truth in (("solo", SHARE), ("corun", SHARE + POINTS)):
+    for kind, truth in (("alone", SHARE), ("corun", SHARE + POINTS)):
         own = shares[shares["kind"] == kind]
         share = covers(own["low"], own["high"], 100 * truth)
         assert 0.915 <= share <= 0.985
@@ -140,7 +140,7 @@ def test_losses_of_phases(launches):
     windows = studies.windows.loc[studies.windows.index.repeat(3)].reset_index(drop=True)
     step = np.tile([1, 2, 3], len(studies.windows))
     t_ns = np.round(1e9 * length * step).astype("int64")
-    steps = windows[["study", "company", "launch", "window", "member", "platform"]].assign(
+    steps = windows[["study", "cohort", "launch", "window", "member", "platform"]].assign(
         slice=windows["window"],
         t_ns=t_ns,
         units=step,
@@ -166,7 +166,7 @@ def test_costs_of_collectors(launches):
     moved = dice.normal(0, MOVED, (STUDIES, launches, 1))
     logs = -0.01 + moved + dice.normal(0, NOISE, (STUDIES, launches, 3))
     study, launch, _ = (axis.ravel() for axis in np.indices(logs.shape))
-    found = costs(pd.DataFrame({"collector": study, "company": "c", "launch": launch, "difference": logs.ravel()}))
+    found = costs(pd.DataFrame({"collector": study, "cohort": "c", "launch": launch, "difference": logs.ravel()}))
     truth = -0.01 + (moved.mean(axis=(1, 2)) if launches < 3 else 0.0)
     share = covers(found["low"], found["high"], 100 * np.expm1(truth))
     assert 0.915 <= share <= 0.985

@@ -22,7 +22,7 @@ from castmates.study.rounds import FEWEST_ROUNDS, FIRST_LAUNCHES, MOST_ROUNDS, C
 
 SEED = 20261122
 STUDIES = 4000
-MIXES = 3  # of a company: they share its launches and its solo windows
+MIXES = 3  # of a cohort: they share its launches and its windows alone
 LONG = 10_000.0
 BUDGET = Budget(precision=0.03)
 
@@ -69,15 +69,15 @@ COUNTS = (3, 5, 10, 20)  # launches
 
 
 def differences(truth, dice, studies, launches, rounds, mixes=1):
-    """Studies x launches x mixes x rounds: log ratios against the solo windows that all mixes of a round share.
+    """Studies x launches x mixes x rounds: log ratios against the windows alone that all mixes of a round share.
 
     And what is particular to each launch: studies x launches x mixes.
     """
     common = dice.normal(0, truth.between, (studies, launches, 1, 1)) * np.sqrt(0.5)
     own = dice.normal(0, truth.between, (studies, launches, mixes, 1)) * np.sqrt(0.5)
-    solo = wandering(truth, dice, (studies, launches, 1, rounds))
+    alone = wandering(truth, dice, (studies, launches, 1, rounds))
     here = common + own
-    return here + solo - wandering(truth, dice, (studies, launches, mixes, rounds)), here[..., 0]
+    return here + alone - wandering(truth, dice, (studies, launches, mixes, rounds)), here[..., 0]
 
 
 def wandering(truth, dice, shape):
@@ -153,7 +153,7 @@ def launches(values, begin, dice):
     studies, count, _ = values.shape
     there = np.isfinite(values)
     index = pd.MultiIndex.from_product(
-        [range(studies), ["c"], range(begin, begin + count)], names=["study", "company", "launch"]
+        [range(studies), ["c"], range(begin, begin + count)], names=["study", "cohort", "launch"]
     )
     shown = {
         "value": np.nanmean(values, axis=2).ravel(),

@@ -25,7 +25,7 @@ def covered(shape, launches):
     """Share of intervals that hold the truth."""
     values = SHAPES[shape](np.random.default_rng([SEED, launches]), (STUDIES, launches))
     place = [np.repeat(np.arange(STUDIES), launches), ["c"] * values.size, np.tile(np.arange(launches), STUDIES)]
-    index = pd.MultiIndex.from_arrays(place, names=["row", "company", "launch"])
+    index = pd.MultiIndex.from_arrays(place, names=["row", "cohort", "launch"])
     estimates = pd.DataFrame(
         {"value": values.ravel(), "rounds": 1, "variance": np.nan, "successive": np.nan}, index=index
     )

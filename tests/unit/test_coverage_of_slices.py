@@ -17,7 +17,7 @@ from castmates.study.reasons import ReasonKind
 
 SEED, STUDIES = 20261122, 500
 LOW, HIGH = 0.92, 0.98  # 94 to 96 %, and two binomial errors (sd 1.0)
-BETWEEN = ("solo", "placebo", "alone", "A/A")
+BETWEEN = ("alone", "placebo", "alone", "A/A")
 
 
 @pytest.mark.simulation
@@ -119,9 +119,9 @@ def test_intervals_where_precision_stopped_the_study():
 )
 def test_simulated_rounds_are_those_of_the_scheduler(which, slicing, twice):
     made, scenes = schedule(which.__name__, slicing, 2), which().scenes
-    solo = [scene.name for scene in scenes].index("solo")
+    alone = [scene.name for scene in scenes].index("alone")
     counts = np.bincount(made.scene)
-    assert counts.tolist() == [slicing.cycles + (twice if number == solo else 0) for number in range(len(scenes))]
+    assert counts.tolist() == [slicing.cycles + (twice if number == alone else 0) for number in range(len(scenes))]
     assert made.places.shape[2] == len(made.scene) == len(made.cycle) == len(made.stretch)
     assert made.places.max() < made.length
     for one in made.places[:20, 0]:
@@ -135,7 +135,7 @@ def test_simulated_rounds_are_those_of_the_scheduler(which, slicing, twice):
     assert len(set(made.stretch)) == 1 + any(mix.partitions for mix in which().mixes)
 
 
-def test_a_lead_is_as_cold_in_its_solo_as_in_its_co_runs():
+def test_a_lead_is_as_cold_in_its_alone_as_in_its_co_runs():
     made = schedule(two_mixes.__name__, replace(SHORT, cycles=4, twice=True), 3)
     mean = {scene.name: made.cold[LEAD][..., made.scene == at].mean() for at, scene in enumerate(two_mixes().scenes)}
     own = [share for name, share in mean.items() if not name.startswith("alone")]
@@ -143,10 +143,10 @@ def test_a_lead_is_as_cold_in_its_solo_as_in_its_co_runs():
     assert min(own) > 0.2
 
 
-def test_a_solo_that_comes_twice_is_judged_by_its_cycles_as_others_are():
+def test_a_alone_that_comes_twice_is_judged_by_its_cycles_as_others_are():
     made = simulate(replace(Machine(), rejected=0.02), three_mixes(), 40, 4, 3, SEED, slicing=LONG)
     windows = made.windows[(made.windows["member"] == LEAD) & ~made.windows["kind"].eq("antagonist-alone")]
-    assert windows.loc[windows["scene"] == "solo", "slices"].unique().tolist() == [3]
+    assert windows.loc[windows["scene"] == "alone", "slices"].unique().tolist() == [3]
     valid = windows.groupby(["platform", "launch", "round"], observed=True)["valid"].agg(["min", "max"])
     assert (valid["min"] == valid["max"]).all(), "who shares cycles loses them together"
     assert 0 < (~valid["min"]).mean() < 0.2
@@ -190,8 +190,8 @@ def test_a_round_is_repeated_for_rejected_windows_as_far_as_spare_ones_reach():
 
 def test_rates_wander_as_much_and_as_long_as_they_should():
     made = studies(wander=0.1, noise=0.0, memory=1.0, rejected=0.0)
-    solo = made.slices[(made.slices["scene"] == "solo")].assign(log=lambda table: np.log(table["rate"]))
-    assert solo["log"].std() == pytest.approx(0.1, rel=0.05)
-    steps = solo.groupby(["platform", "launch", "round"])[["log", "slice"]].diff().dropna()
+    alone = made.slices[(made.slices["scene"] == "alone")].assign(log=lambda table: np.log(table["rate"]))
+    assert alone["log"].std() == pytest.approx(0.1, rel=0.05)
+    steps = alone.groupby(["platform", "launch", "round"])[["log", "slice"]].diff().dropna()
     near = steps[steps["slice"] == 7]["log"]  # 0.43 s apart
     assert near.std() == pytest.approx(0.1 * np.sqrt(2 * (1 - np.exp(-0.427))), rel=0.06)

@@ -87,12 +87,12 @@ def test_without_the_controller_or_groups_it_is_a_sentence(group, tmp_path, spoi
 
 
 def test_members_of_several_cpus_are_refused():
-    def company(*cpus):
+    def cohort(*cpus):
         return SimpleNamespace(members=[SimpleNamespace(workload="x", cpus=each) for each in cpus])
 
-    refuse_several_cpus(company((0,), (1,)))
+    refuse_several_cpus(cohort((0,), (1,)))
     with pytest.raises(CastmatesError, match="x has 2 CPUs, and in an isolated partition the kernel does not move"):
-        refuse_several_cpus(company((0,), (1, 2)))
+        refuse_several_cpus(cohort((0,), (1, 2)))
 
 
 def test_the_knob_is_left_to_the_runner(tmp_path):

@@ -44,7 +44,7 @@ def test_as_many_parts_are_drawn_as_fit_on_a_page_and_always_one():
 
 def test_counters_of_twenty_mixes_fit_on_a_page_with_those_that_change_most(tmp_path, monkeypatch):
     scenes = {f"corun:lead+{LONG[0]}{n}": (50.0, 1e6, 2e6, 1e3 * (2 + n)) for n in range(20)}
-    monkeypatch.setattr(test_counters_figure, "SCENES", {"solo": (100.0, 1e6, 1e6, 1e3)} | scenes)
+    monkeypatch.setattr(test_counters_figure, "SCENES", {"alone": (100.0, 1e6, 1e6, 1e3)} | scenes)
     figure, source = counters.draw(test_counters_figure.results(tmp_path, *test_counters_figure.made_up(2, rounds=1)))
     assert problems(figure) == []
     assert figure.get_figheight() < 13
@@ -56,7 +56,7 @@ def test_counters_of_twenty_mixes_fit_on_a_page_with_those_that_change_most(tmp_
 
 
 def test_layers_of_twenty_mixes_are_those_that_change_the_step_most():
-    table = rows(1, "solo", "", 1.0)
+    table = rows(1, "alone", "", 1.0)
     table += [row for n in range(20) for row in rows(1, f"corun:lead+b{n}@1", f"lead+b{n}@1", 1 + n / 10)]
     figure, source = layers.draw(made(frame(table, LAYERS)))
     assert problems(figure) == []
@@ -66,7 +66,7 @@ def test_layers_of_twenty_mixes_are_those_that_change_the_step_most():
 
 
 def test_a_legend_of_few_does_not_stand_on_the_note_of_layers():
-    table = [*rows(1, "solo", "", 1.0), *rows(1, "corun:lead+b@1", "lead+b@1", 1.2)]
+    table = [*rows(1, "alone", "", 1.0), *rows(1, "corun:lead+b@1", "lead+b@1", 1.2)]
     assert problems(layers.draw(made(frame(table, LAYERS)))[0]) == []
 
 

@@ -56,7 +56,7 @@ def test_cells_between_measured_ones_are_interpolated_with_the_bound_of_these(ad
     assert dict(table["source"]) == {f"split-{ways}": "interpolated" if ways in (3, 5) else "measured" for ways in GRID}
     bound = table.loc["split-3", ["loss_low", "loss_high"]].tolist()
     assert bound == pytest.approx([table.loc["split-4", "loss_low"], table.loc["split-2", "loss_high"]])
-    true = whole.effects[(whole.effects["baseline"] == "solo") & (whole.effects["role"] == "lead")]
+    true = whole.effects[(whole.effects["baseline"] == "alone") & (whole.effects["role"] == "lead")]
     true = true.set_index("partition").loc["split-3", "loss_pct"]
     assert table.loc["split-3", "loss_low"] <= true <= table.loc["split-3", "loss_high"]
     assert table.loc["split-3", "launches"] == 0

@@ -69,10 +69,10 @@ def with_other_digits(file):
 DAMAGES = {
     **{
         text[:30]: lambda file, text=text: file.write_text(text)
-        for text in ("", "{", "[1]", '{"spec": null}', '{"spec": [1]}', '{"spec": {"company": "x"}}', '{"spec": {}}',
+        for text in ("", "{", "[1]", '{"spec": null}', '{"spec": [1]}', '{"spec": {"cohort": "x"}}', '{"spec": {}}',
                      '{"status": "banana"}', '{"status": ["measured"]}', "[" * 100_000, "1" * 5000, "\0" * 100)
     },
-    "a company alone": spec(company={"id": "x"}),
+    "a cohort alone": spec(cohort={"id": "x"}),
     "another study": spec(study="other"),
     "another number": spec(number=9),
     "half of a character": lambda file: file.write_text('{"status": "\\ud800"}'),

@@ -242,10 +242,10 @@ def test_a_study_adds_up_in_every_table() -> None:
 
 def test_with_one_thread_all_time_is_work_or_dispatch() -> None:
     """The path leads through all that the thread ran: the work is the step, but for the latencies of the executor."""
-    (solo,) = critical_path(study(1.0)[0])[lambda rows: rows["kind"] == "solo"].to_dict("records")
-    assert solo["compute_ms"] == pytest.approx(solo["work_ms"])
-    assert solo["compute_ms"] + solo["batch_ms"] == pytest.approx(solo["step_ms"], rel=0.01)
-    assert solo["idle_ms"] < 0.01 * solo["step_ms"]
+    (alone,) = critical_path(study(1.0)[0])[lambda rows: rows["kind"] == "alone"].to_dict("records")
+    assert alone["compute_ms"] == pytest.approx(alone["work_ms"])
+    assert alone["compute_ms"] + alone["batch_ms"] == pytest.approx(alone["step_ms"], rel=0.01)
+    assert alone["idle_ms"] < 0.01 * alone["step_ms"]
 
 
 def test_a_path_that_changes_is_no_slower_node() -> None:
@@ -254,7 +254,7 @@ def test_a_path_that_changes_is_no_slower_node() -> None:
     parts = []
     for launch in (1, 2, 3):
         rows = []
-        for scene, right in (("solo", 40_000), ("corun:lead+stream", 90_000)):
+        for scene, right in (("alone", 40_000), ("corun:lead+stream", 90_000)):
             begin = np.array([0, 1000, 1000, max(61_000, 1000 + right)])
             end = begin + np.array([1000, 60_000, right, 5000])
             run = Ran(begin, end, np.array([0, 0, 1, 0]), [], 0, int(end[3]))
@@ -287,9 +287,9 @@ def _drawn(dice: np.random.Generator, studies: int, launches: int) -> PathTraces
     """So many studies, whose launches differ, of one operation on the path, and waits."""
     number = np.arange(studies * launches)
     parts = []
-    for kind, mix, works, waits in (("solo", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
+    for kind, mix, works, waits in (("alone", "", 4.0, 2.0), ("corun", "lead+stream", 4.4, 2.6)):
         common = {
-            "study": [f"s{each}" for each in number // launches], "company": "c", "launch": number % launches,
+            "study": [f"s{each}" for each in number // launches], "cohort": "c", "launch": number % launches,
             "scene": kind, "kind": kind, "mix": mix, "partition": "unmanaged", "member": "lead@0",
             "platform": "modelled", "round": 1,
         }  # fmt: skip
@@ -354,7 +354,7 @@ def test_a_mix_shows_its_own_path_and_what_enters_or_leaves_it(tmp_path: Path, m
     assert f"a step beside stream, {scenes[mix]:.2f} ms" in both.path_words
     named = both.nodes.set_index("operation")
     assert named["on_schedule_path"].to_dict() == {name: float(name == enters) for name in named.index}
-    assert named["solo_on_schedule_path"].tolist() == alone.nodes["on_schedule_path"].tolist()
+    assert named["alone_on_schedule_path"].tolist() == alone.nodes["on_schedule_path"].tolist()
     assert named["change"][[enters, leaves]].tolist() == ["enters", "leaves"]
     assert set(named["change"].drop([enters, leaves])) == {"stays"}
     write_graph(both, "svg", "time", tmp_path / "g.svg", every=True)

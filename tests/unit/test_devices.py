@@ -77,8 +77,8 @@ def test_kernels_and_copies_know_their_operation_stream_and_what_they_are(trace)
 
 def test_operations_have_a_list_of_their_kernels(trace):
     file, read = trace
-    scene = Scene(name="solo", kind="solo", mix="", active=(), placebos=(), partition=UNMANAGED)
-    common = COMMON | {"launch": 1, "round": 1, "scene": "solo", "kind": "solo", "mix": ""}
+    scene = Scene(name="alone", kind="alone", mix="", active=(), placebos=(), partition=UNMANAGED)
+    common = COMMON | {"launch": 1, "round": 1, "scene": "alone", "kind": "alone", "mix": ""}
     rows = pd.DataFrame(device_rows(Aligned(read, Taken(scene, 1), 0, 0, common), read_devices(file, read)))
     assert set(rows.columns) == set(DEVICE_CALLS)
     table = kernels(rows, pd.DataFrame([common | {"part": "traced"}] * 2))

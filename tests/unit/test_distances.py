@@ -179,7 +179,7 @@ def test_the_table_has_the_loss_of_each_place_and_what_a_step_away_gains():
         _placed(lead, ["a@5"], "socket"),
     ]
     losses = dict(zip([mix.name for mix in mixes], (0.4, 0.2, 0.3, 0.05), strict=True))
-    plan = windows_maker.plan([windows_maker.company("c", *mixes)], launches=4)
+    plan = windows_maker.plan([windows_maker.cohort("c", *mixes)], launches=4)
 
     def rate(launch, number, scene, member):
         loss = losses.get(scene.removeprefix("corun:"), 0.0) if member == lead else 0.0
@@ -203,9 +203,7 @@ def test_what_the_machine_has_no_place_for_is_a_row_with_its_reason_beside_other
         LeftOut(mix="x+a+a:smt", lead="x", antagonists=("a", "a"), reason="needs two"),
         LeftOut(mix="y+a+a:smt", lead="y", antagonists=("a", "a"), reason="of a lead that has no other arrangement"),
     )
-    plan = windows_maker.plan([windows_maker.company("c", *mixes)], launches=3).model_copy(
-        update={"left_out": left_out}
-    )
+    plan = windows_maker.plan([windows_maker.cohort("c", *mixes)], launches=3).model_copy(update={"left_out": left_out})
     windows = windows_maker.written(plan, lambda *_: 1.0)
     table = estimate_distances(plan, windows, estimate_effects(plan, windows, margin=0.02))
     assert [*zip(table["distance"], table["count"], table["reason"], strict=True)] == [
@@ -218,7 +216,7 @@ def test_what_the_machine_has_no_place_for_is_a_row_with_its_reason_beside_other
 
 
 def test_a_study_of_one_arrangement_has_no_rows():
-    plan = windows_maker.plan([windows_maker.company("c", windows_maker.mix("x@0", "a@1"))], launches=3)
+    plan = windows_maker.plan([windows_maker.cohort("c", windows_maker.mix("x@0", "a@1"))], launches=3)
     windows = windows_maker.written(plan, lambda *_: 1.0)
     assert estimate_distances(plan, windows, estimate_effects(plan, windows, margin=0.02)).empty
 
@@ -233,7 +231,7 @@ def results(launches=4):
         if (place, count) != ("smt", 4)
     ]
     four = LeftOut(mix="x+a+a+a+a:smt", lead="x", antagonists=("a",) * 4, reason="needs 4 more, but there are 2")
-    plan = windows_maker.plan([windows_maker.company("c", *mixes)], launches).model_copy(update={"left_out": (four,)})
+    plan = windows_maker.plan([windows_maker.cohort("c", *mixes)], launches).model_copy(update={"left_out": (four,)})
     losses = {mix.name: 0.3 * len(mix.antagonists) / (1 + 3 * number) for number, mix in enumerate(mixes)}
     rng = np.random.default_rng(3)
 

@@ -22,7 +22,7 @@ def on_disk(folder):
     for launch in TWO.launches:
         home = folder / "launches" / launch.path
         home.mkdir(parents=True)
-        own = windows[(windows["company"] == launch.company.id) & (windows["launch"] == launch.number)]
+        own = windows[(windows["cohort"] == launch.cohort.id) & (windows["launch"] == launch.number)]
         # The first launch failed: its tables have columns and no rows.
         (own[:0] if launch == TWO.launches[0] else own).to_parquet(home / "windows.parquet", index=False)
         (home / "launch.json").write_text(json.dumps(manifest(launch)))
@@ -48,8 +48,8 @@ def test_writes_every_table_twice_and_in_full(tmp_path):
         assert csv.columns.tolist() == parquet.columns.tolist()
         pd.testing.assert_frame_equal(csv[numbers], parquet[numbers], check_exact=True)
     effects = pd.read_parquet(tmp_path / "tables" / "effects.parquet").set_index(["lead", "baseline"])
-    assert effects.loc[("dlrm", "solo"), "verdict"] == "too few launches"
-    assert effects.loc[("bert", "solo"), "launches"] == 3
+    assert effects.loc[("dlrm", "alone"), "verdict"] == "too few launches"
+    assert effects.loc[("bert", "alone"), "launches"] == 3
     assert pd.read_csv(tmp_path / "tables" / "stamps.csv")["stamp"].tolist() == ["control", "sensitivity"]
 
 

@@ -34,9 +34,9 @@ def leave(launch: Launch, folder: Path, flags: list[str] | None) -> None:
     folder.mkdir(parents=True)
     logged = is_logged(launch)
     ms = LOGGED_MS if logged else USUAL_MS
-    about = COMMON | {"company": launch.company.id, "launch": launch.number, "round": 1}
+    about = COMMON | {"cohort": launch.cohort.id, "launch": launch.number, "round": 1}
     calls, steps, primitives = [], [], []
-    for scene, kind, mix in (("solo", "solo", ""), ("corun:m", "corun", "lead@0+other@1")):
+    for scene, kind, mix in (("alone", "alone", ""), ("corun:m", "corun", "lead@0+other@1")):
         own = about | {"scene": scene, "kind": kind, "mix": mix}
         calls += [whole(own | call_of(DENSE, ms, step), OPERATIONS) for step in range(4)]
         steps += [whole(own | row, PROFILED_STEPS) for row in steps_of(ms + 1.0)]
@@ -50,7 +50,7 @@ def leave(launch: Launch, folder: Path, flags: list[str] | None) -> None:
         write_rows([], table, folder / f"{table.name}.parquet")
     if logged:
         write_rows(primitives, PRIMITIVES, folder / "primitives.parquet")
-    record = {"identity": identity_of(launch), "host": "here", "cpu_model": "one", "company": launch.company.id}
+    record = {"identity": identity_of(launch), "host": "here", "cpu_model": "one", "cohort": launch.cohort.id}
     record |= {"primitives": True, "flags": flags, "roofs": {"memory_gbs": float(launch.number)}} if logged else {}
     (folder / "profile.json").write_text(json.dumps(record))
 

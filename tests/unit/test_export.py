@@ -95,13 +95,13 @@ def test_a_study_becomes_runs_by_scene_and_json(tmp_path, platform):
     assert runs == exported(folder, "tables")
     assert (folder / "tensorboard/mine.txt").exists()
     place = "tensorboard/modelled/dlrm-0000abcd" if platform == "modelled" else "tensorboard/dlrm-0000abcd"
-    assert set(runs) == {f"{place}/{scene}" for scene in ("solo", "solo-again", "placebo:1", "corun:dlrm+stream")}
-    rates = pd.read_parquet(folder / "tables/windows.parquet").query("valid and launch == 2 and scene == 'solo'")[
+    assert set(runs) == {f"{place}/{scene}" for scene in ("alone", "alone-again", "placebo:1", "corun:dlrm+stream")}
+    rates = pd.read_parquet(folder / "tables/windows.parquet").query("valid and launch == 2 and scene == 'alone'")[
         "rate"
     ]
-    solo = scalars(runs[f"{place}/solo"])["rate/dlrm@0"]
-    assert set(solo) == {1, 2, 3, 4, 5}
-    assert solo[2] == pytest.approx(math.exp(sum(map(math.log, rates)) / len(rates)), rel=1e-6)
+    alone = scalars(runs[f"{place}/alone"])["rate/dlrm@0"]
+    assert set(alone) == {1, 2, 3, 4, 5}
+    assert alone[2] == pytest.approx(math.exp(sum(map(math.log, rates)) / len(rates)), rel=1e-6)
     for file in folder.glob("tables/*.parquet"):
         table, rows = pd.read_parquet(file), json.loads(file.with_suffix(".json").read_text())
         assert len(rows) == len(table)
@@ -113,7 +113,7 @@ def test_losses_of_launches_come_to_the_losses_of_the_study(tmp_path):
     folder = on_disk(tmp_path / "study")
     write(folder)
     runs = exported(folder)
-    effects = pd.read_parquet(folder / "tables/effects.parquet").query("baseline == 'solo' and role == 'lead'")
+    effects = pd.read_parquet(folder / "tables/effects.parquet").query("baseline == 'alone' and role == 'lead'")
     compared = 0
     for row in effects[effects["launches"] > 0].itertuples():
         own = scalars(next(events for run, events in runs.items() if run.endswith(f"/corun:{row.mix}")))

@@ -13,7 +13,7 @@ from castmates.results.facts_of_nodes import facts_of_nodes
 from castmates.results.folder import StudyFolder
 from castmates.study.modelled import MachineModel
 from castmates.study.spec import NodeClass, Partition, Share
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 WORKS = {"verdict": "works", "said": "Way masks work.", "at": "2026-01-05T10:00:00+00:00"}
 PEAK = {"at": "2026-01-05T10:00:00+00:00", "curve": []}
@@ -29,11 +29,11 @@ def folder(tmp_path):
 
 def of_class(name, hosts):
     """A part of a study whose launches were measured on these hosts, with its windows."""
-    whole = plan([company("c1", mix("x@0", "y@1")), company("c2", mix("z@0", "y@1"))], launches=len(hosts))
+    whole = plan([cohort("c1", mix("x@0", "y@1")), cohort("c2", mix("z@0", "y@1"))], launches=len(hosts))
     windows = written(whole, lambda *_: 1.0, rounds=2)
     windows["host"] = ["elsewhere" if each == "c2" else hosts[number - 1] for each, number in
-                       zip(windows["company"], windows["launch"], strict=True)]  # fmt: skip
-    launches = tuple(launch for launch in whole.launches if launch.company.id == "c1")
+                       zip(windows["cohort"], windows["launch"], strict=True)]  # fmt: skip
+    launches = tuple(launch for launch in whole.launches if launch.cohort.id == "c1")
     machines = (NodeClass(name=name, capture="", facts=None),)
     return whole.model_copy(update={"launches": launches, "machines": machines}), windows
 
@@ -73,9 +73,9 @@ def test_masks_are_verified_where_every_node_has_tested_them(folder):
 def test_the_page_believes_masks_that_the_nodes_of_a_class_have_tested(folder, hosts, words):
     part, windows = of_class("xeon", hosts)
     (folder.path / "machine.json").write_text(json.dumps({"hostname": "the login node"}))
-    ours = windows[windows["company"] == "c1"]
+    ours = windows[windows["cohort"] == "c1"]
     launches = tuple(
-        launch.model_copy(update={"company": launch.company.model_copy(update={"machine": "xeon"})})
+        launch.model_copy(update={"cohort": launch.cohort.model_copy(update={"machine": "xeon"})})
         for launch in part.launches
     )
     split = Partition(name="split-4", shares=(Share(member="x@0", ways=15),))

@@ -36,7 +36,7 @@ def results(*groups, noise=0.0, platform="measured", launches=4, notes=()) -> Re
 
 def _launch(launch, platform):
     return {
-        "study": "sweep", "company": launch.company.id, "launch": launch.number, "lead": launch.company.lead.workload,
+        "study": "sweep", "cohort": launch.cohort.id, "launch": launch.number, "lead": launch.cohort.lead.workload,
         "status": "measured", "reason": "", "started": "2026-01-05T10:00:00+00:00", "rounds": 2, "windows": 40,
         "windows_rejected": 0, "platform": platform,
     }  # fmt: skip
@@ -54,10 +54,10 @@ def test_what_was_measured_and_what_was_modelled_have_panels_of_their_own(draw):
     figure, source = draw(both)
     titles = [" ".join(axes.get_title().split()) for axes in figure.axes if axes.get_title()]
     if draw is heatmap.draw:
-        assert titles == [f"against {base}, {one}" for base in ("solo", "placebo") for one in ("measured", "modelled")]
+        assert titles == [f"against {base}, {one}" for base in ("alone", "placebo") for one in ("measured", "modelled")]
     else:
         assert titles[:2] == ["unmanaged, measured", "unmanaged, modelled"]
-    rows = source[(source["baseline"] == "solo") & (source["antagonists"] == "stream")]
+    rows = source[(source["baseline"] == "alone") & (source["antagonists"] == "stream")]
     for loss in rows.loc[rows["partition"] == "unmanaged", "loss_pct"]:
         assert any(f"{loss:.1f}" in text for text in texts(figure))
     alone = [axes.get_title() for axes in draw(one)[0].axes if axes.get_title()]
@@ -129,8 +129,8 @@ def test_the_other_figures_show_what_holds_without_partitions():
     assert set(source["partition"]) == {"unmanaged"}
     assert (source["row"] == "mix").sum() == 2
     rates = over_time.relative_rates(one.windows)
-    assert rates[rates["what"] == "solo"]["relative_rate"].median() == pytest.approx(1.0, abs=0.02)
-    assert {"beside stream", "beside stream, partitioned", "placebo, partitioned", "solo, partitioned"} <= set(
+    assert rates[rates["what"] == "alone"]["relative_rate"].median() == pytest.approx(1.0, abs=0.02)
+    assert {"beside stream", "beside stream, partitioned", "placebo, partitioned", "alone, partitioned"} <= set(
         rates["what"]
     )
 

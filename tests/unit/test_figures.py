@@ -162,20 +162,20 @@ def test_colours_are_symmetric_around_no_change():
     assert heatmap_cells.round_limit(132.0) == 140.0
 
 
-def test_rates_are_relative_to_the_valid_solo_windows_of_the_same_launch(tmp_path):
+def test_rates_are_relative_to_the_valid_alone_windows_of_the_same_launch(tmp_path):
     results = read_results(make(tmp_path / "study"))
     shown = windows_rows.relative_rates(results.windows)
-    solo = shown[(shown["what"] == "solo") & shown["valid"]].groupby(["company", "launch"])["relative_rate"].median()
-    assert np.allclose(solo, 1.0)
-    assert set(shown["what"]) == {"solo", "solo-again", "placebo", "beside stream", "beside compute", "beside chase"}
+    alone = shown[(shown["what"] == "alone") & shown["valid"]].groupby(["cohort", "launch"])["relative_rate"].median()
+    assert np.allclose(alone, 1.0)
+    assert set(shown["what"]) == {"alone", "alone-again", "placebo", "beside stream", "beside compute", "beside chase"}
 
 
-def test_a_launch_whose_solo_windows_were_all_rejected_is_still_shown(tmp_path):
+def test_a_launch_whose_alone_windows_were_all_rejected_is_still_shown(tmp_path):
     table = read_results(make(tmp_path / "study", leads=["a"], launches=1)).windows
     table["valid"] = False
     shown = windows_rows.relative_rates(table)
     assert shown["relative_rate"].notna().all()
-    assert shown[shown["what"] == "solo"]["relative_rate"].median() == pytest.approx(1.0)
+    assert shown[shown["what"] == "alone"]["relative_rate"].median() == pytest.approx(1.0)
 
 
 def test_of_many_launches_evenly_spaced_ones_are_drawn_in_the_order_of_their_start(tmp_path):
@@ -186,7 +186,7 @@ def test_of_many_launches_evenly_spaced_ones_are_drawn_in_the_order_of_their_sta
     shown = windows_rows.relative_rates(results.windows)
     chosen = windows_rows.chosen_launches(shown, launches)
     assert len(chosen) == len(set(chosen)) == windows_rows.LAUNCHES
-    started = launches.set_index(["company", "launch"])["started"]
+    started = launches.set_index(["cohort", "launch"])["started"]
     assert [started[place] for place in chosen] == sorted(started[place] for place in chosen)
     assert {started[chosen[0]], started[chosen[-1]]} == {min(started), max(started)}
     drawn = windows_rows.in_a_row(shown, chosen)
@@ -207,7 +207,7 @@ def test_who_took_time_stands_below_what_was_rejected_for_it(tmp_path):
     for place in folder.glob("launches/*/*"):
         head = {
             "study": "study",
-            "company": place.parent.name,
+            "cohort": place.parent.name,
             "launch": int(place.name),
             "t_ns": 1,
             "source": "culprits",
@@ -250,16 +250,16 @@ def test_a_reason_names_its_culprit(kinds, blamed, who):
     assert windows_rows.culprits(kinds, blamed) == who
 
 
-def test_launch_ratios_pair_the_two_solo_scenes_inside_rounds():
+def test_launch_ratios_pair_the_two_alone_scenes_inside_rounds():
     def window(number, kind, rate, valid=True):
         return {"role": "lead", "valid": valid, "kind": kind, "scene": kind, "rate": rate, "member": "a@0",
-                "company": "c", "launch": 1, "round": number}  # fmt: skip
+                "cohort": "c", "launch": 1, "round": number}  # fmt: skip
 
     table = pd.DataFrame(
         [
-            window(1, "solo", 100.0), window(1, "solo-again", 50.0),
-            window(2, "solo", 100.0), window(2, "solo-again", 200.0),
-            window(3, "solo", 100.0), window(3, "solo-again", 1.0, valid=False),
+            window(1, "alone", 100.0), window(1, "alone-again", 50.0),
+            window(2, "alone", 100.0), window(2, "alone-again", 200.0),
+            window(3, "alone", 100.0), window(3, "alone-again", 1.0, valid=False),
         ]
     )  # fmt: skip
     assert control.launch_ratios(table)["ratio"].tolist() == pytest.approx([1.0])
@@ -295,8 +295,8 @@ def test_the_heatmap_has_means_from_three_rows_and_columns_on_and_no_control(tmp
     figure, source = heatmap.draw(results)
     assert source["row"].value_counts().to_dict() == {"mix": 16, "sensitivity": 6, "contentiousness": 6}
     means = source[source["row"] == "sensitivity"].set_index(["lead", "baseline"])["loss_pct"]
-    assert np.isnan(means["dlrm-train", "solo"])
-    assert f"{means['resnet-infer', 'solo']:.1f}" in texts(figure)
+    assert np.isnan(means["dlrm-train", "alone"])
+    assert f"{means['resnet-infer', 'alone']:.1f}" in texts(figure)
     assert "sensitivity (mean)" in texts(figure)
     assert not any("A/A" in text for text in texts(figure)), "grey means one thing"
     few, _ = heatmap.draw(read_results(make(tmp_path / "few", leads=leads[:2])))
@@ -305,11 +305,11 @@ def test_the_heatmap_has_means_from_three_rows_and_columns_on_and_no_control(tmp
 
 def test_the_heaviest_antagonists_stand_above_and_what_is_missing_below():
     losses = {"a": 1.0, "b": 9.0, "c": float("nan"), "d": 4.0}
-    rows = [{"panel": "solo", "antagonists": name, "lead": "x", "loss_pct": loss} for name, loss in losses.items()]
-    assert heatmap_grid.grid(pd.DataFrame(rows), ["solo"], means=False).rows == ["b", "d", "a", "c"]
+    rows = [{"panel": "alone", "antagonists": name, "lead": "x", "loss_pct": loss} for name, loss in losses.items()]
+    assert heatmap_grid.grid(pd.DataFrame(rows), ["alone"], means=False).rows == ["b", "d", "a", "c"]
     many = {name: 2.0 * place for place, name in enumerate("abcdefg")}
-    rows = [{"panel": "solo", "antagonists": name, "lead": "x", "loss_pct": loss} for name, loss in many.items()]
-    assert heatmap_grid.grid(pd.DataFrame(rows), ["solo"], means=False).rows == list("gfedcba")
+    rows = [{"panel": "alone", "antagonists": name, "lead": "x", "loss_pct": loss} for name, loss in many.items()]
+    assert heatmap_grid.grid(pd.DataFrame(rows), ["alone"], means=False).rows == list("gfedcba")
 
 
 def test_rows_that_lose_alike_stand_side_by_side_and_a_missing_cell_pulls_nowhere():

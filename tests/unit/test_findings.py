@@ -33,9 +33,9 @@ from tests.unit.results_maker import fill, make
 NAN = math.nan
 RULES = rules_of(None, None, ())
 COLUMNS = contract()
-ALONE = {"kind": "solo", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
+ALONE = {"kind": "alone", "mix": "", "partition": "unmanaged", "member": "job@0", "platform": "measured"}
 BESIDE = ALONE | {"kind": "corun", "mix": "job+stream"}
-EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "solo", "metric": "rate", "verdict": "slower"}
+EFFECT = BESIDE | {"lead": "job", "role": "lead", "baseline": "alone", "metric": "rate", "verdict": "slower"}
 ADVICE = {"mix": "job+stream", "lead": "job", "antagonists": "stream", "platform": "measured", "verdict": "met",
           "partition": "split-4", "faster": 1.3, "faster_low": 1.2, "faster_high": 1.4}  # fmt: skip
 LOSING = {"partition": "unmanaged", "member": "job@0", "mix": "job+stream", "verdict": "slower", "platform": "measured"}
@@ -168,7 +168,7 @@ SHIPPED = {
 }  # fmt: skip
 
 
-TRACED = ALONE | {"role": "lead", "trace": "job+stream", "mix": "job+stream", "scene": "solo"}
+TRACED = ALONE | {"role": "lead", "trace": "job+stream", "mix": "job+stream", "scene": "alone"}
 BESIDE_TRACED = TRACED | {"kind": "corun", "scene": "corun:job+stream"}
 
 
@@ -334,7 +334,7 @@ findings:
   slow-steps:
     title: Steps are slow
     when:
-      - {table: iterations, rows: {kind: solo}, number: median_ms, no_interval: it is a median, above: 5, shown: ms}
+      - {table: iterations, rows: {kind: alone}, number: median_ms, no_interval: it is a median, above: 5, shown: ms}
     sentence: A step of {lead} takes {number}.
     because: Because.
     advice: Hurry.
@@ -356,7 +356,7 @@ BAD = {
     "number: median_ms": ("number: medain_ms", f"line 6: {KEY}.when.1.number' names the column 'medain_ms', which the "
                           "table 'iterations' does not have, did you mean 'median_ms'?"),
     "number: median_ms,": ("number: scene,", f"{KEY}.when.1.number' names the column 'scene', which holds words"),
-    "{kind: solo}": ("{kin: solo}", f"{KEY}.when.1.rows.kin' names the column 'kin'"),
+    "{kind: alone}": ("{kin: alone}", f"{KEY}.when.1.rows.kin' names the column 'kin'"),
     "table: iterations": ("table: iteration", f"{KEY}.when.1.table' is 'iteration', but no study has such a table, did "
                           "you mean 'iterations'?"),
     "above: 5": ("above: five", f"{KEY}.when.1.above' is 'five', but expected a valid number"),
@@ -385,7 +385,7 @@ def test_a_bad_rule_is_a_sentence(good, tmp_path):
 
 
 def test_a_rule_is_data_and_runs_nothing():
-    text = OWN.replace("rows: {kind: solo}", "rows: {kind: \"__import__('os').system('false')\"}")
+    text = OWN.replace("rows: {kind: alone}", "rows: {kind: \"__import__('os').system('false')\"}")
     rules = read_keys(FindingRules, text, "own.yaml").findings
     (found,) = findings(rules, made({"iterations": [ALONE | {"median_ms": 9.0}]}))
     assert found.state == NOT_KNOWN

@@ -37,7 +37,7 @@ def test_a_decision_leaves_launches_their_fingerprints():
     before = plan(study(["x", "y"], ["a"], budget={"launches": 4, "rounds": "auto"}))
     after = plan(
         study(["x", "y"], ["a"], budget={"launches": 4, "rounds": "auto"}),
-        decided={company.id: number for number, company in enumerate(before.companies, start=4)},
+        decided={cohort.id: number for number, cohort in enumerate(before.cohorts, start=4)},
     )
     ours = Fingerprints()
     assert {launch.design.decided for launch in after.launches} == {True, False}
@@ -47,9 +47,9 @@ def test_a_decision_leaves_launches_their_fingerprints():
 
 
 def test_a_launch_has_no_part_that_the_fingerprint_leaves_out_but_what_looks_decide():
-    assert sorted(Launch.model_fields) == ["company", "design", "number", "seed", "skipped", "study"]
+    assert sorted(Launch.model_fields) == ["cohort", "design", "number", "seed", "skipped", "study"]
     before = plan(study(["x"], ["a", "b"], budget={"launches": 4, "most_launches": 8, "adaptive": True}))
-    after = with_skipped(before, lambda launch: (launch.company.mixes[0].identity,))
+    after = with_skipped(before, lambda launch: (launch.cohort.mixes[0].identity,))
     assert after.launches[0] != before.launches[0]
     assert without_decisions(after).launches == before.launches
     assert [Fingerprints().of_launch(launch) for launch in after.launches] == [

@@ -80,10 +80,10 @@ def test_a_program_is_called_by_its_script(command, name):
 def test_a_program_that_is_followed_can_be_traced():
     programs = workloads("stream", job=Workload(command="python train.py", progress="heartbeat", attach="tensorflow"))
     found = plan(study(["job"], ["stream"], profile={}), programs=programs)
-    assert {launch.company.lead.workload for launch in found.profiles} == {"job"}
-    lead, _ = found.profiles[0].company.members
+    assert {launch.cohort.lead.workload for launch in found.profiles} == {"job"}
+    lead, _ = found.profiles[0].cohort.members
     assert lead.attach == "tensorflow"
-    assert can_be_profiled(found.profiles[0].company)
+    assert can_be_profiled(found.profiles[0].cohort)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_keys_that_contradict_each_other_are_refused(here, keys, sentence):
 
 
 def test_the_terminal_shows_the_step_what_takes_its_time_and_what_loses(tmp_path):
-    alone = {"scene": "solo", "kind": "solo", "partition": "unmanaged", "member": "lead@0", "usual_ms": 8.0}
+    alone = {"scene": "alone", "kind": "alone", "partition": "unmanaged", "member": "lead@0", "usual_ms": 8.0}
     steps = pd.DataFrame([alone | {"mean_ms": 8.42, "steps": 24, "traces": 3}])
     lines = list(operation_lines(replace(results(tmp_path / "study", 4), iterations=steps)))
     assert lines[0] == ("A step of lead takes 8.00 ms alone, and 8.42 ms while it is traced (24 steps in 3 traces).")

@@ -74,7 +74,7 @@ def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkey
     real = launch.model_copy(
         update={
             "design": launch.design.model_copy(update={"model": None}),
-            "company": launch.company.model_copy(update={"native_key": "0" * 12}),
+            "cohort": launch.cohort.model_copy(update={"native_key": "0" * 12}),
         }
     )
     planned = environments.ready_file(environments.place_of(environments.NATIVE, "0" * 12, tmp_path))
@@ -84,7 +84,7 @@ def test_kernels_are_built_for_the_processor_of_the_node(sweep, tmp_path, monkey
     planned.parent.mkdir(parents=True)
     planned.write_text(json.dumps({"sources": native.sources()}))
     ours = environments.key(environments.NATIVE, on_node.shipped.environments())
-    assert on_node.built_for_us(real, tmp_path).company.native_key == ours
+    assert on_node.built_for_us(real, tmp_path).cohort.native_key == ours
     assert built == [environments.NATIVE]
     planned.write_text(json.dumps({"sources": "others"}))
     with pytest.raises(CastmatesError, match="no longer those that this launch was planned with"):

@@ -28,15 +28,15 @@ def windows(gain_beside, dice, mixes=1, launches=LAUNCHES, between=0.03):
     for lead, rate in LEADS.items():
         is_changed = lead != "job"
         launch = dice.normal(0, between * (1 + is_changed), (mixes, launches, 1))  # a launch is as good alone as beside
-        for kind, gain, loss in (("solo", 1.1, 1.0), ("corun", gain_beside, 0.8)):
+        for kind, gain, loss in (("alone", 1.1, 1.0), ("corun", gain_beside, 0.8)):
             level = np.log(rate * loss * (gain if is_changed else 1.0))
             log = level + launch + dice.normal(0, 0.01, (mixes, launches, ROUNDS))
             at = np.indices(log.shape).reshape(3, -1)
             mix = [f"{lead}+n{number}" for number in at[0]]
             parts.append(pd.DataFrame({
-                "scene": [f"corun:{name}" for name in mix] if kind == "corun" else "solo",
+                "scene": [f"corun:{name}" for name in mix] if kind == "corun" else "alone",
                 "member": f"{lead}@0", "workload": lead,
-                "company": [f"{lead}-{number}" for number in at[0]], "launch": at[1] + 1, "unit": "step",
+                "cohort": [f"{lead}-{number}" for number in at[0]], "launch": at[1] + 1, "unit": "step",
                 "valid": True, "rate": np.exp(log.ravel()), "platform": "measured", "study": "trial",
             }))  # fmt: skip
     return pd.concat(parts, ignore_index=True)
@@ -143,8 +143,8 @@ def test_a_trial_without_results_says_so():
 def test_a_trial_of_a_changed_lead_needs_no_table_of_mitigations(tmp_path):
     trial = trial_of()
     own = make(tmp_path / trial.name, leads=["job", "job-changed"], antagonists=["n0"], launches=3)
-    for (company, launch), rows in pd.read_parquet(own / "tables/windows.parquet").groupby(["company", "launch"]):
-        rows.to_parquet(own / "launches" / company / str(launch) / "windows.parquet")
+    for (cohort, launch), rows in pd.read_parquet(own / "tables/windows.parquet").groupby(["cohort", "launch"]):
+        rows.to_parquet(own / "launches" / cohort / str(launch) / "windows.parquet")
     assert not (own / "tables/mitigations.parquet").exists()
     tried = read_trial(trial, StudyFolder(tmp_path / "study"))
     assert set(tried.losses["lead"]) == {"job", "job-changed"}

@@ -32,7 +32,7 @@ class Drawn:
     ways: int = 0
 
     def of(self, job, beside, ways=None):
-        """A loss that grows with the company, and falls with ways."""
+        """A loss that grows with the cohort, and falls with ways."""
         if ways is not None and (not self.ways or len(beside) > 1):
             return None
         chance = np.random.default_rng([self.seed, *map(ord, job), *(ord(name) for name in sorted(beside)), ways or 0])

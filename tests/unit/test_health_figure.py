@@ -21,7 +21,7 @@ def folder(tmp_path):
 def sampled(folder, *values):
     """A sample of (subject, metric, value) in window 1 of every launch."""
     for place in folder.glob("launches/*/*"):
-        head = {"study": "study", "company": place.parent.name, "launch": int(place.name), "window": 1, "t_ns": 1,
+        head = {"study": "study", "cohort": place.parent.name, "launch": int(place.name), "window": 1, "t_ns": 1,
                 "source": "x", "note": "", "platform": "measured"}  # fmt: skip
         rows = [head | {"subject": who, "metric": metric, "value": value} for who, metric, value in values]
         frame(rows, SAMPLES).to_parquet(place / "samples.parquet")
@@ -39,7 +39,7 @@ def test_shares_are_of_all_windows_and_a_window_may_have_several_reasons(folder)
     windows["valid"], windows["reason_kinds"] = True, ""
     windows.loc[windows.index[:3], ["valid", "reason_kinds"]] = [False, "steal; not settled"]
     windows.loc[windows.index[3], ["valid", "reason_kinds"]] = [False, "steal"]
-    count = len(windows.drop_duplicates(["company", "launch", "window"]))
+    count = len(windows.drop_duplicates(["cohort", "launch", "window"]))
     assert of(results, health_rows.REJECTED, health_rows.ALL) == [pytest.approx(400 / count)]
     assert of(results, health_rows.REJECTED, "steal") == [pytest.approx(400 / count)]
     assert of(results, health_rows.REJECTED, "not settled") == [pytest.approx(300 / count)]
@@ -71,7 +71,7 @@ def test_the_course_after_a_change_is_the_mean_of_the_launches_that_have_one(fol
     places = sorted(folder.glob("launches/*/*/launch.json"))
     for place, response in zip(places, [[0.0, -0.04, None], [None, -0.02, 0.0]], strict=False):
         record = json.loads(place.read_text())
-        (lead,) = (one["name"] for one in record["spec"]["company"]["members"] if one["role"] == "lead")
+        (lead,) = (one["name"] for one in record["spec"]["cohort"]["members"] if one["role"] == "lead")
         record["settle"] = {"seconds": 0.02, "watched": 0.06, "response": {lead: response, "b@1": [1.0] * 3}}
         place.write_text(json.dumps(record))
     results = read_results(folder)
@@ -89,7 +89,7 @@ def test_curves_of_slices_of_several_lengths_are_averaged_at_the_same_time(folde
     places = sorted(folder.glob("launches/*/*/launch.json"))
     for place, earlier in zip(places[:2], (True, False), strict=True):
         record = json.loads(place.read_text())
-        (lead,) = (one["name"] for one in record["spec"]["company"]["members"] if one["role"] == "lead")
+        (lead,) = (one["name"] for one in record["spec"]["cohort"]["members"] if one["role"] == "lead")
         short = {"watched": 0.06, "curves": {lead: 3}, "response": {lead: [-0.1, -0.04, 0.0]}}
         long = {"watched": 0.12, "curves": {lead: 1}, "response": {lead: [-0.06, 0.02, 0.0]}}
         record["settle"] = {"seconds": 0.02, **(long | {"earlier": [short]} if earlier else short)}

@@ -15,7 +15,7 @@ def pairs(launches):
     """{launch: differences} -> the table that `estimate` takes."""
     return pd.DataFrame(
         [
-            {"row": 0, "company": "c", "launch": launch, "difference": value}
+            {"row": 0, "cohort": "c", "launch": launch, "difference": value}
             for launch, values in launches.items()
             for value in values
         ]
@@ -106,11 +106,11 @@ def test_launches_that_agree_to_the_last_bit(value, p_value):
     assert found["low"] == found["high"] == value
 
 
-def test_groups_and_companies_stay_apart():
+def test_groups_and_cohorts_stay_apart():
     table = pd.DataFrame(
         {
             "row": [0, 0, 0, 1],
-            "company": ["c", "d", "d", "c"],
+            "cohort": ["c", "d", "d", "c"],
             "launch": [1, 1, 1, 1],
             "difference": [0.0, 0.2, 0.4, 7.0],
         }

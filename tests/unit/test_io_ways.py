@@ -70,7 +70,7 @@ def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_j
         "Left out is split-10: masks there have some but not all of the ways 0x600 that I/O fills too, and some "
         "processors give these together only."
     )
-    shown = [row for company in plan.companies for row in _rows(company, plan, project)]
+    shown = [row for cohort in plan.cohorts for row in _rows(cohort, plan, project)]
     assert {schemata for _, schemata, ways in shown if ways.endswith(" or more")} == {
         "L3:0=3ff MB:0=100", "L3:0=400 MB:0=100",
     }  # fmt: skip
@@ -80,11 +80,11 @@ def test_the_shipped_sweep_on_eleven_ways_never_isolates_by_a_mask_that_may_be_j
     assert "Left out" not in isolation.line(plan, "split-4")
 
 
-def _rows(company, plan, project):
+def _rows(cohort, plan, project):
     layout = project.layout()
-    for name in dict.fromkeys(scene.partition for scene in company.scenes if scene.partition != UNMANAGED):
-        scenes = [scene for scene in company.scenes if scene.partition == name]
-        yield from schemata.rows(company, scenes, plan.cache, layout)
+    for name in dict.fromkeys(scene.partition for scene in cohort.scenes if scene.partition != UNMANAGED):
+        scenes = [scene for scene in cohort.scenes if scene.partition == name]
+        yield from schemata.rows(cohort, scenes, plan.cache, layout)
 
 
 def test_a_machine_without_such_ways_has_no_mark(tmp_path, monkeypatch):
@@ -111,7 +111,7 @@ def slow(rate):
     return Partition(name=f"mb{rate}", shares=(Share(member=STREAM, bandwidth=rate),))
 
 
-def record(company, status="measured", **partitions):
+def record(cohort, status="measured", **partitions):
     """A launch's record; of each partition rows of (member, line, asked, held)."""
     rows = {
         name.replace("_", "-"): [
@@ -121,16 +121,16 @@ def record(company, status="measured", **partitions):
         for name, found in partitions.items()
     }
     processor = {"processor": {"registers": {"how": "read", "lacking": ""}, "partitions": rows}} if partitions else {}
-    return {"status": status, "spec": {"company": {"id": company}}} | processor
+    return {"status": status, "spec": {"cohort": {"id": cohort}}} | processor
 
 
 def test_ways_that_others_on_the_machine_have_isolate_nobody():
     plan = made(split(4), split(6), shareable=0)
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     mix = plan.mixes[0].name
-    found = record(company, split_4=[], split_6=[])
+    found = record(cohort, split_4=[], split_6=[])
     found["processor"]["shared"] = {"split-6": ["goresctrl.Guaranteed"]}
-    known = states(plan, held_by([record(company, split_4=[], split_6=[]), found]))
+    known = states(plan, held_by([record(cohort, split_4=[], split_6=[]), found]))
     assert known == {(mix, "split-4"): AS_ASKED, (mix, "split-6"): "shared with goresctrl.Guaranteed"}
     assert set(candidates(plan, None, known)["partition"]) == {"split-4"}
     assert candidates(plan, "split-6", known).empty
@@ -143,14 +143,14 @@ JOINED = [(LEAD, "L3", "3ff", "7ff"), (STREAM, "L3", "400", "600"), (REST, "L3",
 
 def test_registers_clear_a_mask_that_cuts_and_convict_one_that_is_joined():
     plan = made(split(4), split(10))
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     mix = plan.mixes[0].name
-    unread = held_by([record(company)])
+    unread = held_by([record(cohort)])
     assert states(plan, unread) == {(mix, "split-4"): NOT_READ, (mix, "split-10"): UNCERTAIN}
-    clear = held_by([record(company, split_4=[], split_10=[])] * 2)
+    clear = held_by([record(cohort, split_4=[], split_10=[])] * 2)
     assert set(states(plan, clear).values()) == {AS_ASKED}
     assert set(candidates(plan, None, states(plan, clear))["partition"]) == {"split-4", "split-10"}
-    joined = held_by([record(company, split_4=[], split_10=JOINED)])
+    joined = held_by([record(cohort, split_4=[], split_10=JOINED)])
     assert states(plan, joined) == {(mix, "split-4"): AS_ASKED, (mix, "split-10"): OTHERWISE}
     real = as_held(plan, joined)
     assert set(candidates(real, None, states(plan, joined))["partition"]) == {"split-4"}
@@ -163,10 +163,10 @@ def test_registers_clear_a_mask_that_cuts_and_convict_one_that_is_joined():
 
 def test_a_launch_that_could_not_read_leaves_the_mask_uncertain():
     plan = made(split(10))
-    (company,) = [company.id for company in plan.companies]
-    some = held_by([record(company, split_10=[]), record(company)])
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    some = held_by([record(cohort, split_10=[]), record(cohort)])
     assert set(states(plan, some).values()) == {UNCERTAIN}
-    failed = held_by([record(company, split_10=[]), record(company, status="failed")])
+    failed = held_by([record(cohort, split_10=[]), record(cohort, status="failed")])
     assert set(states(plan, failed).values()) == {AS_ASKED}
     assert set(states(plan, held_by([record("another", split_10=[])])).values()) == {UNCERTAIN}
 
@@ -187,18 +187,18 @@ def test_attribution_names_the_reason_where_only_such_masks_separate():
 
 def test_throttles_that_the_processor_makes_equal_are_one():
     plan = made(slow(70), slow(80), slow(90), slow(60))
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     found = held_by(
-        [record(company, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")], mb90=[], mb60=[])]
+        [record(cohort, mb70=[(STREAM, "MB", "70", "90")], mb80=[(STREAM, "MB", "80", "90")], mb90=[], mb60=[])]
     )
     assert equal(plan, found) == [("mb70", "mb80", "mb90")]
     assert equal(plan, held_by([])) == []
 
 
-def on_two_caches(company, partition, rows, caches=(0, 1)):
+def on_two_caches(cohort, partition, rows, caches=(0, 1)):
     """A record of members that use these caches; rows are (member, cache, asked, held)."""
     found = [{"member": who, "line": "L3", "domain": at, "asked": asked, "held": now} for who, at, asked, now in rows]
-    one = record(company, **{partition.replace("-", "_"): []})
+    one = record(cohort, **{partition.replace("-", "_"): []})
     one["processor"]["partitions"][partition] = found
     one["processor"]["caches"] = {who: list(caches) for who in (LEAD, STREAM, REST)}
     return one
@@ -219,8 +219,8 @@ def on_two_caches(company, partition, rows, caches=(0, 1)):
 def test_masks_of_several_caches_are_held_apart(rows, isolates, lead_ways):
     """Joined, masks seemed to overlap that never meet; and what only one cache held stood for all of them."""
     plan = made(split(10))
-    (company,) = [company.id for company in plan.companies]
-    known = held_by([on_two_caches(company, "split-10", rows)])
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
+    known = held_by([on_two_caches(cohort, "split-10", rows)])
     real = as_held(plan, known)
     assert bool(len(candidates(real, "split-10", states(plan, known)))) == isolates
     effects = estimate_effects(real, maker.windows(plan), 0.02, held=states(plan, known))
@@ -229,11 +229,11 @@ def test_masks_of_several_caches_are_held_apart(rows, isolates, lead_ways):
 
 def test_partitions_that_differ_on_one_cache_are_not_the_same():
     plan = made(split(9), split(10))
-    (company,) = [company.id for company in plan.companies]
+    (cohort,) = [cohort.id for cohort in plan.cohorts]
     same = [(LEAD, 0, "1ff", "3ff"), (STREAM, 0, "600", "400"), (REST, 0, "600", "400")]
     other = [(who, 1, asked, now) for who, _, asked, now in same]
-    both = on_two_caches(company, "split-9", same + other)
-    one = on_two_caches(company, "split-9", same)
+    both = on_two_caches(cohort, "split-9", same + other)
+    one = on_two_caches(cohort, "split-9", same)
     for found in (both, one):
         found["processor"]["partitions"]["split-10"] = []
     assert equal(plan, held_by([both])) == [("split-9", "split-10")]

@@ -94,7 +94,7 @@ def test_the_interval_holds_the_estimate_and_no_order_of_rows_matters(points, ke
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_interval_holds_the_true_knee(seed):
-    """Simulated: 4000 curves of 5 launches, whose points share their launch's solo and so are correlated."""
+    """Simulated: 4000 curves of 5 launches, whose points share their launch's alone and so are correlated."""
     rng = np.random.default_rng(seed)
     ways, studies, launches = np.arange(1, 12), 4000, 5
     true = -np.log(1 - 0.35 * np.exp(-0.42 * ways))  # in log units; 95 % are kept from five ways on
@@ -127,7 +127,7 @@ def test_points_are_the_effects():
     table = sensitivity_table(plan, effects)
     assert set(table["partition"]) == {"split-2", "split-4", "split-8", "lead-2", "lead-6"}
     row = table[table["partition"] == "split-4"].iloc[0]
-    own = effects[(effects["partition"] == "split-4") & (effects["baseline"] == "solo")].iloc[0]
+    own = effects[(effects["partition"] == "split-4") & (effects["baseline"] == "alone")].iloc[0]
     assert row["rate_pct"] == pytest.approx(100 - own["loss_pct"])
     assert [row["rate_low"], row["rate_high"]] == pytest.approx([100 - own["loss_high"], 100 - own["loss_low"]])
     assert row["lead_bytes"] == 4 * plan.cache.way_bytes

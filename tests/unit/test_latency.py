@@ -10,10 +10,10 @@ from castmates.analysis.explanations.steps import quantiles
 from castmates.analysis.statistics.intervals import estimate
 from castmates.results.columns.launch import STEPS
 from castmates.results.columns.study import frame
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-MIX = plan([company("c", mix("bert@0", "stream@1"))], launches=4)
-MS = {"solo": 10, "solo-again": 10, "placebo:1": 11, "antagonist-alone:stream@1": 2, "corun:bert+stream": 15}
+MIX = plan([cohort("c", mix("bert@0", "stream@1"))], launches=4)
+MS = {"alone": 10, "alone-again": 10, "placebo:1": 11, "antagonist-alone:stream@1": 2, "corun:bert+stream": 15}
 
 
 def heartbeats(windows, length, count=lambda _: 140, units=lambda *_: 1):
@@ -23,7 +23,7 @@ def heartbeats(windows, length, count=lambda _: 140, units=lambda *_: 1):
         n = count(row["launch"])
         done = np.cumsum([units(row, place) for place in range(n + 1)])
         times = row["window"] * 10**12 + np.arange(n + 1) * length(row)
-        place = {name: row[name] for name in ("study", "company", "launch", "window", "member", "platform")}
+        place = {name: row[name] for name in ("study", "cohort", "launch", "window", "member", "platform")}
         place["slice"] = row["window"]
         parts.append(frame([place | {"t_ns": t, "units": u} for t, u in zip(times, done, strict=True)], STEPS))
     return pd.concat(parts, ignore_index=True)
@@ -39,15 +39,15 @@ def table(length=lambda row: MS[row["scene"]] * 10**6, rounds=2, **how):
 def test_each_scene_has_its_latency_and_the_ratio_to_its_baseline():
     found = table()
     assert found.index.get_level_values("scene").unique().tolist() == [
-        "solo", "placebo:1", "corun:bert+stream", "antagonist-alone:stream@1",
+        "alone", "placebo:1", "corun:bert+stream", "antagonist-alone:stream@1",
     ]  # fmt: skip
     lead = found.loc["bert@0", "corun:bert+stream", "p50"]
-    assert (lead["ms"], lead["ratio"], lead["baseline"]) == (pytest.approx(15), pytest.approx(1.5), "solo")
+    assert (lead["ms"], lead["ratio"], lead["baseline"]) == (pytest.approx(15), pytest.approx(1.5), "alone")
     assert (lead["launches"], lead["launches_paired"], lead["steps"], lead["mix"]) == (4, 4, 4 * 280, "bert+stream")
     assert found.loc[("stream@1", "corun:bert+stream", "p95"), "ratio"] == pytest.approx(7.5)
-    solo = found.loc["bert@0", "solo", "p50"]
-    assert (solo["baseline"], solo["launches_paired"], solo["mix"]) == ("", 0, "")
-    assert np.isnan(solo["ratio"])
+    alone = found.loc["bert@0", "alone", "p50"]
+    assert (alone["baseline"], alone["launches_paired"], alone["mix"]) == ("", 0, "")
+    assert np.isnan(alone["ratio"])
     assert found.loc[("bert@0", "placebo:1", "p50"), "ratio"] == pytest.approx(1.1)
 
 
@@ -56,7 +56,7 @@ def test_launches_are_the_units():
     found = table(lambda row: int(lengths[row["launch"]] * MS[row["scene"]] * 10**5))
     logs = np.log([lengths[launch] for launch in (1, 2, 3, 4)])
     low, high = stats.ttest_1samp(logs, 0).confidence_interval()
-    row = found.loc["bert@0", "solo", "p95"]
+    row = found.loc["bert@0", "alone", "p95"]
     assert (row["ms"], row["ms_low"], row["ms_high"]) == pytest.approx(tuple(np.exp([logs.mean(), low, high])))
     corun = found.loc["bert@0", "corun:bert+stream", "p95"]  # what launches have in common drops out of the ratio
     assert (corun["ratio_low"], corun["ratio_high"]) == pytest.approx((1.5, 1.5))
@@ -64,29 +64,29 @@ def test_launches_are_the_units():
 
 def test_too_few_steps_are_refused_with_a_sentence():
     found = table()  # 280 steps in a launch
-    row = found.loc["bert@0", "solo", "p99"]
+    row = found.loc["bert@0", "alone", "p99"]
     assert row["refused"] == "p99 needs 368 steps in a launch; the most that one has is 280"
     assert row[["ms", "ms_low", "ratio"]].isna().all()
     assert (row["launches"], row["launches_few"], row["steps_needed"]) == (0, 4, 368)
-    assert table(rounds=3).loc[("bert@0", "solo", "p99"), "refused"] == ""
+    assert table(rounds=3).loc[("bert@0", "alone", "p99"), "refused"] == ""
 
 
 def test_where_many_launches_have_too_few_the_others_are_no_fair_sample():
     found = table(rounds=1, count=lambda launch: 10 if launch == 1 else 90)
-    assert found.loc[("bert@0", "solo", "p95"), "refused"] == ("p95 needs 72 steps in a launch; 1 of 4 have fewer")
-    assert found.loc[("bert@0", "solo", "p50"), "refused"] == ""
+    assert found.loc[("bert@0", "alone", "p95"), "refused"] == ("p95 needs 72 steps in a launch; 1 of 4 have fewer")
+    assert found.loc[("bert@0", "alone", "p50"), "refused"] == ""
 
 
 def test_members_whose_beats_cover_varying_units_have_no_steps():
     found = table(units=lambda row, place: 1 + place % 3 if row["member"] == "bert@0" else 5)
-    assert "different numbers of units" in found.loc[("bert@0", "solo", "p50"), "refused"]
+    assert "different numbers of units" in found.loc[("bert@0", "alone", "p50"), "refused"]
     row = found.loc["stream@1", "antagonist-alone:stream@1", "p50"]
     assert (row["refused"], row["units"], row["unit"]) == ("", 5, "step")
 
 
 def test_launches_whose_steps_cover_different_units_are_not_averaged():
     found = table(units=lambda row, _: 8 if row["member"] == "bert@0" and row["launch"] == 1 else 4)
-    row = found.loc["bert@0", "solo", "p50"]
+    row = found.loc["bert@0", "alone", "p50"]
     assert row["refused"].startswith("steps cover different numbers of units in different launches")
     assert row[["ms", "units"]].isna().all()
     assert found.loc[("stream@1", "antagonist-alone:stream@1", "p50"), "units"] == 4
@@ -117,7 +117,7 @@ def test_intervals_over_launches_cover_where_pooled_steps_do_not(steps, share):
     group = np.repeat(np.arange(studies * launches), steps)
     values = quantiles(np.exp(log_ns).astype(np.int64).ravel(), group, np.bincount(group), [share])[:, 0]
     values_of = pd.DataFrame(
-        {"study": np.arange(len(values)) // launches, "company": "c", "launch": np.arange(len(values))}
+        {"study": np.arange(len(values)) // launches, "cohort": "c", "launch": np.arange(len(values))}
     )
     values_of["difference"] = np.log(values)
     truth = values_of["difference"].mean()  # what launches like these show: 2000 of them

@@ -15,7 +15,7 @@ NS = 2**60 + 1  # more than a float can distinguish from its neighbours
 def steps_of(launch, rows, begin=True, **phases):
     table = [
         {
-            "study": "s", "company": "c", "launch": launch, "window": n, "member": "m@0", "t_ns": NS + n, "units": n,
+            "study": "s", "cohort": "c", "launch": launch, "window": n, "member": "m@0", "t_ns": NS + n, "units": n,
             "platform": "measured", "slice": n,
         } | {f"{phase}_s": seconds for phase, seconds in phases.items()}
         for n in range(rows)

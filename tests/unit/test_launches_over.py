@@ -15,7 +15,7 @@ from tests.unit.modelled.makers import STUDY, project_of
 
 @pytest.fixture
 def sweep(tmp_path, monkeypatch):
-    """A study with two launches of each company, each a profile launch too."""
+    """A study with two launches of each cohort, each a profile launch too."""
     monkeypatch.chdir(tmp_path)
     loaded = project_of(tmp_path, STUDY)
     plan = loaded.plan()

@@ -28,7 +28,7 @@ def made(layers: pd.DataFrame) -> Made:
 
 
 def rows(launch: int, scene: str, mix: str, slower: float, partition: str = "unmanaged", **others: str) -> list[dict]:
-    head = {"study": "made-up", "company": "a", "launch": launch, "scene": scene, "mix": mix, "partition": partition}
+    head = {"study": "made-up", "cohort": "a", "launch": launch, "scene": scene, "mix": mix, "partition": partition}
     head |= {"member": "lead@0", "platform": "measured", "calls": 1.0, "steps": 5} | others
     return [
         head
@@ -46,7 +46,11 @@ def rows(launch: int, scene: str, mix: str, slower: float, partition: str = "unm
 
 @pytest.fixture
 def two_launches() -> Made:
-    table = [*rows(1, "solo", "", 1.0), *rows(2, "solo", "", 1.2), *rows(1, "corun:lead+beside", "lead+beside@1", 1.5)]
+    table = [
+        *rows(1, "alone", "", 1.0),
+        *rows(2, "alone", "", 1.2),
+        *rows(1, "corun:lead+beside", "lead+beside@1", 1.5),
+    ]
     table += rows(1, "corun:lead+beside@half", "lead+beside@1", 9.0, "half")
     return made(frame(table, LAYERS))
 
@@ -54,11 +58,11 @@ def two_launches() -> Made:
 def test_kinds_are_means_over_the_launches_that_profiled_the_scene(two_launches):
     _, source = layers_figure.draw(two_launches)
     found = source.set_index(["scene", "kind", "direction"])["ms_per_step"]
-    assert found["solo", "convolution", "backward"] == pytest.approx(41.0 * 1.1)
+    assert found["alone", "convolution", "backward"] == pytest.approx(41.0 * 1.1)
     assert found["corun:lead+beside", "convolution", "backward"] == pytest.approx(41.0 * 1.5)
-    assert set(source["beside"]) == {"solo", "beside"}
+    assert set(source["beside"]) == {"alone", "beside"}
     totals = source.groupby("scene")["ms_per_step"].sum()
-    assert totals["solo"] == pytest.approx(sum(KINDS.values()) * 1.1)
+    assert totals["alone"] == pytest.approx(sum(KINDS.values()) * 1.1)
 
 
 def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv(two_launches):
@@ -68,7 +72,7 @@ def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv
     names = [name for name, _ in lines]
     assert names[0] == "convolution, backward"
     assert names[-4:] == ["all other kinds (6)", "runtime", "unattributed", "the whole step"]
-    for beside in ("solo", "beside"):
+    for beside in ("alone", "beside"):
         parts = [line[beside]["ms_per_step"] for _, line in lines[:-1]]
         assert sum(parts) == pytest.approx(lines[-1][1][beside]["ms_per_step"])
     words = " ".join(text.get_text() for axes in figure.axes for text in [axes.title, axes._left_title])
@@ -78,27 +82,29 @@ def test_the_lines_of_a_panel_add_up_to_the_whole_and_partitions_stay_in_the_csv
 @pytest.mark.parametrize(
     ("other", "titles"),
     [
-        ({"member": "lead@2", "company": "b"}, ["lead@0", "lead@2"]),
-        ({"platform": "emulated", "company": "b"}, ["lead (emulated)", "lead (measured)"]),
+        ({"member": "lead@2", "cohort": "b"}, ["lead@0", "lead@2"]),
+        ({"platform": "emulated", "cohort": "b"}, ["lead (emulated)", "lead (measured)"]),
     ],
     ids=["seats", "platforms"],
 )
 def test_seats_and_platforms_have_panels_of_their_own(other, titles):
-    table = made(frame([*rows(1, "solo", "", 1.0), *rows(1, "solo", "", 3.0, **other)], LAYERS))
+    table = made(frame([*rows(1, "alone", "", 1.0), *rows(1, "alone", "", 3.0, **other)], LAYERS))
     figure, source = layers_figure.draw(table)
     assert sorted(axes.get_title("left").split(",")[0] for axes in figure.axes) == titles
     assert (source["launches"] == 1).all()
-    wholes = [layers_figure.lines_of(part)[-1][1]["solo"]["ms_per_step"] for _, part in layers_figure.panels_of(source)]
+    wholes = [
+        layers_figure.lines_of(part)[-1][1]["alone"]["ms_per_step"] for _, part in layers_figure.panels_of(source)
+    ]
     assert sorted(wholes) == pytest.approx([sum(KINDS.values()), 3 * sum(KINDS.values())])
     said = texts_for("layers", table).alternative
     assert all(title in said for title in titles)
 
 
 def test_the_same_antagonist_on_two_seats_has_two_looks():
-    seats = rows(1, "solo", "", 1.0)
+    seats = rows(1, "alone", "", 1.0)
     seats += [row for cpu in "12" for row in rows(1, f"corun:lead+b@{cpu}", f"lead+b@{cpu}", float(cpu))]
     source, _ = layers_figure.by_kind([frame(seats, LAYERS)])
-    assert set(source["beside"]) == {"solo", "b@1", "b@2"}
+    assert set(source["beside"]) == {"alone", "b@1", "b@2"}
 
 
 def test_its_caption_and_its_alternative_say_that_it_is_no_measurement(two_launches):

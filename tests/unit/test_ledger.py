@@ -344,18 +344,18 @@ def test_the_summary_counts_a_window_and_a_slice_once_for_each_kind_of_reason():
     spoilt.slices[1].dropped = True
     spoilt.watched = Slice(spoilt.scene, 0, 1, watched=True)  # a fourth one, longer than the others
     found = summary([
-        window("solo", of_slices=((), ())),
-        window("solo", steal, more, of_slices=((steal,),)),
+        window("alone", of_slices=((), ())),
+        window("alone", steal, more, of_slices=((steal,),)),
         spoilt,
     ])  # fmt: skip
     assert found == {
-        "windows": {"solo": 2, "corun": 1},
-        "rejected": {"solo": 1, "corun": 1},
-        "because": {"steal": {"solo": 1, "corun": 1}, "swapping": {"corun": 1}},
-        "slices": {"solo": 3, "corun": 4},
-        "slices_rejected": {"solo": 1, "corun": 1},
+        "windows": {"alone": 2, "corun": 1},
+        "rejected": {"alone": 1, "corun": 1},
+        "because": {"steal": {"alone": 1, "corun": 1}, "swapping": {"corun": 1}},
+        "slices": {"alone": 3, "corun": 4},
+        "slices_rejected": {"alone": 1, "corun": 1},
         "slices_dropped": {"corun": 1},
-        "slices_because": {"steal": {"solo": 1, "corun": 1}},
+        "slices_because": {"steal": {"alone": 1, "corun": 1}},
         "stretches": 1,
         "stretches_rejected": 0,
         "stretches_because": {},

@@ -44,7 +44,7 @@ def begin(sweep, job, rule, **wildcards):
 
 def play(sweep, number, launch):
     """Every third has failed for one of three reasons that its program gave, and every seventh as a job."""
-    begin(sweep, number, "measure_launch", company=launch.company.id, number=str(launch.number))
+    begin(sweep, number, "measure_launch", cohort=launch.cohort.id, number=str(launch.number))
     sweep.done.add(launch.path)
     if number % 7 == 0:
         log = Path(f"logs/{number}.log")

@@ -14,7 +14,7 @@ from castmates.analysis.prediction.several import combined_loss
 from castmates.analysis.statistics.losses import log_of, loss_pct
 from tests.unit import partition_maker as maker
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 ONE_CACHE = dict.fromkeys(range(8), 0)
 
@@ -29,7 +29,7 @@ def slowed(shares):
 
 
 def test_a_job_that_was_an_antagonist_has_a_loss_too_and_that_of_a_lead_comes_first():
-    of = plan([company("c1", mix("a@0", "b@1")), company("c2", mix("b@0", "a@1"))], launches=3)
+    of = plan([cohort("c1", mix("a@0", "b@1")), cohort("c2", mix("b@0", "a@1"))], launches=3)
     shares = {
         ("corun:a+b", "a@0"): 0.9,
         ("corun:a+b", "b@1"): 0.8,
@@ -39,13 +39,13 @@ def test_a_job_that_was_an_antagonist_has_a_loss_too_and_that_of_a_lead_comes_fi
     known = losses(of, slowed(shares))
     assert known.of("a", ["b"]).pct == pytest.approx(10)
     assert known.of("b", ["a"]).pct == pytest.approx(30)
-    only = losses(plan([company("c1", mix("a@0", "b@1"))], launches=3), slowed(shares))
+    only = losses(plan([cohort("c1", mix("a@0", "b@1"))], launches=3), slowed(shares))
     assert only.of("b", ["a"]).pct == pytest.approx(20)
     assert only.of("b", ["b"]) is None
 
 
 def test_members_of_one_kind_are_one_job_and_all_others_are_beside_it():
-    of = plan([company("c1", mix("a@0", "b@1", "b@2"))], launches=3)
+    of = plan([cohort("c1", mix("a@0", "b@1", "b@2"))], launches=3)
     scene = "corun:a+b+b"
     known = losses(of, slowed({(scene, "a@0"): 0.5, (scene, "b@1"): 0.8, (scene, "b@2"): 0.9}))
     assert known.of("a", ["b", "b"]).pct == pytest.approx(50)
@@ -56,11 +56,11 @@ def test_members_of_one_kind_are_one_job_and_all_others_are_beside_it():
 
 
 def test_a_mix_around_two_caches_or_on_siblings_shows_nothing_of_one_cache():
-    of = plan([company("c1", mix("a@0", "b@1"))], launches=3)
+    of = plan([cohort("c1", mix("a@0", "b@1"))], launches=3)
     assert losses(of, slowed({}), {0: 0, 1: 1}).of("a", ["b"]) is None
     assert losses(of, slowed({}), {}).of("a", ["b"]) is not None  # no cache is known: one
     near = mix("a@0", "b@1").model_copy(update={"name": "a+b:smt"})
-    assert losses(plan([company("c1", near)], launches=3), slowed({})).of("a", ["b"]) is None
+    assert losses(plan([cohort("c1", near)], launches=3), slowed({})).of("a", ["b"]) is None
 
 
 def test_losses_with_ways_are_those_of_partitions_that_keep_all_members_apart():
@@ -68,7 +68,7 @@ def test_losses_with_ways_are_those_of_partitions_that_keep_all_members_apart():
     effects = estimate_effects(of, maker.windows(of), 0.02)
     known = measured_losses(of, effects, ONE_CACHE)
     (row,) = effects[
-        (effects["partition"] == "split-4") & (effects["baseline"] == "solo") & (effects["role"] == "lead")
+        (effects["partition"] == "split-4") & (effects["baseline"] == "alone") & (effects["role"] == "lead")
     ].to_dict("records")
     assert known.of("dlrm", ["stream"], 4).pct == row["loss_pct"]
     assert known.of("stream", ["dlrm"], 8) is not None  # what split-4 leaves it
@@ -125,7 +125,7 @@ def test_what_is_measured_comes_first_and_extra_time_beside_several_adds_up():
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
 def test_ends_of_composed_losses_hold_the_truth_where_the_rule_does(shared):
-    """Pairs of one lead share its solo, and so part of their errors; launches are drawn anew for each study."""
+    """Pairs of one lead share its scene alone, and so part of their errors; launches are drawn anew for each study."""
     chance, studies, launches = np.random.default_rng(1), 4000, 5
     truths = np.array([0.2, 0.1, 0.05])
     common = math.sqrt(shared) * chance.normal(size=(studies, launches, 1))

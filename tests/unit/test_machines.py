@@ -92,24 +92,24 @@ def test_every_mix_is_planned_for_every_class_from_its_capture(two):
     for each in two.by_class:
         alone = project.on_captured_machine(replace(two, study=each.study), each.elsewhere.file).plan()
         members = {
-            member.name: member for launch in plan.launches for member in launch.company.members
+            member.name: member for launch in plan.launches for member in launch.cohort.members
         }  # by names that no other class has
         for launch in alone.launches:
-            for member in launch.company.members:
+            for member in launch.cohort.members:
                 ours = members[named(member.name, each.machine)]
                 # Placement, memory nodes and sizes (`4llc`) are those of the captured machine.
                 assert (ours.cpus, ours.nodes, ours.command) == (member.cpus, member.nodes, member.command)
-    companies = [launch.company for launch in plan.launches]
-    commands = {each.machine: m.command for each in companies for m in each.members if m.workload == "stream"}
+    cohorts = [launch.cohort for launch in plan.launches]
+    commands = {each.machine: m.command for each in cohorts for m in each.members if m.workload == "stream"}
     assert commands["xeon"] != commands["epyc"], "each class has the sizes of its own cache"
 
 
-def test_launches_carry_their_class_and_never_share_a_company(two):
+def test_launches_carry_their_class_and_never_share_a_cohort(two):
     plan = two.plan()
     for launch in plan.launches:
-        assert {mix.machine for mix in launch.company.mixes} == {launch.company.machine}
-        for member in launch.company.members:
-            assert named(without_class(member.name), launch.company.machine) == member.name
+        assert {mix.machine for mix in launch.cohort.mixes} == {launch.cohort.machine}
+        for member in launch.cohort.members:
+            assert named(without_class(member.name), launch.cohort.machine) == member.name
     parts = parts_of(plan)
     assert [part.machine for part in parts] == ["xeon", "epyc"]
     assert sorted(launch.path for part in parts for launch in part.launches) == [
@@ -127,7 +127,7 @@ def test_a_launch_knows_what_its_workloads_take_on_nodes_of_its_class(two):
     assert takes["xeon"]["stream"] != takes["epyc"]["stream"], "each class has the sizes of its own cache"
     for launch in plan.launches:
         for task in (task_in(plan, launch.path), task_of(plan_text(plan), launch.path)):
-            assert task.needs == takes[launch.company.machine]
+            assert task.needs == takes[launch.cohort.machine]
     assert {part.machine: part.memory for part in parts_of(plan)} == takes
 
 

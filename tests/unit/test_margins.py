@@ -7,15 +7,15 @@ from castmates.analysis.effects.effects import estimate_effects
 from castmates.analysis.effects.margins import CONTENTIOUSNESS, SENSITIVITY, margins
 from castmates.results.columns.study import MARGINS
 from tests.unit.printed_intervals import assert_told
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 LOSS = {("a", "x"): 0.1, ("a", "y"): 0.3, ("b", "x"): 0.2, ("b", "y"): 0.0}
 
 
 def matrix(leads, antagonists, launches=4):
-    """A company for each lead, with all the antagonists; a placebo costs nothing."""
+    """A cohort for each lead, with all the antagonists; a placebo costs nothing."""
     names = [(lead, [mix(f"{lead}@0", f"{other}@1") for other in antagonists]) for lead in leads]
-    return plan([company(lead, *mixes) for lead, mixes in names], launches=launches)
+    return plan([cohort(lead, *mixes) for lead, mixes in names], launches=launches)
 
 
 def exact(_launch, _number, scene, member):
@@ -25,7 +25,7 @@ def exact(_launch, _number, scene, member):
     return 100.0 * np.exp(-LOSS[lead, other]) if member.startswith(lead) else 50.0
 
 
-def of(table, margin, who, baseline="solo"):
+def of(table, margin, who, baseline="alone"):
     rows = table[(table["margin"] == margin) & (table["who"] == who) & (table["baseline"] == baseline)]
     return rows.iloc[0]
 
@@ -63,7 +63,7 @@ def test_a_row_or_column_with_a_missing_cell_has_no_margin():
 def test_a_launch_that_lacks_a_cell_does_not_count_and_a_mean_never_lacks_a_part():
     def torn(launch, number, scene, member):
         lost = scene == ("corun:a+x" if launch.number % 2 else "corun:a+y")
-        return None if lost and launch.company.id == "a" else exact(launch, number, scene, member)
+        return None if lost and launch.cohort.id == "a" else exact(launch, number, scene, member)
 
     table = margins(matrix("ab", "xy"), written(matrix("ab", "xy"), torn, rounds=1))
     assert np.isnan(of(table, SENSITIVITY, "a")["slowdown"])
@@ -79,10 +79,10 @@ def test_below_three_launches_there_is_a_mean_and_no_interval():
 
 
 def test_a_study_of_one_mix_has_that_mix_as_its_margins():
-    one = plan([company("a", mix("a@0", "x@1"))], launches=4)
+    one = plan([cohort("a", mix("a@0", "x@1"))], launches=4)
     rng = np.random.default_rng(3)
     windows = written(one, lambda *where: exact(*where) * np.exp(rng.normal(0, 0.01)), rounds=2)
-    effect = estimate_effects(one, windows, 0.02).query("role == 'lead' and baseline == 'solo'").iloc[0]
+    effect = estimate_effects(one, windows, 0.02).query("role == 'lead' and baseline == 'alone'").iloc[0]
     for margin, who in ((SENSITIVITY, "a"), (CONTENTIOUSNESS, "x")):
         row = of(margins(one, windows), margin, who)
         assert row["slowdown"] == pytest.approx(effect["slowdown"])
@@ -107,12 +107,12 @@ def test_the_intervals_cover_the_truth(margin, leads, antagonists):
         # Antagonists of one launch share its luck only in the sensitivity, where they are cells of one margin.
         luck = (launch.path,) if margin == SENSITIVITY else (launch.path, scene)
         shared = moved.setdefault(luck, rng.normal(0, 0.02))
-        own = moved.setdefault((launch.path, scene, "own"), rng.normal(0, 0.03 if launch.company.id == "b" else 0.01))
+        own = moved.setdefault((launch.path, scene, "own"), rng.normal(0, 0.03 if launch.cohort.id == "b" else 0.01))
         return 100.0 * np.exp(-0.2 + shared + own)
 
     of_plan = matrix(leads, antagonists, launches=5)
     table = margins(of_plan, written(of_plan, rate, rounds=1))
-    rows = table[(table["margin"] == margin) & (table["baseline"] == "solo")]
+    rows = table[(table["margin"] == margin) & (table["baseline"] == "alone")]
     assert len(rows) == 500
     held = (rows["slowdown_low"] <= np.exp(0.2)) & (np.exp(0.2) <= rows["slowdown_high"])
     assert 0.92 <= held.mean() <= 0.985

@@ -48,6 +48,6 @@ def test_a_refused_quantile_is_a_word_in_its_cell_and_a_sentence(rounds):
         return
     assert last["ms"] == "too few steps"
     assert latency.refusals(found)[0] == (
-        "p99 of bert is left out in all 3 scenes; solo: p99 needs 368 steps in a launch; the most that one has is 280."
+        "p99 of bert is left out in all 3 scenes; alone: p99 needs 368 steps in a launch; the most that one has is 280."
     )
     assert latency.needed() == "6, 72 and 368"

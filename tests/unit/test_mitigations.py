@@ -99,7 +99,7 @@ def tried(launches=10, apart=False) -> Plan:
     quota = Partition(name="quota-50", shares=(Share(member=STREAM, quota=50, period=10),))
     of_base = [base, *(under(base, part) for part in partitions), under(base, quota)]
     groups = [of_base, [far]] if apart else [[*of_base, far]]
-    companies = [windows_maker.company(f"c{number}", *group) for number, group in enumerate(groups)]
+    cohorts = [windows_maker.cohort(f"c{number}", *group) for number, group in enumerate(groups)]
     rows = [
         ("ways", [(base.name, part.name) for part in partitions], ""),
         ("other-socket", [(far.name, "unmanaged")], ""),
@@ -107,9 +107,7 @@ def tried(launches=10, apart=False) -> Plan:
         ("code", [], "no cdp"),
     ]
     against = tuple(Mitigation(mix=base.name, kind=kind, arms=tuple(arms), reason=why) for kind, arms, why in rows)
-    return windows_maker.plan(companies, launches).model_copy(
-        update={"mitigations": against, "cache": cache_of(SERVER)}
-    )
+    return windows_maker.plan(cohorts, launches).model_copy(update={"mitigations": against, "cache": cache_of(SERVER)})
 
 
 LOSSES = {"split-4": (0.2, 0.5), "split-8": (0.1, 0.7), "quota-50": (0.15, 0.9), "unmanaged": (0.4, 0.3)}

@@ -39,14 +39,14 @@ def _rates(lost):
 
 @cache
 def mitigated():
-    companies, against = [], []
+    cohorts, against = [], []
     for number in range(STUDIES):
         base = windows_maker.mix(f"x{number}@0", f"a{number}@1")
         parts = [split(ways, base.lead, base.antagonists[0]) for ways in (2, 4, 6, 8)]
-        companies.append(windows_maker.company(f"c{number}", base, *(under(base, part) for part in parts)))
+        cohorts.append(windows_maker.cohort(f"c{number}", base, *(under(base, part) for part in parts)))
         arms = tuple((base.name, part.name) for part in parts)
         against.append(Mitigation(mix=base.name, kind="ways", arms=arms))
-    plan = windows_maker.plan(companies, LAUNCHES).model_copy(update={"mitigations": tuple(against)})
+    plan = windows_maker.plan(cohorts, LAUNCHES).model_copy(update={"mitigations": tuple(against)})
 
     def lost(scene, member):
         if not scene.startswith("corun"):
@@ -72,12 +72,12 @@ def test_the_intervals_of_a_chosen_mask_hold_the_truth(quantity):
 
 @cache
 def distant():
-    companies = []
+    cohorts = []
     for number in range(STUDIES):
         mixes = [windows_maker.mix(f"x{number}@0", f"a{number}@{cpu}") for cpu in (1, 2, 3)]
         named = [mix.model_copy(update={"name": f"{mix.name}:{at}"}) for mix, at in zip(mixes, PLACES, strict=True)]
-        companies.append(windows_maker.company(f"c{number}", *named))
-    plan = windows_maker.plan(companies, LAUNCHES)
+        cohorts.append(windows_maker.cohort(f"c{number}", *named))
+    plan = windows_maker.plan(cohorts, LAUNCHES)
 
     def lost(scene, member):
         return PLACES[scene.rpartition(":")[2]] if scene.startswith("corun") and member.startswith("x") else 0.0

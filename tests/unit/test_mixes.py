@@ -93,7 +93,7 @@ def test_no_cpu_serves_two_members_of_a_mix(cores, cpus):
 
 def test_scenes_hold_each_baseline_once():
     found, members = mixes_of(study(["x"], ["a", "b"]))
-    of_the_lead = ["solo", "solo-again", "placebo:1", "corun:x+a", "corun:x+b"]
+    of_the_lead = ["alone", "alone-again", "placebo:1", "corun:x+a", "corun:x+b"]
     assert [scene.name for scene in scenes_of(found, members)] == [
         *of_the_lead,
         "antagonist-alone:a@1",

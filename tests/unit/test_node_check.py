@@ -38,7 +38,7 @@ CHANGES = {
 
 def check(machine, facts):
     machines = [NodeClass(name="milan", capture="milan.json.gz", facts=FACTS)]
-    launch = SimpleNamespace(path="chase-1/1", company=SimpleNamespace(machine=machine))
+    launch = SimpleNamespace(path="chase-1/1", cohort=SimpleNamespace(machine=machine))
     refuse_other_node(launch, machines, lambda: facts)
 
 

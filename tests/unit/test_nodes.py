@@ -27,8 +27,8 @@ def on_nodes(slower=1.0, processors=("A", "A", "A")):
 
 
 def of_pair(table):
-    """The rows of the lead against solo without a partition."""
-    ours = (table["role"] == "lead") & (table["baseline"] == "solo") & (table["partition"] == "unmanaged")
+    """The rows of the lead against alone without a partition."""
+    ours = (table["role"] == "lead") & (table["baseline"] == "alone") & (table["partition"] == "unmanaged")
     return table[ours & (table["control"] == "")] if "control" in table else table[ours]
 
 
@@ -78,7 +78,7 @@ def test_processors_are_never_pooled():
 
 def test_launches_of_a_model_are_never_left_out_for_their_host():
     record = {
-        "spec": {"study": "s", "company": {"id": "c", "members": [{"name": "a@0"}]}, "number": 1},
+        "spec": {"study": "s", "cohort": {"id": "c", "members": [{"name": "a@0"}]}, "number": 1},
         "status": "measured", "started": "", "host": "n3",
     }  # fmt: skip
     for platform, left_out in (("measured", True), ("modelled", False)):
@@ -102,6 +102,6 @@ def test_a_wanted_precision_is_that_of_the_interval_which_is_reported():
 
 
 def test_what_is_left_out_of_the_windows_is_left_out_by_the_table_of_launches():
-    launches = pd.DataFrame([{"company": one.company.id, "launch": one.number} for one in PLAN.launches])
+    launches = pd.DataFrame([{"cohort": one.cohort.id, "launch": one.number} for one in PLAN.launches])
     kept = without_left_out(PLAN, launches.assign(left_out=launches["launch"] % 3 == 2))
     assert [launch.number for launch in kept.launches] == [number for number in range(1, 10) if number % 3 != 2]

@@ -123,8 +123,8 @@ def test_time_that_no_slice_counts_for_makes_no_endless_share(analysed):
 
 @pytest.mark.parametrize(
     "kept",
-    [lambda windows: windows["kind"] == "solo-again", lambda windows: windows["partition"] == "split-4"],
-    ids=["solo-again", "one partition"],
+    [lambda windows: windows["kind"] == "alone-again", lambda windows: windows["partition"] == "split-4"],
+    ids=["alone-again", "one partition"],
 )
 def test_what_is_left_after_most_was_thrown_away_is_analysed_and_drawn(analysed, kept):
     results = analysed(lambda windows: ~kept(windows))

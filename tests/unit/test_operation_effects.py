@@ -29,13 +29,13 @@ def test_the_losses_that_were_put_in_come_out_and_add_up_to_the_steps():
     assert table.loc[GATHERS, "ratio"] == pytest.approx(1.50, abs=0.01), "lookups of two tables are one group"
     assert set(table.index[table["verdict"] == "slower"]) == {DENSE, GATHERS, STEP}
     step, parts = table.loc[STEP], table.drop(STEP)
-    for column in ("solo_ms", "ms", "difference_ms"):
+    for column in ("alone_ms", "ms", "difference_ms"):
         assert parts[column].sum() == pytest.approx(step[column])
     assert parts["share_of_loss"].sum() == pytest.approx(1)
     gathers = table.loc[GATHERS]
     assert gathers["share_of_loss"] == pytest.approx(0.2 / 0.6, abs=0.05)
     assert gathers["share_of_loss_low"] < 0.2 / 0.6 < gathers["share_of_loss_high"]
-    assert table.loc["unattributed", "solo_ms"] == pytest.approx(LEFT)
+    assert table.loc["unattributed", "alone_ms"] == pytest.approx(LEFT)
     assert OTHERS in table.index, "what takes less than a hundredth of a step is put together"
     assert table.loc[DENSE, "ratio_low"] < 1.10 < table.loc[DENSE, "ratio_high"]
 
@@ -61,10 +61,10 @@ def test_all_tables_have_the_columns_of_the_data_contract():
     made = tables(launches(3, LOSSES, np.random.default_rng(1)))
     for name, table in made.items():
         assert set(TABLES[name]) <= set(table.columns), name
-    solo = made["operation_summary"].query("kind == 'solo'")
-    assert solo["share"].sum() == pytest.approx(1)
-    assert solo["calls"].max() == pytest.approx(1)
-    whole = made["operation_layers"].query("kind == 'solo' and layer == 'model'")
+    alone = made["operation_summary"].query("kind == 'alone'")
+    assert alone["share"].sum() == pytest.approx(1)
+    assert alone["calls"].max() == pytest.approx(1)
+    whole = made["operation_layers"].query("kind == 'alone' and layer == 'model'")
     assert whole["shared_ms"].sum() == pytest.approx(sum(ALONE.values()), rel=0.05)
     assert set(made["input_pipeline"]["verdict"]) == {"compute-bound"}
 
@@ -82,7 +82,7 @@ def test_where_nothing_loses_hardly_any_study_finds_a_loss():
 def test_intervals_between_launches_hold_the_truth():
     traces = drawn(4, LOSSES, np.random.default_rng(1), 1000)
     rows = effects(traces).query("group == @DENSE")
-    alone = summarise(traces).query("kind == 'solo' and operation == 'model/dense/MatMul'")
+    alone = summarise(traces).query("kind == 'alone' and operation == 'model/dense/MatMul'")
     mean = 4.0 * np.exp(0.01**2 / 2)  # of what is drawn
     more = 4.0 * 1.1 * np.exp(0.02**2 / 2) - mean
     assert_told("operation_effects", "ratio_low", inside(rows, "ratio", 1.1))

@@ -16,8 +16,8 @@ from castmates.results.columns.study import frame
 from tests.unit.operations_maker import COMMON, results
 
 SCENE = {name: COMMON[name] for name in ("study", "partition", "member", "platform")} | {
-    "scene": "solo",
-    "kind": "solo",
+    "scene": "alone",
+    "kind": "alone",
     "mix": "",
 }
 WORKS = {

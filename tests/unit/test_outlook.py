@@ -88,7 +88,7 @@ def measure(loaded, paths, swing=0.01):
             file.write_text(json.dumps(record))
             for table in TABLES:
                 (file.parent / table).touch()
-            own = windows[(windows["company"] == launch.company.id) & (windows["launch"] == launch.number)]
+            own = windows[(windows["cohort"] == launch.cohort.id) & (windows["launch"] == launch.number)]
             own.to_parquet(file.parent / "windows.parquet", index=False)
 
 
@@ -175,12 +175,12 @@ def test_the_schemata_of_every_scene_are_told_and_what_was_left_out(folder, monk
     Path("study.yaml").write_text(f"{STUDY}catalogue: empty\n{sweeps}\n")
     loaded = project.load("study.yaml")
     text = said(loaded)
-    (company,) = {launch.company.id: launch.company for launch in loaded.plan().launches}.values()
-    lead = company.lead.name
+    (cohort,) = {launch.cohort.id: launch.cohort for launch in loaded.plan().launches}.values()
+    lead = cohort.lead.name
     assert "cache.sweeps.1.split: 40 left out: from 1 to 11 ways can be given here." in text
     assert f"@split-4 corun:x+a placebo:1 corun:x+b lead {lead} L3:{llc}=00f 4 ways, 6 MiB" in text
     assert f"everybody else L3:{llc}=ff0 8 ways, 12 MiB" in text
-    assert f"@lead-2 solo lead {lead} L3:{llc}=003 2 ways, 3 MiB" in text
+    assert f"@lead-2 alone lead {lead} L3:{llc}=003 2 ways, 3 MiB" in text
     assert f"everybody has everything: L3:{llc}=fff (12 ways, 18 MiB)" in text
     assert found(loaded).partitions == ("split-4", "lead-2")
     monkeypatch.setattr(project, "read_cache", lambda: None)
@@ -277,13 +277,13 @@ def test_what_a_look_leaves_is_read_again(folder):
     file = loaded.results.look_file(1)
     file.parent.mkdir()
     file.write_text(text_of(1, 0.01, reached))
-    assert went_on(file) == [plan.launches[0].company.id]
-    company = plan.launches[0].company.id
-    missed = f"±1 % reached by 0 of 1 company; {company}: ±1.84 % after 4 launches."
+    assert went_on(file) == [plan.launches[0].cohort.id]
+    cohort = plan.launches[0].cohort.id
+    missed = f"±1 % reached by 0 of 1 cohort; {cohort}: ±1.84 % after 4 launches."
     assert closing_words(loaded, plan) == f"{missed}\n"
     measure(loaded, {path for look in plan.looks[1:] for path in look})
     loaded.results.look_file(2).write_text(text_of(2, 0.01, [replace(reached[0], enough=True, goes_on=False)]))
-    assert headline(found(loaded)) == "everything is measured: 13 launches. ±1 % reached by 1 of 1 company."
+    assert headline(found(loaded)) == "everything is measured: 13 launches. ±1 % reached by 1 of 1 cohort."
     assert not found(load(precision="2%", launches=4, batch=3, most_launches=13)).precision, "the look is an old one"
     file.write_text("{}")
     with pytest.raises(CastmatesError, match=r"looks/1\.json: this is not what a look leaves"):
@@ -309,7 +309,7 @@ def test_rounds_of_a_pilot_that_is_not_there_are_asked_for(folder):
         ({"precision": "much"}, "'budget.precision' is 'much', but expected a share above 0% and at most 100%"),
         (
             {"precision": "1%", "most_launches": 10},
-            "'budget.most_launches' is 10, but expected at least 11, because 'precision' is given: no company stops "
+            "'budget.most_launches' is 10, but expected at least 11, because 'precision' is given: no cohort stops "
             "before 6",
         ),
         ({"precision": "1%", "launches": 15}, "'budget.most_launches' is 20, but expected at least 21"),

@@ -11,35 +11,35 @@ from castmates.results.columns.mixes import SYSTEM_OVER_MIXES
 from castmates.study.drawing import Terms, drawn_on
 from castmates.study.spec import MixSet
 from tests.unit.test_coverage_of_mixes import study
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 NAMES = [f"w{number}" for number in range(6)]
 
 
-def launch_values(values, company=None):
-    """A row of values per mix; mixes of one company share their launches."""
+def launch_values(values, cohort=None):
+    """A row of values per mix; mixes of one cohort share their launches."""
     values = np.asarray(values, dtype=float)
     mixes, launches = values.shape
-    company = np.repeat(np.arange(mixes) if company is None else company, launches)
-    launch = company * launches + np.tile(np.arange(launches), mixes)
-    return Launches(np.repeat(np.arange(mixes), launches), launch, company, values.ravel())
+    cohort = np.repeat(np.arange(mixes) if cohort is None else cohort, launches)
+    launch = cohort * launches + np.tile(np.arange(launches), mixes)
+    return Launches(np.repeat(np.arange(mixes), launches), launch, cohort, values.ravel())
 
 
 def test_mixes_that_share_all_launches_have_the_interval_of_the_means_of_launches():
     values = np.random.default_rng(1).normal(0, 1, (4, 5)) + np.random.default_rng(2).normal(0, 2, 5)
-    found = of_these(launch_values(values, company=[0, 0, 0, 0]))
+    found = of_these(launch_values(values, cohort=[0, 0, 0, 0]))
     low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values.mean(axis=0)))
     assert (found.mean, found.low, found.high) == pytest.approx((values.mean(), low, high))
     apart = of_these(launch_values(values))
-    assert apart.high - apart.low < found.high - found.low, "as if launches of one company were independent"
+    assert apart.high - apart.low < found.high - found.low, "as if launches of one cohort were independent"
 
 
 def test_a_launch_without_one_of_its_mixes_moves_no_other_mean():
     values = np.array([[1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0], [5.0, 5.0, 5.0, 5.0]])
-    whole = launch_values(values, company=[0, 0, 0])
+    whole = launch_values(values, cohort=[0, 0, 0])
     kept = np.ones(12, dtype=bool)
     kept[4] = False  # the second mix in the first launch
-    part = Launches(*(each[kept] for each in (whole.mix, whole.launch, whole.company, whole.value)))
+    part = Launches(*(each[kept] for each in (whole.mix, whole.launch, whole.cohort, whole.value)))
     assert part.means == pytest.approx([2.5, 30.0, 5.0])
     assert of_these(part).mean == pytest.approx(12.5)
     assert np.isfinite(of_these(part).low)
@@ -99,7 +99,7 @@ def drawn_study(count, sizes, launches=3):
         for each in drawn_on(Terms(1, NAMES, NAMES, sizes), (), count)
     ]
     of_lead = [[one for one in mixes if one.lead == f"{lead}@0"] for lead in NAMES]
-    made = plan([company(f"c-{own[0].lead}", *own) for own in of_lead if own], launches)
+    made = plan([cohort(f"c-{own[0].lead}", *own) for own in of_lead if own], launches)
     sets = (MixSet(name="random", mixes=tuple(one.name for one in mixes), leads=tuple(NAMES), pool=tuple(NAMES)),)
     return made.model_copy(update={"sets": sets})
 

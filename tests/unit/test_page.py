@@ -126,7 +126,7 @@ def test_it_is_accessible(usual):
 def test_the_first_screen_has_the_tables_numbers(usual):
     reader, results = usual
     text = reader.text()
-    slower = results.lead_effects("solo").query("verdict == 'slower'").iloc[0]
+    slower = results.lead_effects("alone").query("verdict == 'slower'").iloc[0]
     row = f"{slower['loss_pct']:.1f} % {slower['loss_low']:.1f} … {slower['loss_high']:.1f} loss"
     assert row in text
     assert text.index(row) < text.index("Mixes in detail", text.index(row)) < text.index("Reference", text.index(row))
@@ -138,9 +138,9 @@ def test_the_first_screen_has_the_tables_numbers(usual):
 def test_every_row_of_the_tables_is_there(usual):
     reader, results = usual
     cast = {"dlrm-train", "resnet-infer", "stream", "compute", "chase"}
-    pairs = results.lead_effects("solo")  # on the first screen
+    pairs = results.lead_effects("alone")  # on the first screen
     tables = (pairs, results.effects, results.attribution, results.controls, results.carryover, results.launches, cast)
-    kinds = {"solo", "solo-again", "placebo", "corun"}
+    kinds = {"alone", "alone-again", "placebo", "corun"}
     assert len(reader.all("tr")) == sum(map(len, tables)) + len(kinds) + 8
 
 
@@ -233,9 +233,9 @@ def test_the_cast_is_shown_and_escaped(tmp_path):
     def change(content):
         content["titles"] = {"b": "The <b>second</b>", "a": "The first"}
         for launch in content["launches"]:
-            launch["company"]["members"][1] |= {"command": ["sh", "-c", "<i>x</i> && y"], "environment": "tf",
+            launch["cohort"]["members"][1] |= {"command": ["sh", "-c", "<i>x</i> && y"], "environment": "tf",
                                                "cpus": [2, 3, 4, 8], "unit": "sweep"}  # fmt: skip
-        content["launches"][0]["company"]["members"][1] |= {"cpus": [5], "role": "lead"}
+        content["launches"][0]["cohort"]["members"][1] |= {"cpus": [5], "role": "lead"}
 
     changed_plan(folder, change)
     results = read_results(folder)
@@ -345,7 +345,7 @@ def test_the_health_panel_counts_rejections_repeats_and_failures(tmp_path):
 
 
 def test_a_window_of_several_members_is_counted_once():
-    rows = [{"company": "c", "launch": 1, "window": 1, "kind": "corun", "valid": False, "reason_kinds": "steal"}] * 2
+    rows = [{"cohort": "c", "launch": 1, "window": 1, "kind": "corun", "valid": False, "reason_kinds": "steal"}] * 2
     assert health.rejections(pd.DataFrame(rows)) == [
         {"kind": "corun", "kept": 0, "rejected": 1, "share": 100.0, "reasons": "steal (1)"}
     ]
@@ -373,14 +373,14 @@ def test_carry_over_that_was_seen_is_told_in_the_verdict(tmp_path):
 def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
     def change(effects):
         here = (
-            (effects["antagonists"] == "stream") & (effects["baseline"] == "solo") & (effects["lead"] == "dlrm-train")
+            (effects["antagonists"] == "stream") & (effects["baseline"] == "alone") & (effects["lead"] == "dlrm-train")
         )
         effects.loc[here, ["rejection_rate", "baseline_rejection_rate"]] = 0.2, 0.0
         effects.loc[here, "possibly_biased"] = True
 
     folder = edited(make(tmp_path / "study"), "effects", change)
     text = words_of(folder)
-    assert "hence possibly biased: dlrm-train in dlrm-train+stream against solo." in text
+    assert "hence possibly biased: dlrm-train in dlrm-train+stream against alone." in text
     assert text.count("perhaps biased by what was thrown away") == 1, "in its row of the first screen"
     assert "20.0 / 0.0 †" in text
     assert "† Possibly biased" in text
@@ -392,11 +392,11 @@ def test_a_biased_effect_is_flagged_wherever_its_number_stands(tmp_path):
 
 
 def test_no_flag_is_told_with_the_largest_excess():
-    one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "solo", "possibly_biased": False}
+    one = {"member": "x@0", "mix": "x+a", "partition": "unmanaged", "baseline": "alone", "possibly_biased": False}
     rows = [one | {"rejection_rate": here, "baseline_rejection_rate": 0.02} for here in (0.0, 0.061, float("nan"))]
     assert health.biased_sentence(rows) == (
         "None is flagged; the largest excess of rejected windows over the baseline is 4.1 points "
-        "(x in x+a against solo)."
+        "(x in x+a against alone)."
     )
     assert health.biased_sentence(rows[:1]) == "No scene was rejected more often than its baseline."
 

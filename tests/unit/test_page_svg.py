@@ -36,7 +36,7 @@ def said(root):
 def test_the_pages_drawing_has_its_words_as_text_and_no_badge_and_no_source(study, drawn):
     root = ElementTree.fromstring((drawn / "heatmap.page.svg").read_text())
     words = said(root)
-    assert {"dlrm-train", "stream", "against solo"} <= set(words)
+    assert {"dlrm-train", "stream", "against alone"} <= set(words)
     assert not any("modelled" in word or "study study" in word for word in words)
     printed = (drawn / "heatmap.svg").read_text()
     assert "<text" not in printed, "outlines need no font"

@@ -38,7 +38,7 @@ def test_a_design_is_told_in_words():
 def test_designs_that_differ_in_rounds_alone_are_told_together():
     one = makers.study(["a"], ["b"])
     made = makers.plan(one)
-    ((heading, pairs),) = plan.designs(with_decisions(made, {made.companies[0].id: 9}))
+    ((heading, pairs),) = plan.designs(with_decisions(made, {made.cohorts[0].id: 9}))
     assert heading == "Design of the launches (times in seconds)"
     assert dict(pairs)["rounds"] == "3 (in 2 launches), 9 (in 3 launches)"
     assert "decided" not in dict(pairs)
@@ -55,7 +55,7 @@ def test_several_leads_with_too_few_launches_agree_with_their_verb():
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (("solo", "solo", "", "unmanaged", "a"), "solo"),
+        (("alone", "alone", "", "unmanaged", "a"), "alone"),
         (("placebo", "placebo:1@split-4", "", "split-4", "a"), "placebo on 1, under split-4"),
         (("corun", "corun:a+b+c@split-4", "a@0+b@1+c@2", "split-4", "a"), "beside b and c, under split-4"),
         (("corun", "corun:a+b", "a@0+b@1", "unmanaged", "b"), "beside a"),

@@ -219,7 +219,7 @@ def test_the_seed_is_told_only_where_the_launches_derive_from_it(tmp_path):
     assert "seed" not in said(read_results(folder, study))
     for file in folder.glob("launches/*/*/launch.json"):
         record = json.loads(file.read_text())
-        scenes = [scene["name"] for scene in record["spec"]["company"]["scenes"]]
+        scenes = [scene["name"] for scene in record["spec"]["cohort"]["scenes"]]
         record["spec"]["seed"] = launch_seed(11, scenes, record["spec"]["number"])
         file.write_text(json.dumps(record))
     assert "derive from the seed 11" in said(read_results(folder, study))

@@ -188,7 +188,7 @@ def test_the_methods_have_the_partitions(results):
     assert "No program was started" in text
     assert "bound to the CPUs" not in text
     assert "Quantiles of step times were taken in each launch by itself" in text
-    assert "from which on it kept 95 % of its solo rate" in text
+    assert "from which on it kept 95 % of its rate alone" in text
     assert "left out where more than a tenth of the launches had fewer" in text
     assert "its 95 % interval inverts" in text
     assert "upper bound of the lead's loss, at 97.5 % or, where there are several kinds of partition, more," in text

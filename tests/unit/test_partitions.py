@@ -1,4 +1,4 @@
-"""Partitions in a plan: scenes, companies, groups, and that nothing is ever measured again."""
+"""Partitions in a plan: scenes, cohorts, groups, and that nothing is ever measured again."""
 
 import random
 import re
@@ -12,14 +12,14 @@ from castmates.errors import CastmatesError
 from castmates.preview.schemata import rows
 from castmates.results.plans import remembered_cache
 from castmates.study import evictors, mixes
-from castmates.study.companies import Room
+from castmates.study.cohorts import Room
 from castmates.study.evictors import Part
 from castmates.study.model import Workload
 from castmates.study.partitions.planned import curve_names
 from castmates.study.placement.layout import Cpu, Layout
 from castmates.study.planning import extend
 from castmates.study.schemata import schemata_of
-from castmates.study.spec import REST, UNMANAGED, Company, Mix, Plan, Share
+from castmates.study.spec import REST, UNMANAGED, Cohort, Mix, Plan, Share
 from tests.unit.caches import PERCENT, cache
 from tests.unit.makers import layout, plan, prepared, study, workloads
 
@@ -33,7 +33,7 @@ def swept(keys, leads=("x",), antagonists=("a",), on=None, measured=(), **more):
 
 def scenes(one: Plan) -> dict[str, dict[str, int | None]]:
     """By name: who has which ways."""
-    every = [scene for launch in one.launches for scene in launch.company.scenes]
+    every = [scene for launch in one.launches for scene in launch.cohort.scenes]
     return {scene.name: {share.member: share.ways for share in scene.shares} for scene in every}
 
 
@@ -41,8 +41,8 @@ def names_of(mix: Mix) -> set[str]:
     return {partition.name for partition in mix.partitions}
 
 
-def active_mixes(one: Plan, company: Company) -> list[Mix]:
-    return [mix for mix in company.mixes if mix.identity in one.wanted]
+def active_mixes(one: Plan, cohort: Cohort) -> list[Mix]:
+    return [mix for mix in cohort.mixes if mix.identity in one.wanted]
 
 
 def paths(one: Plan) -> set[str]:
@@ -52,15 +52,15 @@ def paths(one: Plan) -> set[str]:
 def test_scenes_of_a_split():
     one = swept(SPLIT)
     assert scenes(one) == {
-        "solo": {}, "solo-again": {}, "placebo:1": {}, "corun:x+a": {}, "antagonist-alone:a@1": {},
+        "alone": {}, "alone-again": {}, "placebo:1": {}, "corun:x+a": {}, "antagonist-alone:a@1": {},
         "corun:x+a@split-4": {"x@0": 0xF, "a@1": 0xFF0, REST: 0xFF0},
         "placebo:1@split-4": {"x@0": 0xF, REST: 0xFF0},
         "corun:x+a@split-8": {"x@0": 0xFF, "a@1": 0xF00, REST: 0xF00},
         "placebo:1@split-8": {"x@0": 0xFF, REST: 0xF00},
     }  # fmt: skip
-    assert len({launch.company.id for launch in one.launches}) == 1
+    assert len({launch.cohort.id for launch in one.launches}) == 1
     assert [mix.name for mix in one.mixes] == ["x+a"] * 3
-    kinds = {scene.name: (scene.kind, scene.mix, scene.partition) for scene in one.launches[0].company.scenes}
+    kinds = {scene.name: (scene.kind, scene.mix, scene.partition) for scene in one.launches[0].cohort.scenes}
     assert kinds["corun:x+a@split-4"] == ("corun", "x+a", "split-4")
     assert kinds["placebo:1@split-4"] == ("placebo", "", "split-4")
 
@@ -68,15 +68,15 @@ def test_scenes_of_a_split():
 def test_scenes_of_the_lead_alone():
     one = swept(ALONE)
     assert {name: given for name, given in scenes(one).items() if "@lead" in name} == {
-        "solo@lead-2": {"x@0": 0x3, REST: 0xFFC},
-        "solo@lead-6": {"x@0": 0x3F, REST: 0xFC0},
+        "alone@lead-2": {"x@0": 0x3, REST: 0xFFC},
+        "alone@lead-6": {"x@0": 0x3F, REST: 0xFC0},
     }
     assert [(mix.name, mix.antagonists) for mix in one.mixes] == [("x+a", ("a@1",)), ("x", ()), ("x", ())]
 
 
 def test_a_study_of_leads_alone_needs_no_antagonist():
     one = swept(ALONE, antagonists=())
-    assert set(scenes(one)) == {"solo", "solo-again", "solo@lead-2", "solo@lead-6"}
+    assert set(scenes(one)) == {"alone", "alone-again", "alone@lead-2", "alone@lead-6"}
     with pytest.raises(CastmatesError, match="nothing to measure"):
         swept(SPLIT, antagonists=())
     with pytest.raises(CastmatesError, match="nothing is left to measure: cache: the last-level cache cannot be"):
@@ -93,14 +93,14 @@ def test_where_the_lead_has_everything_there_is_no_placebo_at_its_mask():
     one = swept({"sweeps": [{"antagonist_cap": 2}, {"bandwidth": {"antagonists": "20%"}}]})
     names = {name for name in scenes(one) if "@cap" in name or "-mb" in name}
     assert names == {"corun:x+a@cap-2", "corun:x+a@antagonists-mb20"}
-    throttled = next(s for s in one.launches[0].company.scenes if s.name == "corun:x+a@antagonists-mb20")
+    throttled = next(s for s in one.launches[0].cohort.scenes if s.name == "corun:x+a@antagonists-mb20")
     assert throttled.shares == (Share(member="a@1", bandwidth=20),)
 
 
 def test_a_machine_without_allocation_goes_on_and_says_so():
     for here in (None, cache(0, shareable=0, bandwidth=None)):
         one = plan(study(["x"], ["a"], cache=SPLIT), cache=here)
-        assert set(scenes(one)) == {"solo", "solo-again", "placebo:1", "corun:x+a", "antagonist-alone:a@1"}
+        assert set(scenes(one)) == {"alone", "alone-again", "placebo:1", "corun:x+a", "antagonist-alone:a@1"}
         assert one.cache is None
         assert tuple(map(str, one.notes)) == (
             "cache: the last-level cache cannot be partitioned here (resctrl is not mounted, or the machine lacks it), "
@@ -125,9 +125,9 @@ def test_controls_have_no_partitions():
     control = {"positive": {"lead": "y", "antagonists": ["b"]}, "negative": None}
     keys = study(["x"], ["a"], cache=SPLIT, controls=control)
     one = plan(keys, programs=workloads("x", "y", "a", "b"), cache=cache())
-    of_control = [launch.company for launch in one.launches if launch.company.lead.workload == "y"]
+    of_control = [launch.cohort for launch in one.launches if launch.cohort.lead.workload == "y"]
     assert of_control
-    assert all(scene.partition == UNMANAGED for company in of_control for scene in company.scenes)
+    assert all(scene.partition == UNMANAGED for cohort in of_control for scene in cohort.scenes)
 
 
 def test_masks_by_workload_hold_where_that_workload_plays():
@@ -146,7 +146,7 @@ def test_a_workload_is_throttled_where_it_plays():
     one = swept({"sweeps": [{"split": 4, "bandwidth": {"a": ["20%", "50%"]}}]}, antagonists=("a", "b"))
     tried = {(mix.name, partition.name) for mix in one.mixes for partition in mix.partitions}
     assert tried == {("x+a", "split-4-a-mb20"), ("x+a", "split-4-a-mb50")}
-    under = next(scene for scene in one.launches[0].company.scenes if scene.name == "corun:x+a@split-4-a-mb20")
+    under = next(scene for scene in one.launches[0].cohort.scenes if scene.name == "corun:x+a@split-4-a-mb20")
     assert under.shares[1] == Share(member="a@1", ways=0xFF0, bandwidth=20)
 
 
@@ -171,19 +171,19 @@ def test_a_mix_with_more_members_than_groups_has_no_partitions():
     )
 
 
-def test_a_company_with_partitions_has_no_more_members_than_groups():
+def test_a_cohort_with_partitions_has_no_more_members_than_groups():
     names = ("a", "b", "c", "d")
     one = study(["x"], names, cache=SPLIT)
     here = cache(groups=3, shareable=0)
     split = plan(one, cache=here, room=Room(groups=3))
-    for company in {launch.company.id: launch.company for launch in split.launches}.values():
-        assert len(company.members) <= 3 or not any(mix.partitions for mix in company.mixes)
+    for cohort in {launch.cohort.id: launch.cohort for launch in split.launches}.values():
+        assert len(cohort.members) <= 3 or not any(mix.partitions for mix in cohort.mixes)
     # without partitions nobody needs a group
-    assert len({launch.company.id for launch in plan(study(["x"], names), room=Room(groups=3)).launches}) == 1
+    assert len({launch.cohort.id for launch in plan(study(["x"], names), room=Room(groups=3)).launches}) == 1
 
 
 def test_what_empties_the_caches_takes_memory_of_its_own():
-    """504 MiB take 1 GB: no member's need has it, and a company that filled the memory was planned all the same."""
+    """504 MiB take 1 GB: no member's need has it, and a cohort that filled the memory was planned all the same."""
     llcs = (Part(0, None, frozenset(range(4)), 252 * 10**6), Part(1, None, frozenset(range(4, 8)), 252 * 10**6))
     one, here = study(["x"], ["a"], cache=SPLIT), cache(shareable=0)
     needs = {"x": 3 * 10**8, "a": 3 * 10**8}
@@ -222,9 +222,9 @@ def test_an_added_sweep_value_workload_or_antagonist_measures_nothing_again():
         assert paths(before) < paths(after)
         added = [launch for launch in after.launches if launch.path not in paths(before)]
         old = {mix.identity for mix in before.mixes}
-        assert not any(mix.identity in old for launch in added for mix in launch.company.mixes)
+        assert not any(mix.identity in old for launch in added for mix in launch.cohort.mixes)
     added = [launch for launch in swept(grown, measured=before.launches).launches if launch.path not in paths(before)]
-    assert {scene.partition for launch in added for scene in launch.company.scenes} == {UNMANAGED, "split-6", "lead-2"}
+    assert {scene.partition for launch in added for scene in launch.cohort.scenes} == {UNMANAGED, "split-6", "lead-2"}
     assert len(added) == 5
 
 
@@ -253,15 +253,15 @@ def test_how_often_the_cache_is_read_is_no_part_of_what_is_measured():
     assert [launch.design.monitor for launch in after.launches] == [10, 10, 2]
 
 
-def test_long_sweeps_are_split_into_companies_that_each_have_their_baselines():
+def test_long_sweeps_are_split_into_cohorts_that_each_have_their_baselines():
     budget = {"rounds": 10, "window": 1.0, "longest_launch": 167}
     one = swept({"sweeps": [{"split": "all"}]}, budget=budget)
-    companies = {launch.company.id: launch.company for launch in one.launches}.values()
-    assert len(companies) > 1
-    for company in companies:
-        assert 1 + 10 * 1.25 * len(company.scenes) <= 167
-        assert {"solo", "solo-again", "placebo:1", "corun:x+a"} <= {scene.name for scene in company.scenes}
-    found = [mix.identity for company in companies for mix in company.mixes]
+    cohorts = {launch.cohort.id: launch.cohort for launch in one.launches}.values()
+    assert len(cohorts) > 1
+    for cohort in cohorts:
+        assert 1 + 10 * 1.25 * len(cohort.scenes) <= 167
+        assert {"alone", "alone-again", "placebo:1", "corun:x+a"} <= {scene.name for scene in cohort.scenes}
+    found = [mix.identity for cohort in cohorts for mix in cohort.mixes]
     assert sorted(found) == sorted(mix.identity for mix in one.mixes)
 
 
@@ -302,16 +302,16 @@ def test_any_history_of_sweeps_keeps_the_promises(tmp_path_factory, history):
         planned = {launch.path: launch for launch in now.launches}
         assert len(planned) == len(now.launches)
         for path, launch in measured.items():
-            if now.wanted.keys() & {mix.identity for mix in launch.company.mixes}:
+            if now.wanted.keys() & {mix.identity for mix in launch.cohort.mixes}:
                 assert planned[path] == launch
         for mix in now.mixes:
-            assert sum(mix in launch.company.mixes for launch in now.launches) >= 2
+            assert sum(mix in launch.cohort.mixes for launch in now.launches) >= 2
         for launch in now.launches:
-            company = launch.company
-            assert len(company.members) <= 3 or not any(mix.partitions for mix in company.mixes)
-            names = [scene.name for scene in company.scenes]
+            cohort = launch.cohort
+            assert len(cohort.members) <= 3 or not any(mix.partitions for mix in cohort.mixes)
+            names = [scene.name for scene in cohort.scenes]
             assert len(names) == len(set(names))
-            for scene in company.scenes:
+            for scene in cohort.scenes:
                 assert (scene.partition == UNMANAGED) == (not scene.shares)
         some = random.Random(luck).sample(now.launches, k=luck % (len(now.launches) + 1))
         measured |= {launch.path: launch for launch in some}
@@ -327,9 +327,9 @@ def test_schemata_in_the_kernels_words():
 
 def test_the_plan_tells_everybodys_schemata():
     one = swept(SPLIT, antagonists=("a", "b"))
-    company = one.launches[0].company
-    under = [scene for scene in company.scenes if scene.partition == "split-4"]
-    assert rows(company, under, cache(shareable=0), layout((0, 1))) == [
+    cohort = one.launches[0].cohort
+    under = [scene for scene in cohort.scenes if scene.partition == "split-4"]
+    assert rows(cohort, under, cache(shareable=0), layout((0, 1))) == [
         ("lead x@0", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
         ("a@1, b@1, everybody else", "L3:0=ff0 MB:0=100", "8 ways, 12 MiB"),
     ]
@@ -341,9 +341,9 @@ def test_members_around_different_caches():
     programs = workloads("x", a=Workload(command="a", cores=2))
     one = study(["x"], ["a"], cache=SPLIT, placement={"lead": "1", "antagonists": "0,2", "reserve": 0})
     cast = mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), mixes.Host(two, here), "study.yaml")
-    company = extend(one, cast, {"x": "", "a": ""}, "k").launches[0].company
-    under = [scene for scene in company.scenes if scene.partition == "split-4"]
-    assert rows(company, under, here, two) == [
+    cohort = extend(one, cast, {"x": "", "a": ""}, "k").launches[0].cohort
+    under = [scene for scene in cohort.scenes if scene.partition == "split-4"]
+    assert rows(cohort, under, here, two) == [
         ("lead x@1", "L3:0=00f MB:0=100", "4 ways, 6 MiB"),
         ("a@0.2, everybody else", "L3:0=ff0;1=ff0 MB:0=100;1=100", "8 ways, 12 MiB"),
     ]

@@ -15,7 +15,7 @@ from castmates.pipeline.pilot import Proposal, yaml_lines
 from castmates.study.budget_keys import Budget
 from castmates.study.model import Study
 from castmates.study.rounds import Cost, Spread
-from tests.unit.windows_maker import Truth, company, mix, plan, simulated, written
+from tests.unit.windows_maker import Truth, cohort, mix, plan, simulated, written
 
 LONG = 10_000.0
 
@@ -88,7 +88,7 @@ def test_the_variances_are_found_again():
 
 
 def test_spreads_by_hand():
-    one = plan([company("a", mix("dlrm@0", "stream@1", identity="it"))], launches=2)
+    one = plan([cohort("a", mix("dlrm@0", "stream@1", identity="it"))], launches=2)
     losses = {1: (0.1, 0.2), 2: (0.3, 0.6)}
 
     def rate(launch, number, scene, member):
@@ -102,19 +102,19 @@ def test_spreads_by_hand():
 
 
 def test_one_launch_tells_no_variance():
-    one = plan([company("a", mix("dlrm@0", "stream@1"))], launches=1)
+    one = plan([cohort("a", mix("dlrm@0", "stream@1"))], launches=1)
     assert spreads(one, written(one, lambda *_: 1.0)) == {}
 
 
 def test_costs_come_from_the_records():
-    scenes = {"company": {"scenes": list("abcde")}}
+    scenes = {"cohort": {"scenes": list("abcde")}}
     good = {"status": "measured", "windows": 20, "seconds": {"total": 22.0, "measure": 12.0}, "spec": scenes}
     assert cost_of([good, good | {"status": "failed"}]) == Cost(launch=10.0, round=3.0)
     assert cost_of([good | {"status": "failed"}]) is None
 
 
 def test_a_window_holds_the_steps_of_the_slowest_lead():
-    one = plan([company("a", mix("dlrm@0", "stream@1"))], launches=1)
+    one = plan([cohort("a", mix("dlrm@0", "stream@1"))], launches=1)
     # Nine slices, of which six count: 20 heartbeats make 14 steps of 0.1 s, however long the round was.
     slices = {"slices": 9, "slices_rejected": 1, "slices_dropped": 2, "beats": 20, "progress_s": 1.4}
     windows = written(one, lambda *_: 1.0).assign(first_ns=0, last_ns=60 * 10**9, **slices)

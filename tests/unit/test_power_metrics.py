@@ -22,12 +22,12 @@ from castmates.report.text import resources as on_page
 from castmates.report.text import slices
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import RESOURCES, frame
-from tests.unit.windows_maker import company, mix, plan, slices_of, written
+from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
 
-PLAN = plan([company("c", mix("bert@0.2", "stream@1"))], launches=3)
+PLAN = plan([cohort("c", mix("bert@0.2", "stream@1"))], launches=3)
 WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
 WATCHED = slices_of(WINDOWS)  # each is open for a second
-KEYS = ("study", "company", "launch", "window", "round", "scene", "platform")
+KEYS = ("study", "cohort", "launch", "window", "round", "scene", "platform")
 
 
 def found(kind, rows_of, of_members=True):
@@ -67,7 +67,7 @@ def test_the_clock_while_running_is_cycles_over_the_time_on_a_cpu():
     lead = {"metric": GHZ, "member": "bert@0.2"}
     corun, beside, busy = (
         row_of(table, scene=scene, baseline=baseline, **lead)
-        for scene, baseline in (("corun", "solo"), ("corun", "placebo"), ("placebo", "solo"))
+        for scene, baseline in (("corun", "alone"), ("corun", "placebo"), ("placebo", "alone"))
     )
     assert (corun["value"], corun["baseline_value"], corun["change"]) == pytest.approx((2.0, 3.0, 2 / 3))
     assert (beside["value"], beside["baseline_value"]) == pytest.approx((2.0, 2.4))
@@ -159,21 +159,21 @@ def test_what_belongs_to_a_package_is_in_no_members_name():
     assert set(own["member"]) == {""}
     assert set(own["role"]) == {"package"}
     assert set(own["scope"]) == {"package 0", "package 1", "packages"}
-    power = row_of(table, metric=PACKAGE_POWER, scope="package 0", scene="placebo", baseline="solo")
+    power = row_of(table, metric=PACKAGE_POWER, scope="package 0", scene="placebo", baseline="alone")
     assert (power["value"], power["baseline_value"], power["change"]) == pytest.approx((120.0, 60.0, 2.0))
     assert power["unit"] == "W"
-    other = row_of(table, metric=PACKAGE_POWER, scope="package 1", scene="corun", baseline="solo")
+    other = row_of(table, metric=PACKAGE_POWER, scope="package 1", scene="corun", baseline="alone")
     assert other["change"] == pytest.approx(1.0)
     moved = row_of(table, metric=CONTROLLERS, scope="package 0", scene="corun", baseline="placebo")
     assert (moved["value"], moved["baseline_value"]) == pytest.approx((16e9, 8e9))
-    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="solo")["value"] == pytest.approx(
+    assert row_of(table, metric=FOREIGN, scope="packages", scene="corun", baseline="alone")["value"] == pytest.approx(
         1.6e9
     )
 
 
 def test_throttle_events_are_compared_by_their_difference_because_mostly_there_are_none():
     table = found("samples", packages, of_members=False)
-    package = row_of(table, metric=PACKAGE_THROTTLED, scene="placebo", baseline="solo")
+    package = row_of(table, metric=PACKAGE_THROTTLED, scene="placebo", baseline="alone")
     assert (package["value"], package["baseline_value"], package["change"], package["scale"]) == (
         6.0,
         0.0,
@@ -186,7 +186,7 @@ def test_throttle_events_are_compared_by_their_difference_because_mostly_there_a
 
 def test_mbm_is_held_against_the_memory_controllers():
     table = found("samples", packages, of_members=False)
-    share = row_of(table, metric=SEEN_BY_MBM, scene="corun", baseline="solo")
+    share = row_of(table, metric=SEEN_BY_MBM, scene="corun", baseline="alone")
     assert (share["value"], share["unit"], share["scope"]) == (
         pytest.approx(0.75),
         "",
@@ -271,12 +271,12 @@ def test_gpus_stand_in_nobodys_name_with_the_mean_of_their_readings():
         ]
 
     table = found("samples", readings, of_members=False)
-    used = row_of(table, metric="GPU utilisation", scene="corun", baseline="solo")
+    used = row_of(table, metric="GPU utilisation", scene="corun", baseline="alone")
     assert (used["value"], used["baseline_value"], used["change"], used["scale"]) == (
         pytest.approx(40), pytest.approx(80), pytest.approx(-40), "points",
     )  # fmt: skip
     assert (used["scope"], used["member"], used["unit"]) == ("gpu 0", "", "per cent")
-    power = row_of(table, metric="GPU power", scene="corun", baseline="solo")
+    power = row_of(table, metric="GPU power", scene="corun", baseline="alone")
     assert (power["value"], power["change"], power["scale"]) == (pytest.approx(150), pytest.approx(0.75), "ratio")
-    assert row_of(table, metric="GPU clock held down", scene="corun", baseline="solo")["value"] == pytest.approx(50)
+    assert row_of(table, metric="GPU clock held down", scene="corun", baseline="alone")["value"] == pytest.approx(50)
     assert "GPU clock" not in set(table["metric"]), "a reading is missing"

@@ -30,7 +30,7 @@ from castmates.study.dials import BANDWIDTH, CAPACITY, Dial, dials_of, settings_
 from castmates.study.modelled import WorkingSet, WorkloadModel
 from castmates.study.predict_keys import PredictKeys
 from castmates.study.prediction_design import design
-from castmates.study.spec import UNMANAGED, Company, Launch, Member, NodeClass, Plan, Prediction
+from castmates.study.spec import UNMANAGED, Cohort, Launch, Member, NodeClass, Plan, Prediction
 
 NAMES = [f"p{number:02d}" for number in range(6)]
 SENSITIVE = [0.02, 0.1, 0.3, 0.5, 0.8, 1.0]
@@ -208,8 +208,8 @@ def member(model=None, command=(), name="dial"):
     ],
 )
 def test_what_a_dial_is_set_to_follows_from_its_command_or_its_model(one, expected):
-    company = Company(id="c", protocol=8, native_key="", members=(one,), mixes=(), scenes=())
-    launch = Launch.model_construct(company=company)
+    cohort = Cohort(id="c", protocol=8, native_key="", members=(one,), mixes=(), scenes=())
+    launch = Launch.model_construct(cohort=cohort)
     plan = Plan.model_construct(launches=(launch,), prediction=None)
     found = settings_of(plan, ["dial"]).get("dial")
     assert found == (None if expected is None else Dial(expected.kind, pytest.approx(expected.amount)))

@@ -34,8 +34,8 @@ AMD = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1
 FOUND = 0x20  # a bit that is none of the prefetchers'
 
 
-def company(**cache):
-    return plan(study(["a"], ["b"], cache=cache)).companies[0]
+def cohort(**cache):
+    return plan(study(["a"], ["b"], cache=cache)).cohorts[0]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def of_off(who):
 
 
 def begun(root, journal, who=None, say=str):
-    return switched(who or company(**BOTH), "a launch", journal, say, root)
+    return switched(who or cohort(**BOTH), "a launch", journal, say, root)
 
 
 def test_off_is_a_partition_beside_every_mix_and_measures_nothing_else_again():
@@ -92,7 +92,7 @@ def test_registers_follow_the_scene_and_are_put_back(root, journal, cpuinfo, reg
     sysfs.write(root / "proc/cpuinfo", cpuinfo)
     for cpu in range(8):
         msr.write(msr.path_of(cpu, register, root), f"{FOUND:#x}")  # a file with a hole
-    who = company(**BOTH)
+    who = cohort(**BOTH)
     cpus = {cpu for member in who.members for cpu in member.cpus}
     with begun(root, journal, who) as prefetchers:
         for scene in who.scenes:  # also the placebo's, whose lead alone has a share
@@ -107,14 +107,14 @@ def test_registers_follow_the_scene_and_are_put_back(root, journal, cpuinfo, reg
 def test_a_killed_launch_leaves_them_to_the_journal(root, tmp_path):
     journal = Journal(tmp_path / "state", replace(myself(), born=1))  # who had our number before us
     context = begun(root, journal)
-    context.__enter__().apply(of_off(company(**BOTH)).shares)
+    context.__enter__().apply(of_off(cohort(**BOTH)).shares)
     assert held(root) != [FOUND] * 8
     assert {undone.how for undone in Journal(tmp_path / "state").restore(lambda entry: entry.stale)} == {"restored"}
     assert held(root) == [FOUND] * 8
 
 
 def test_without_the_factor_no_register_is_looked_at(tmp_path, journal):
-    with begun(tmp_path, journal, company()) as prefetchers:
+    with begun(tmp_path, journal, cohort()) as prefetchers:
         assert prefetchers.read_back() == {}
 
 
@@ -151,7 +151,7 @@ def test_the_witness_sees_what_another_program_writes(root, journal):
         witness.start([])
         assert [(sample.metric, sample.value) for sample in witness.stop()] == [(OFF, 0.0)]
         witness.start([])
-        cpu = company(**BOTH).lead.cpus[0]
+        cpu = cohort(**BOTH).lead.cpus[0]
         msr.write(msr.path_of(cpu, PREFETCH_CONTROL, root), "0x2f")
         (_, changed) = witness.stop()
         assert (changed.metric, changed.note.split(" was ")[1]) == (CHANGED, "'0x2f' and not '0x20'")
@@ -188,12 +188,12 @@ def test_a_modelled_workload_loses_what_prefetchers_began_ahead(tmp_path, monkey
     monkeypatch.setattr("tests.unit.modelled.makers.WORKLOADS", with_prefetching)
     (launch, *_) = project_of(tmp_path, f"{STUDY}{QUIET}cache: {{prefetchers: [on, off]}}\n").plan().launches
     outcome = run_launch(launch, tmp_path, tmp_path, lambda _: None, lambda: None)
-    lead, other = (member.name for member in launch.company.members)
+    lead, other = (member.name for member in launch.cohort.members)
     rates = {
         (window.scene.partition, name): window.total(name).rate
         for window in outcome.windows for name in window.scene.active if window.scene.kind == "corun"
     }  # fmt: skip
     assert rates[PREFETCHERS_OFF, other] < 0.5 * rates[UNMANAGED, other]
     assert rates[PREFETCHERS_OFF, lead] > rates[UNMANAGED, lead], "its antagonist presses less"
-    scene = next(s.name for s in launch.company.scenes if s.kind == "corun" and s.partition == PREFETCHERS_OFF)
+    scene = next(s.name for s in launch.cohort.scenes if s.kind == "corun" and s.partition == PREFETCHERS_OFF)
     assert rates[PREFETCHERS_OFF, other] == pytest.approx(outcome.truth[scene][other]["rate"], rel=0.02)

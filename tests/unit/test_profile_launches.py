@@ -35,10 +35,10 @@ def test_a_study_that_comes_to_trace_keeps_all_its_launches():
 
 def test_each_lead_that_can_be_traced_has_so_many_launches_with_all_its_scenes():
     found = planned(profile={"steps": 5, "times": 2, "launches": 3, "keep": "1 MB"}).profiles
-    assert [(each.company.lead.workload, each.number) for each in found] == [("job", 1), ("job", 2), ("job", 3)]
+    assert [(each.cohort.lead.workload, each.number) for each in found] == [("job", 1), ("job", 2), ("job", 3)]
     assert len({each.seed for each in found}) == 3
-    company = next(launch.company for launch in planned().launches if launch.company.lead.workload == "job")
-    assert all(each.company == company for each in found)
+    cohort = next(launch.cohort for launch in planned().launches if launch.cohort.lead.workload == "job")
+    assert all(each.cohort == cohort for each in found)
     profiling = found[0].design.profiling
     assert (profiling.steps, profiling.times, profiling.keep) == (5, 2, 1_000_000)
     assert (found[0].design.rounds, found[0].design.counters.events) == (0, ())
@@ -76,7 +76,7 @@ def test_launches_of_the_first_epoch_are_of_leads_that_read_records_and_change_n
     usual, both = (plan(each, programs=programs) for each in wanted)
     first = [each for each in both.profiles if is_of_first_epoch(each)]
     assert [each for each in both.profiles if each not in first] == list(usual.profiles)
-    assert [(each.company.lead.workload, each.number) for each in first] == [("job", 201), ("job", 202)]
+    assert [(each.cohort.lead.workload, each.number) for each in first] == [("job", 201), ("job", 202)]
     assert cannot_begin_anew(wanted[1], both) == ["cycles", "draws"]
     assert traces_of(first[0]) == 2 * traces_of(usual.profiles[0])
     alike = first[0].model_copy(update={"number": 1, "seed": usual.profiles[0].seed})
@@ -87,7 +87,7 @@ def test_what_is_left_of_a_study_is_still_traced():
     keys = {"profile": {"launches": 2}}
     before = plan(study(["job"], ["stream", "compute"], **keys), programs=PROGRAMS)
     after = plan(study(["job"], ["stream"], **keys), measured=before.launches, programs=PROGRAMS)
-    traced = {mix.name for task in after.profiles for mix in task.company.mixes}
+    traced = {mix.name for task in after.profiles for mix in task.cohort.mixes}
     assert traced == {"job@0+stream@1"} or traced == {mix.name for mix in after.mixes}
     assert len(after.profiles) == 2
 
@@ -125,9 +125,9 @@ def test_jobs_of_three_frameworks_are_traced_and_others_are_not():
     }
     wanted = study(["job", "plain", "torchjobs", "jaxjobs"], ["stream"], profile={"launches": 1})
     found = plan(wanted, programs=programs)
-    assert {each.company.lead.workload for each in found.profiles} == {"job", "torchjobs", "jaxjobs"}
+    assert {each.cohort.lead.workload for each in found.profiles} == {"job", "torchjobs", "jaxjobs"}
     assert cannot_be_profiled(wanted, found) == ["plain"]
-    how = {each.company.lead.workload: traced_by(each.company) for each in found.profiles}
+    how = {each.cohort.lead.workload: traced_by(each.cohort) for each in found.profiles}
     assert how["job"].leaves_out
     assert not how["torchjobs"].leaves_out
     assert how["job"].steps_before > how["jaxjobs"].steps_before

@@ -17,7 +17,7 @@ from castmates.analysis.statistics import intervals, power
 from castmates.analysis.statistics.intervals import holm, quantile
 from castmates.analysis.statistics.quantities import Ratios, geometric_mean
 from castmates.analysis.statistics.welch import welch
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 # Student, "The probable error of a mean", Biometrika 6 (1908), 20: hours of sleep gained with each of two drugs by ten
 # patients; the data set `sleep` of R. Cushny and Peebles measured them.
@@ -43,22 +43,22 @@ MILES = (21, 21, 22.8, 21.4, 18.7, 18.1, 14.3, 24.4, 22.8, 19.2, 17.8, 16.4, 17.
          33.9, 21.5, 15.5, 15.2, 13.3, 19.2, 27.3, 26, 30.4, 15.8, 19.7, 15, 21.4)  # fmt: skip
 
 
-def study(losses, solo=None):
+def study(losses, alone=None):
     """A study whose co-run costs, launch by launch and round by round, these logarithms."""
     losses = [np.atleast_1d(each) for each in losses]
-    of = plan([company("c", mix("a@0", "b@1", identity="it"))], len(losses))
+    of = plan([cohort("c", mix("a@0", "b@1", identity="it"))], len(losses))
 
     def rate(launch, number, scene, _member):
-        alone = 0.0 if solo is None else solo[launch.number - 1]
+        alone = 0.0 if alone is None else alone[launch.number - 1]
         return np.exp(alone - (losses[launch.number - 1][number - 1] if scene.startswith("corun") else 0.0))
 
     return of, written(of, rate, rounds=len(losses[0]))
 
 
-def effect(losses, solo=None):
-    """The lead's effect against solo: estimate and ends on the log scale, and all else that stands in its row."""
-    of, windows = study(losses, solo)
-    rows = estimate_effects(of, windows, 0.02).query("role == 'lead' and baseline == 'solo'")
+def effect(losses, alone=None):
+    """The lead's effect against alone: estimate and ends on the log scale, and all else that stands in its row."""
+    of, windows = study(losses, alone)
+    rows = estimate_effects(of, windows, 0.02).query("role == 'lead' and baseline == 'alone'")
     (row,) = rows.to_dict("records")
     names = {"slowdown": "log", "slowdown_low": "low", "slowdown_high": "high"}
     logs = {short: float(np.log(row[name])) for name, short in names.items()}
@@ -67,7 +67,7 @@ def effect(losses, solo=None):
 
 def test_paired_students_sleep():
     """R, t.test(extra ~ group, sleep, paired = TRUE), as in Meys and de Vries, "R For Dummies" (2012)."""
-    found = effect(np.subtract(ONE_DRUG, OTHER_DRUG), solo=ONE_DRUG)
+    found = effect(np.subtract(ONE_DRUG, OTHER_DRUG), alone=ONE_DRUG)
     assert found["log"] == pytest.approx(-1.58)
     assert (found["low"], found["high"]) == pytest.approx((-2.4598858, -0.7001142), abs=1e-7)
     assert found["p_value"] == pytest.approx(0.002833, abs=5e-7)
@@ -77,7 +77,7 @@ def test_paired_students_sleep():
 def test_unpaired_students_sleep():
     """R, example of t.test: t = -1.8608, df = 17.776, p-value = 0.07939, interval -3.3654832 to 0.2054832."""
     table = compare(Side(*study(OTHER_DRUG)), Side(*study(ONE_DRUG)), 0.02)
-    (row,) = table.query("role == 'lead' and baseline == 'solo'").to_dict("records")
+    (row,) = table.query("role == 'lead' and baseline == 'alone'").to_dict("records")
     assert np.log([row["ratio_low"], row["ratio_high"]]) == pytest.approx([-3.3654832, 0.2054832], abs=1e-7)
     assert row["p_value"] == pytest.approx(0.07939, abs=5e-6)
 

@@ -147,7 +147,7 @@ def test_another_seed_does_not_draw_again(study):
 def test_launches_of_the_first_mixes_are_the_same_when_more_are_drawn(study):
     few = {launch.path: launch for launch in study(random(6)).launches}
     many = study(random(12), keep=False)
-    measured = {mix.identity for launch in few.values() for mix in launch.company.mixes}
+    measured = {mix.identity for launch in few.values() for mix in launch.cohort.mixes}
     assert measured <= {mix.identity for mix in many.mixes}
 
 

@@ -64,7 +64,8 @@ def test_its_losses_are_those_of_the_runs_that_it_names():
                 row
                 for run in runs
                 for row in run
-                if (row["lead"], row["antagonists"], row["role"], row["baseline"]) == (lead, antagonist, "lead", "solo")
+                if (row["lead"], row["antagonists"], row["role"], row["baseline"])
+                == (lead, antagonist, "lead", "alone")
             ]
             losses = [float(row["loss_pct"]) for row in rows]
             proven = [row["verdict"] for row in rows].count("slower")

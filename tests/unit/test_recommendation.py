@@ -233,10 +233,10 @@ def test_what_all_get_done_is_computed_launch_by_launch():
     effects = estimate_effects(plan, table, 0.02)
     found = pareto_table(plan, table, effects).set_index("partition").loc["split-4"]
     logs = []
-    for (_, launch), own in table.groupby(["company", "launch"]):
+    for (_, launch), own in table.groupby(["cohort", "launch"]):
         rates = {key: np.log(group["rate"]).mean() for key, group in own.groupby(["scene", "member"])}
         logs.append([rates["corun:dlrm+stream@split-4", member] - rates[scene, member]
-                     for member, scene in (("dlrm@0", "solo"), ("stream@1", "antagonist-alone:stream@1"))])  # fmt: skip
+                     for member, scene in (("dlrm@0", "alone"), ("stream@1", "antagonist-alone:stream@1"))])  # fmt: skip
         assert launch
     stp = np.log(np.exp(logs).sum(axis=1))
     half = stats.t.ppf(0.975, len(stp) - 1) * stp.std(ddof=1) / math.sqrt(len(stp))
@@ -281,10 +281,10 @@ def test_without_antagonists_alone_no_loss_of_a_lead_changes_and_what_the_others
 
 
 def without_antagonists_alone(launch):
-    members = {member.name: member for member in launch.company.members}
-    scenes = scenes_of(launch.company.mixes, members, antagonists_alone=False)
-    assert {launch.company.lead.name} == {scene.active[0] for scene in scenes}
-    return launch.model_copy(update={"company": launch.company.model_copy(update={"scenes": scenes})})
+    members = {member.name: member for member in launch.cohort.members}
+    scenes = scenes_of(launch.cohort.mixes, members, antagonists_alone=False)
+    assert {launch.cohort.lead.name} == {scene.active[0] for scene in scenes}
+    return launch.model_copy(update={"cohort": launch.cohort.model_copy(update={"scenes": scenes})})
 
 
 MIXES, WAYS = 3000, np.arange(1, 12)
@@ -293,7 +293,7 @@ KEPT = 0.8  # by the antagonist
 
 
 def sweep(stage, rng, launches=5):
-    """Simulated: rows of all partitions of two kinds in many mixes; those of a mix share their launches' solo."""
+    """Simulated: rows of all partitions of two kinds in many mixes; those of a mix share their launches' alone."""
     rows = []
     for kind in ("split", "split-high"):
         shape = (MIXES, launches, len(WAYS))
@@ -356,7 +356,7 @@ def test_a_mask_that_loses_too_much_is_seldom_recommended():
 def test_where_no_mask_keeps_the_limit_the_loss_without_one_has_to_be_proven_all_the_same(
     low, loss, high, judged, verdict, words
 ):
-    bare = {"mix": "a+b", "platform": "modelled", "machine": "", "role": "lead", "baseline": "solo",
+    bare = {"mix": "a+b", "platform": "modelled", "machine": "", "role": "lead", "baseline": "alone",
             "partition": "unmanaged", "loss_pct": loss, "loss_low": low, "loss_high": high,
             "verdict": judged}  # fmt: skip
     found = recommendations(frame([UNMANAGED, row("split-4", 4, 6.0, 7.0)], PARETO), 3.0)
@@ -403,9 +403,9 @@ def test_no_mask_is_advised_without_a_loss_and_its_price_is_the_tables(bare, mas
                              "verdict": verdict}  # fmt: skip
 
     names = [f"split-{ways}" for ways in range(1, len(masks) + 1)]
-    rows = [effect("unmanaged", "solo", *bare)]
+    rows = [effect("unmanaged", "alone", *bare)]
     for name, (loss, half, verdict) in zip(names, masks, strict=True):
-        rows += [effect(name, "solo", loss, half, "slower"), effect(name, "unmanaged", loss - bare[0], half, verdict)]
+        rows += [effect(name, "alone", loss, half, "slower"), effect(name, "unmanaged", loss - bare[0], half, verdict)]
     rows += [
         effect(name, "alone", price + place, 1.0, "slower", "antagonist", f"b{number}@{number}")
         for place, name in enumerate(("unmanaged", *names))

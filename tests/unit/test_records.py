@@ -18,7 +18,7 @@ def test_nothing_is_read_before_somebody_asks(tmp_path):
         read.append(file)
         return {
             "status": "measured",
-            "spec": {"number": int(file.name), "company": {"id": "a"}},
+            "spec": {"number": int(file.name), "cohort": {"id": "a"}},
             "versions": {"x": "1"},
         }
 
@@ -27,8 +27,8 @@ def test_nothing_is_read_before_somebody_asks(tmp_path):
     assert len(records) == 3
     assert read == []
     assert [record["spec"]["number"] for record in records] == [0, 1, 2]
-    assert records[1]["spec"] == {"number": 1, "company": {"id": "a"}}
-    assert records[0]["spec"]["company"] is records[2]["spec"]["company"]
+    assert records[1]["spec"] == {"number": 1, "cohort": {"id": "a"}}
+    assert records[0]["spec"]["cohort"] is records[2]["spec"]["cohort"]
     assert records[0]["versions"] is records[2]["versions"]
     assert read == files
     assert not Records([], one)
@@ -40,14 +40,14 @@ def test_odd_values_in_a_record_count_as_missing():
             "seconds": {"total": "x"},
             "rounds": "x",
             "costs": {"perf": 1.0},
-            "spec": {"number": "x", "seed": [1], "company": {"protocol": "x", "members": ["x"]}},
+            "spec": {"number": "x", "seed": [1], "cohort": {"protocol": "x", "members": ["x"]}},
         }
     )
     assert (odd.seconds, odd.rounds, odd.number, odd.seed, odd.protocol) == (None, None, 0, None, None)
     assert (odd.costs, odd.members) == ({}, [])
 
 
-BUSY = {"foreign load": {"solo": 40, "corun": 20}, "too few steps": {"solo": 1}}
+BUSY = {"foreign load": {"alone": 40, "corun": 20}, "too few steps": {"alone": 1}}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ BUSY = {"foreign load": {"solo": 40, "corun": 20}, "too few steps": {"solo": 1}}
     [
         ((0, 0), BUSY, True),
         ((0, 3), BUSY, False),
-        ((0, 0), {"foreign load": {"solo": 1}, "too few steps": {"solo": 9}}, False),  # its own fault
+        ((0, 0), {"foreign load": {"alone": 1}, "too few steps": {"alone": 9}}, False),  # its own fault
         ((0,), BUSY, False),
         ((0, 0, 0), BUSY, False),  # the user has been told, and went on
     ],

@@ -12,12 +12,12 @@ from castmates.report.figures.index import FIGURES
 from castmates.report.page.page import page
 from castmates.report.results import Results
 from castmates.report.text import latency, system
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-OF = plan([company("c", mix("bert@0", "stream@1")), company("d", mix("bert@0", "chase@2"))], launches=4)
+OF = plan([cohort("c", mix("bert@0", "stream@1")), cohort("d", mix("bert@0", "chase@2"))], launches=4)
 BIASED, OTHER = "bert+stream", "bert+chase"
 SCENES = [
-    "solo",
+    "alone",
     "placebo:1",
     "antagonist-alone:stream@1",
     "antagonist-alone:chase@2",
@@ -55,7 +55,7 @@ def test_a_scene_is_flagged_with_all_its_quantiles():
     assert found["possibly_biased"].sum() == 3
 
 
-@pytest.mark.parametrize("lost", [{}, {"solo": 8, "antagonist-alone:stream@1": 8}, dict.fromkeys(SCENES, 8)])
+@pytest.mark.parametrize("lost", [{}, {"alone": 8, "antagonist-alone:stream@1": 8}, dict.fromkeys(SCENES, 8)])
 def test_what_is_lost_alike_or_by_the_baseline_is_no_flag(lost):
     assert not system_metrics(OF, windows(lost))["possibly_biased"].any()
     assert flagged(latencies(OF, windows(lost), []), "kind") <= {"placebo"} - set(lost)
@@ -70,7 +70,7 @@ def test_the_flag_of_one_platform_is_not_that_of_another():
 def test_nothing_measured_is_no_flag():
     assert not system_metrics(OF, windows({})[:0])["possibly_biased"].any()
     only = windows({})
-    assert not system_metrics(OF, only[only["company"] == "c"])["possibly_biased"].any()
+    assert not system_metrics(OF, only[only["cohort"] == "c"])["possibly_biased"].any()
 
 
 @settings(max_examples=5, deadline=None)

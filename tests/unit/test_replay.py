@@ -119,8 +119,8 @@ def test_a_published_folder_and_results_are_planned_as_the_published_study_was(p
         study, plan = again(named)
         assert (study.study.name, study.study.margin) == ("small-replay", 0.05)
         assert questions(plan) == questions(project), named
-        ours, theirs = ({launch.company.canonical() for launch in one.launches} for one in (plan, project))
-        assert ours == theirs, "equal companies, so that nothing but the seeds is another"
+        ours, theirs = ({launch.cohort.canonical() for launch in one.launches} for one in (plan, project))
+        assert ours == theirs, "equal cohorts, so that nothing but the seeds is another"
         seeds |= {launch.seed for launch in plan.launches}
         assert not {launch.seed for launch in plan.launches} & {launch.seed for launch in project.launches}
         assert len(plan.launches) == len(project.launches)
@@ -130,13 +130,13 @@ def test_a_published_folder_and_results_are_planned_as_the_published_study_was(p
 
 
 @pytest.mark.landing
-def test_a_launch_is_its_company_with_the_rounds_that_it_had_and_a_lead_its_mixes(project):
+def test_a_launch_is_its_cohort_with_the_rounds_that_it_had_and_a_lead_its_mixes(project):
     publish(Path("crate"))
-    for company in project.companies:
-        study, plan = again(f"crate/launches/{company.id}/1", "--launches", "4")
-        assert study.study.name == f"small-replay-{company.id.rpartition('-')[2]}"
-        assert {mix.name for mix in plan.mixes} == {mix.name for mix in company.mixes}
-        tried = {each.name for mix in company.mixes for each in mix.partitions}
+    for cohort in project.cohorts:
+        study, plan = again(f"crate/launches/{cohort.id}/1", "--launches", "4")
+        assert study.study.name == f"small-replay-{cohort.id.rpartition('-')[2]}"
+        assert {mix.name for mix in plan.mixes} == {mix.name for mix in cohort.mixes}
+        tried = {each.name for mix in cohort.mixes for each in mix.partitions}
         assert {each.name for mix in plan.mixes for each in mix.partitions} == tried
         assert {launch.design.rounds for launch in plan.launches} == {2}
         assert {launch.number for launch in plan.launches} == {1, 2, 3, 4}
@@ -154,7 +154,7 @@ def test_what_cannot_be_replayed_is_refused_in_a_sentence(project):
         "crate.zip": "nothing is unpacked here; unpack it yourself",
         "crate.zip/launches/c/1": "nothing is unpacked here",
         "crate/data": "inside a study and no launch",
-        "crate/launches/chase-00000000/1": "there is no launch 'chase-00000000/1' (companies: chase-",
+        "crate/launches/chase-00000000/1": "there is no launch 'chase-00000000/1' (cohorts: chase-",
     }.items():
         assert words in refused(named), named
     assert "no such lead (there are: chase, dlrm)" in refused("crate", "--lead", "bert")
@@ -217,7 +217,7 @@ def test_a_workload_that_is_another_program_here_is_named_before_it_is_measured(
 )
 def test_verdicts(losses, margin, verdict):
     table = replayed(compare(side(LOSSES_A), side(losses), margin), margin)
-    row = table[(table["member"] == "dlrm") & (table["baseline"] == "solo")].iloc[0]
+    row = table[(table["member"] == "dlrm") & (table["baseline"] == "alone")].iloc[0]
     assert row["verdict"] == verdict
     assert table["p_holm"].to_numpy() == pytest.approx(holm(table["p_value"]), nan_ok=True), "over all effects"
     assert math.isnan(row["joint_slowdown_low"]) is (verdict in ("differs", "too few launches"))
@@ -238,7 +238,13 @@ def test_the_words_name_what_differs_and_a_published_number_that_its_windows_do_
     here = read_measured(Path("results/again"))
     (lead,) = {mix.lead for mix in project.mixes if mix.name == "chase+stream"}
     stated = pd.DataFrame(
-        {"mix": ["chase+stream"], "member": [lead], "baseline": ["solo"], "partition": ["unmanaged"], "slowdown": [2.0]}
+        {
+            "mix": ["chase+stream"],
+            "member": [lead],
+            "baseline": ["alone"],
+            "partition": ["unmanaged"],
+            "slowdown": [2.0],
+        }
     )
     found = replay_of(there, here, 0.05, "a/crate", effects=stated)
     assert found.status == 3

@@ -10,9 +10,9 @@ from castmates.report.results import Results
 from castmates.report.text import resources as on_page
 from castmates.results.columns.launch import LAUNCH_TABLES
 from castmates.results.columns.study import frame
-from tests.unit.windows_maker import company, mix, plan, slices_of, written
+from tests.unit.windows_maker import cohort, mix, plan, slices_of, written
 
-PLAN = plan([company("c", mix("bert@0", "stream@1"))], launches=3)
+PLAN = plan([cohort("c", mix("bert@0", "stream@1"))], launches=3)
 WINDOWS = written(PLAN, lambda *_: 10.0, rounds=2)
 WATCHED = slices_of(WINDOWS)
 WINDOWS["open_ns"] = -(10**10)  # other slices of the same window were open long before
@@ -23,7 +23,7 @@ MISSES = "LLC-load-misses per 1000 instructions"
 def tables(kind, rows_of):
     """One of a launch's tables, with the rows that this function gives for every window; the others are empty."""
     rows = [
-        {name: row[name] for name in ("study", "company", "launch", "window", "round", "scene", "member", "platform")}
+        {name: row[name] for name in ("study", "cohort", "launch", "window", "round", "scene", "member", "platform")}
         | one
         for row in WINDOWS.to_dict("records")
         for one in rows_of(row)
@@ -60,7 +60,7 @@ def test_readings_count_while_the_watched_slice_was_open():
     logs = np.log([2 * MIB * factor for factor in (1.1, 1.2, 1.3)])
     low, high = stats.ttest_1samp(logs, 0).confidence_interval()
     assert (row["value"], row["value_low"], row["value_high"]) == pytest.approx(tuple(np.exp([logs.mean(), low, high])))
-    assert (row["baseline_value"], row["baseline_low"], row["baseline"]) == pytest.approx((8 * MIB, 8 * MIB, "solo"))
+    assert (row["baseline_value"], row["baseline_low"], row["baseline"]) == pytest.approx((8 * MIB, 8 * MIB, "alone"))
     assert row["change_high"] == pytest.approx(np.exp(high) / (8 * MIB))
     assert (row["launches"], row["rounds"], row["scale"], row["unit"]) == (3, 6, "ratio", "bytes")
     assert table.loc[("stream@1", BANDWIDTH), "change"] == pytest.approx(3.0)

@@ -8,7 +8,7 @@ import pytest
 from castmates.results.columns.launch import table_file
 from castmates.results.confirming import folder_of, launch_files, study_files
 from castmates.results.folder import StudyFolder
-from tests.unit.windows_maker import company, mix, plan
+from tests.unit.windows_maker import cohort, mix, plan
 
 ROOT = Path(__file__).parents[2]
 # A name of a file of ours, or a folder of ours joined to a path, written out.
@@ -29,7 +29,7 @@ OTHERS = ("report/paper/", "report/results.py")
         'results.glob("launches/*/*/launch.json")',
         'folder / "launches" / launch.path',
         'place / f"looks/{number}.json"',
-        'f"launches/{company}/{number}"',
+        'f"launches/{cohort}/{number}"',
     ],
 )
 def test_a_spelled_path_is_noticed(line):
@@ -62,7 +62,7 @@ def measure(folder, launch):
 
 
 def test_a_launch_is_measured_when_its_record_is_there(folder):
-    planned = plan([company("c", mix("x@0", "a@1"))], launches=3)
+    planned = plan([cohort("c", mix("x@0", "a@1"))], launches=3)
     measure(folder, planned.launches[1])
     (folder.launch("c/1") / table_file("windows")).parent.mkdir()
     (folder.launch("c/1") / table_file("windows")).touch()
@@ -70,9 +70,9 @@ def test_a_launch_is_measured_when_its_record_is_there(folder):
     assert folder.places(planned) == [folder.path / "launches/c" / number for number in "123"]
 
 
-def test_every_company_is_there_once_in_the_order_of_the_launches():
-    planned = plan([company("d", mix("x@0", "a@1")), company("c", mix("x@0", "b@1"))], launches=2)
-    assert [each.id for each in planned.companies] == ["d", "c"]
+def test_every_cohort_is_there_once_in_the_order_of_the_launches():
+    planned = plan([cohort("d", mix("x@0", "a@1")), cohort("c", mix("x@0", "b@1"))], launches=2)
+    assert [each.id for each in planned.cohorts] == ["d", "c"]
 
 
 def test_confirming_studies_are_found_with_their_launches(folder):
@@ -83,5 +83,5 @@ def test_confirming_studies_are_found_with_their_launches(folder):
     assert study_files(folder) == [file]
     fresh = folder_of(file, folder)
     assert fresh.path == folder.path.with_name("example-confirm-1")
-    measure(fresh, plan([company("c", mix("x@0", "a@1"))], launches=1).launches[0])
+    measure(fresh, plan([cohort("c", mix("x@0", "a@1"))], launches=1).launches[0])
     assert launch_files(folder) == [f"{fresh}/launches/c/1/{name}" for name in ("launch.json", "windows.parquet")]

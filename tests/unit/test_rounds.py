@@ -1,4 +1,4 @@
-"""`rounds: auto`: what the plan shows before and after a company's first launches decide, and how they do."""
+"""`rounds: auto`: what the plan shows before and after a cohort's first launches decide, and how they do."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def rounds(one):
 def test_the_first_two_launches_have_rounds_and_the_others_wait():
     one = study(["x"], ["a"])
     made = plan(one)
-    first = first_rounds(made.companies[0], one.budget)
+    first = first_rounds(made.cohorts[0], one.budget)
     assert rounds(made) == [first, first, UNDECIDED, UNDECIDED, UNDECIDED]
     assert undecided(made.launches)
     assert [launch.design.decided for launch in made.launches] == [False, False, True, True, True]
@@ -49,12 +49,12 @@ def test_a_costly_launch_has_more_rounds_from_the_first(environment, window, fir
 def test_a_decision_holds_for_the_launches_to_come_and_for_no_other():
     one = study(["x"], ["a"])
     before = plan(one)
-    company = before.companies[0].id
-    after = plan(one, measured=before.launches[:2], decided={company: 9})
+    cohort = before.cohorts[0].id
+    after = plan(one, measured=before.launches[:2], decided={mixes_per_launch: 9})
     assert rounds(after)[2:] == [9, 9, 9]
-    assert after == with_decisions(before, {company: 9})
+    assert after == with_decisions(before, {mixes_per_launch: 9})
     assert with_decisions(before, {"another": 9}) == before
-    larger = plan(study(["x"], ["a"], budget={"launches": 6}), measured=after.launches, decided={company: 9})
+    larger = plan(study(["x"], ["a"], budget={"launches": 6}), measured=after.launches, decided={mixes_per_launch: 9})
     assert larger.launches[:5] == after.launches
     assert rounds(larger)[5] == 9
 
@@ -62,7 +62,7 @@ def test_a_decision_holds_for_the_launches_to_come_and_for_no_other():
 def test_a_decision_changes_neither_the_text_of_the_plan_nor_what_is_measured_again():
     one = study(["x", "y"], ["a"], budget={"launches": 4})
     before = plan(one)
-    decided = {company.id: number for number, company in enumerate(before.companies, start=4)}
+    decided = {cohort.id: number for number, cohort in enumerate(before.cohorts, start=4)}
     for measured in (before.launches[:2], with_decisions(before, decided).launches):
         after = plan(one, measured=measured, decided=decided)
         assert without_decisions(after) == before
@@ -79,10 +79,17 @@ def test_a_launch_from_before_says_what_it_said():
 
 def test_measured_launches_of_a_fixed_number_keep_it():
     fixed = plan(study(["x"], ["a"], budget={"rounds": 5, "launches": 4}))
-    company = fixed.companies[0].id
+    cohort = fixed.cohorts[0].id
     more = study(["x"], ["a"], budget={"launches": 6})
-    assert rounds(plan(more, measured=fixed.launches, decided={company: 9})) == [5, 5, 5, 5, 9, 9]
-    assert rounds(without_decisions(plan(more, measured=fixed.launches, decided={company: 9}))) == [5, 5, 5, 5, 0, 0]
+    assert rounds(plan(more, measured=fixed.launches, decided={mixes_per_launch: 9})) == [5, 5, 5, 5, 9, 9]
+    assert rounds(without_decisions(plan(more, measured=fixed.launches, decided={mixes_per_launch: 9}))) == [
+        5,
+        5,
+        5,
+        5,
+        0,
+        0,
+    ]
 
 
 def test_controls_are_not_asked():
@@ -93,7 +100,7 @@ def test_controls_are_not_asked():
 
 def test_undecided_launches_are_not_measured(tmp_path):
     made = plan(study(["x"], ["a"]))
-    with pytest.raises(CastmatesError, match="is decided after the first 2 launches of its company: run the sweep"):
+    with pytest.raises(CastmatesError, match="is decided after the first 2 launches of its cohort: run the sweep"):
         measure_launch(made, made.launches[2].path, tmp_path, tmp_path)
 
 
@@ -114,7 +121,7 @@ def measure(folder, made, swing, within=0.05, status="measured"):
         place = folder.launch(launch.path)
         place.mkdir(parents=True)
         number = launch.design.rounds
-        record = {"status": status, "windows": number * len(launch.company.scenes), "seconds": COSTS}
+        record = {"status": status, "windows": number * len(launch.cohort.scenes), "seconds": COSTS}
         folder.record_file(launch).write_text(json.dumps(record | {"spec": launch.model_dump(mode="json")}))
         windows = written(made.model_copy(update={"launches": (launch,)}), rate, rounds=number)
         (windows[:0] if status == "failed" else windows).to_parquet(place / "windows.parquet", index=False)
@@ -126,32 +133,32 @@ def first_two(made):
 
 def test_launches_that_differ_are_worth_more_than_rounds(folder):
     made = plan(study(["x"], ["a", "b"]))
-    company = made.companies[0].id
+    cohort = made.cohorts[0].id
     measure(folder, first_two(made), swing=0.0)
-    alike = decide_rounds(made, company, folder, LONG)
-    assert (alike.company, alike.launches, alike.launch) == (company, 2, 10.0)
+    alike = decide_rounds(made, cohort, folder, LONG)
+    assert (alike.cohort, alike.launches, alike.launch) == (cohort, 2, 10.0)
     assert alike.round == pytest.approx(12 / rounds(made)[0])
     assert alike.within == pytest.approx(0.05, rel=0.3)
     assert alike.rounds == best_rounds(0.05 / 2, Cost(10.0, alike.round), LONG)
 
     measure(other := StudyFolder(folder.path.parent / "other"), first_two(made), swing=0.1)
-    differing = decide_rounds(made, company, other, LONG)
+    differing = decide_rounds(made, cohort, other, LONG)
     assert differing.between > 0.1
     assert differing.rounds == 2 < alike.rounds
-    assert decide_rounds(made, company, folder, longest_launch=10.0 + 3 * alike.round).rounds == 3
+    assert decide_rounds(made, cohort, folder, longest_launch=10.0 + 3 * alike.round).rounds == 3
 
 
 def test_a_decision_once_written_stays_and_is_told_with_its_reason(folder):
     made = plan(study(["x"], ["a"]))
-    company = made.companies[0].id
+    cohort = made.cohorts[0].id
     measure(folder, first_two(made), swing=0.0)
-    decision = decide_rounds(made, company, folder, LONG)
-    file = folder.rounds_file(company)
+    decision = decide_rounds(made, cohort, folder, LONG)
+    file = folder.rounds_file(cohort)
     file.parent.mkdir()
     file.write_text(text_of(decision))
     assert read_decisions(folder) == [decision]
-    assert decide_rounds(made, company, folder, longest_launch=1.0) == decision
-    assert f"{company}: {decision.rounds} rounds in each launch after the first ones: in the first 2" in decision.words
+    assert decide_rounds(made, cohort, folder, longest_launch=1.0) == decision
+    assert f"{cohort}: {decision.rounds} rounds in each launch after the first ones: in the first 2" in decision.words
     folder.plan_file.write_text(plan_text(made))
     assert rounds(read_plan(folder.plan_file))[2:] == [decision.rounds] * 3
 
@@ -164,10 +171,10 @@ def test_a_decision_once_written_stays_and_is_told_with_its_reason(folder):
 
 def test_what_is_usual_decides_where_nothing_is_seen(folder):
     made = plan(study(["x"], ["a"]))
-    company = made.companies[0].id
+    cohort = made.cohorts[0].id
     measure(folder, first_two(made), swing=0.0, status="failed")
-    decision = decide_rounds(made, company, folder, LONG)
-    guess = guessed_cost(made.companies[0], study(["x"], ["a"]).budget.window)
+    decision = decide_rounds(made, cohort, folder, LONG)
+    guess = guessed_cost(made.cohorts[0], study(["x"], ["a"]).budget.window)
     assert (decision.launch, decision.round) == pytest.approx((guess.launch, guess.round))
     assert decision.rounds == best_rounds(USUAL_RATIO, guess, LONG)
     assert "how launches differ is not known" in decision.words
@@ -175,10 +182,10 @@ def test_what_is_usual_decides_where_nothing_is_seen(folder):
 
 def test_a_lost_decision_is_that_of_the_launches_measured_with_it(folder):
     made = plan(study(["x"], ["a"]))
-    company = made.companies[0].id
-    whole = with_decisions(made, {company: 7})
+    cohort = made.cohorts[0].id
+    whole = with_decisions(made, {mixes_per_launch: 7})
     measure(folder, whole.model_copy(update={"launches": whole.launches[:3]}), swing=0.1)
-    again = decide_rounds(made, company, folder, LONG)
+    again = decide_rounds(made, cohort, folder, LONG)
     assert (again.rounds, again.launches) == (7, 0)
     assert again.words.endswith("7 rounds in each launch after the first ones, as in those that are measured already.")
 

@@ -29,7 +29,7 @@ from castmates.study.services import load_of, same_service
 from castmates.workloads import programs, request_file
 from tests.unit import windows_maker
 from tests.unit.test_services_coverage import windows_of as queues_of
-from tests.unit.windows_maker import company, mix
+from tests.unit.windows_maker import cohort, mix
 
 S = 10**9
 
@@ -47,7 +47,7 @@ def plan_of(loads_of=(1000, 2000), launches=4):
         )
         return made.model_copy(update={"members": (lead, *made.members[1:])})
 
-    made = [serving(company(f"c{load}", mix(f"redis-{load}@0", "stream@1")), load) for load in loads_of]
+    made = [serving(cohort(f"c{load}", mix(f"redis-{load}@0", "stream@1")), load) for load in loads_of]
     return windows_maker.plan(made, launches)
 
 
@@ -154,7 +154,7 @@ def test_a_service_is_judged_by_its_p99_and_not_by_its_rate():
     plan = plan_of()
     windows = windows_of(plan, lambda launch, scene, _: 0.001 * (1 + launch / 100) * (2 if "corun" in scene else 1))
     effects = estimate_effects(plan, windows, margin=0.02)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     assert rows["slowdown"].to_numpy() == pytest.approx([2.0, 2.0])
     assert set(rows["verdict"]) == {"slower"}
     assert effects.groupby("member")["metric"].unique().str[0].to_dict() == {
@@ -201,7 +201,7 @@ def test_one_window_with_a_bound_is_not_left_out_of_its_launch():
 def test_each_processor_saturates_by_itself_and_places_are_kept_apart():
     """Two models are never pooled: what one of them answers says nothing of the other."""
     plan = plan_of((1000,), launches=6)
-    lead = plan.companies[0].lead
+    lead = plan.cohorts[0].lead
     windows = windows_of(plan, lambda *_: 0.001, lambda launch, *_: 0.6 if launch > 3 else 1.0)
     windows = windows.assign(processor=np.where(windows["launch"] > 3, "small", "large"))
     kept = without_saturated(pooled(plan, windows), windows)
@@ -219,7 +219,7 @@ def test_a_service_that_is_saturated_alone_has_no_loss_beside_others():
     plan = plan_of()
     windows = windows_of(plan, lambda *_: 0.2, lambda _, __, member: 0.5 if "2000" in member else 1.0)
     effects = estimate_effects(plan, without_saturated([plan], windows), margin=0.02)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")].set_index("lead")
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")].set_index("lead")
     assert rows["verdict"].to_dict() == {"redis-1000": "equivalent", "redis-2000": "no data"}
     results = results_of(plan, without_saturated([plan], windows))
     assert "saturated alone already: it answers 50 % of its requests there, and 50 % here" in pairs(results)[1].note
@@ -235,11 +235,11 @@ def test_what_is_but_a_bound_counts_for_a_loss_and_for_no_baseline():
 
 def test_services_that_differ_in_more_than_their_load_are_two():
     plan = plan_of()
-    other = plan.launches[-1].company
+    other = plan.launches[-1].cohort
     lead = other.members[0].model_copy(update={"command": (*other.members[0].command, "--keys", "5")})
     changed = other.model_copy(update={"members": (lead, *other.members[1:])})
     launches = tuple(
-        launch.model_copy(update={"company": changed}) if launch.company == other else launch
+        launch.model_copy(update={"cohort": changed}) if launch.cohort == other else launch
         for launch in plan.launches
     )
     table = services(plan.model_copy(update={"launches": launches}), windows_of(plan, lambda *_: 0.001))
@@ -256,7 +256,7 @@ def test_services_that_differ_in_more_than_their_load_are_two():
     ],
 )
 def test_a_service_is_called_what_its_loads_have_in_common(names, called):
-    lead = plan_of((1000,)).companies[0].lead
+    lead = plan_of((1000,)).cohorts[0].lead
     assert set(_names({f"{name}@0": lead for name in names}).values()) == {called}
 
 
@@ -266,7 +266,7 @@ def test_a_service_is_called_what_its_loads_have_in_common(names, called):
 def measured(ms, high, saturated=(), beside=""):
     rows = [
         {
-            "study": "s", "service": "redis", "role": "lead", "kind": "corun" if beside else "solo", "load": load,
+            "study": "s", "service": "redis", "role": "lead", "kind": "corun" if beside else "alone", "load": load,
             "antagonists": beside, "partition": "unmanaged", "platform": "measured", "machine": "", "launches": 5,
             "saturated": load in saturated, "p99_ms": m, "p99_ms_high": h,
         }
@@ -323,8 +323,8 @@ def test_limits_are_times():
 @pytest.mark.parametrize(("busy", "share"), [(0.75, 1.0), (1.25, 0.8)])
 def test_what_is_answered_shows_whether_a_service_keeps_up(busy, share):
     windows = queues_of(busy, 6, np.random.default_rng(2))
-    solo = windows[windows["scene"] == "solo"]
-    found = solo["answered"].sum() / solo["offered"].sum()
+    alone = windows[windows["scene"] == "alone"]
+    found = alone["answered"].sum() / alone["offered"].sum()
     assert found == pytest.approx(share, abs=0.03)
     assert (found < KEEPS_UP) == (share < 1)
 
@@ -335,11 +335,11 @@ def test_what_is_answered_shows_whether_a_service_keeps_up(busy, share):
 def results_of(plan, windows, limits=None):
     table = services(plan, windows)
     effects = estimate_effects(plan, windows, margin=0.02)
-    solo = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    alone = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     return SimpleNamespace(
         services=table, loads=loads(table, limits or {}), effects=effects, margin=0.02, extended=(),
         platforms=["measured"],
-        against_solo={lead: rows.to_dict("records") for lead, rows in solo.groupby("lead", sort=False)},
+        against_alone={lead: rows.to_dict("records") for lead, rows alone.groupby("lead", sort=False)},
         service_workloads={"redis-1000", "redis-2000"}, launches=pd.DataFrame({"status": ["measured"], "lead": ["x"]}),
         windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan,
         sensitivity_stamp=("", ""),
@@ -410,7 +410,7 @@ def test_keys_that_contradict_each_other_are_refused(keys, why):
 
 def test_only_a_service_has_requests_and_a_load():
     plan = plan_of((1000,), 1)
-    lead, other = plan.launches[0].company.members
+    lead, other = plan.launches[0].cohort.members
     assert (lead.requests, other.requests) == (True, False)
     assert same_service(lead) != same_service(other)
     assert [load_of(lead), load_of(other)] == [1000.0, None]

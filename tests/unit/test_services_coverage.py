@@ -53,8 +53,8 @@ def windows_of(busy, launches, rng):
     rows = []
     for launch in range(launches):
         alone = busy / LOAD * np.exp(rng.normal(0, DIFFER))
-        for scene, service_s in (("solo", alone), ("corun:x", alone * np.exp(rng.normal(0.1, DIFFER)))):
-            place = {"platform": "measured", "company": "c", "launch": launch, "scene": scene, "member": "redis@0"}
+        for scene, service_s in (("alone", alone), ("corun:x", alone * np.exp(rng.normal(0.1, DIFFER)))):
+            place = {"platform": "measured", "cohort": "c", "launch": launch, "scene": scene, "member": "redis@0"}
             rows += [place | {"valid": True} | a_window(rng, service_s) for _ in range(ROUNDS)]
     return pd.DataFrame(rows)
 
@@ -76,19 +76,19 @@ def held(logs):
 def studies_of(busy):
     """All windows, and the quantiles of each launch."""
     windows = windows_of(busy, STUDIES * LAUNCHES, np.random.default_rng(20261126))
-    return windows, request_quantiles(windows).set_index(["scene", "company", "launch"])
+    return windows, request_quantiles(windows).set_index(["scene", "cohort", "launch"])
 
 
 @cache
 def covered(busy):
     """The share of intervals that hold the truth, by column."""
-    place = ["company", "launch"]
+    place = ["cohort", "launch"]
     windows, launches = studies_of(busy)
     shares = {}
     for name, share in QUANTILES.items():
         logs = np.log(launches[str(share)])
         shares[f"{name}_ms_low"] = held(logs["corun:x"])
-        shares[f"{name}_ratio_low"] = held(logs["corun:x"] - logs["solo"])
+        shares[f"{name}_ratio_low"] = held(logs["corun:x"] - logs["alone"])
     answered = np.log(windows["answered"] / windows["offered"]).groupby([windows[name] for name in ("scene", *place)])
     shares["share_low"] = held(answered.mean()["corun:x"])
     return shares

@@ -12,7 +12,7 @@ from castmates.runner.rounds.slices import Slice
 from castmates.study.reasons import Reason, ReasonKind
 from castmates.study.spec import Scene
 
-SCENE = Scene(name="solo", kind="solo", mix="", active=("lead@0",), placebos=(), partition="unmanaged")
+SCENE = Scene(name="alone", kind="alone", mix="", active=("lead@0",), placebos=(), partition="unmanaged")
 BESIDE = SCENE.model_copy(update={"name": "corun:lead+stream", "kind": "corun"})
 WATCHED = 0.6
 
@@ -190,7 +190,7 @@ def test_one_odd_bin_late_in_the_slice_is_not_looked_at():
     response = Response()
     for number in range(12):
         response.add([0.001 * number] * (BINS - 2) + [0.5, 0.5])
-    assert last_off({"solo": response}) == (-1, "")
+    assert last_off({"alone": response}) == (-1, "")
 
 
 def test_an_antagonist_that_settles_slowly_has_more_left_out_of_its_own_slices_alone():

@@ -12,7 +12,7 @@ from castmates.study.spec import Scene
 WATCHED = 0.6
 ALONE, BESIDE = (
     Scene(name=name, kind=kind, mix="", active=("lead@0",), placebos=(), partition="unmanaged")
-    for name, kind in (("solo", "solo"), ("corun:lead+stream", "corun"))
+    for name, kind in (("alone", "alone"), ("corun:lead+stream", "corun"))
 )
 
 
@@ -31,7 +31,7 @@ def test_bins_behind_the_middle_one_are_what_the_others_are_compared_with(odd, l
     response = Response()
     for draw in range(12):
         response.add([2.0 if number == odd else 0.001 * draw for number in range(BINS)])
-    assert last_off({"solo": response})[0] == last
+    assert last_off({"alone": response})[0] == last
 
 
 def test_the_scene_that_settles_slowly_is_named():

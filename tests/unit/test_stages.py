@@ -74,7 +74,7 @@ def test_a_trace_without_an_input_pipeline_has_no_stages(tmp_path):
 
 
 def test_a_stage_that_a_trace_lacks_did_nothing_in_it():
-    about = COMMON | {"scene": "solo", "kind": "solo", "mix": ""}
+    about = COMMON | {"scene": "alone", "kind": "alone", "mix": ""}
     stages, steps = [], []
     for launch, repetition in ((1, 1), (1, 2), (2, 1)):
         trace = about | {"launch": launch, "round": repetition}

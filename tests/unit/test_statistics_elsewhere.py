@@ -24,7 +24,7 @@ def test_the_interval_of_a_mean(values):
     own = one_sample(side(values)).iloc[0]
     assert (own["low"], own["high"]) == pytest.approx(theirs.tconfint_mean(0.05))
     # A launch of one round each: the headline is that of the launches.
-    pairs = pd.DataFrame({"row": 1, "company": "c", "launch": range(len(values)), "difference": values})
+    pairs = pd.DataFrame({"row": 1, "cohort": "c", "launch": range(len(values)), "difference": values})
     found = estimate(pairs, ["row"]).iloc[0]
     assert (found["low"], found["high"]) == pytest.approx(theirs.tconfint_mean(0.05))
     assert found["p_value"] == pytest.approx(theirs.ttest_mean(0.0)[1])

@@ -33,7 +33,7 @@ from castmates.terminal.console import SafeConsole
 from castmates.workloads import packages, programs
 from tests.unit import drawings, results_maker, study_folder
 from tests.unit.test_page import parsed
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 ROOT = Path(__file__).resolve().parents[2]
 EVIL = "<script>alert(1)</script>"
@@ -127,7 +127,7 @@ def test_names_in_results_do_not_lead_out_of_their_folder(name):
 
 
 def test_a_plan_of_a_stranger_reads_no_launch_outside_of_its_folder(tmp_path):
-    one = plan([company("c", mix("a@0", "b@1"))], launches=2)
+    one = plan([cohort("c", mix("a@0", "b@1"))], launches=2)
     folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
     text = (folder / "plan.json").read_text()
     (folder / "plan.json").write_text(text.replace('"id": "c"', '"id": "../../elsewhere"'))
@@ -187,7 +187,7 @@ def test_a_paper_publishes_nothing_that_a_link_leads_to(tmp_path):
 
 def test_a_record_without_its_tables_counts_for_nothing(tmp_path):
     """Snakemake would launch the launch again, with the commands that the record brings along."""
-    one = plan([company("c", mix("a@0", "b@1"))], launches=2)
+    one = plan([cohort("c", mix("a@0", "b@1"))], launches=2)
     folder = study_folder.write(tmp_path / "theirs", one, written(one, lambda *_: 100.0))
     assert found_launches(StudyFolder(folder)).measured == []
     for name in LAUNCH_TABLES:

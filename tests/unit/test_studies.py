@@ -13,9 +13,9 @@ from castmates.pipeline import snakemake
 from castmates.results.find import find, study_file
 from castmates.results.folder import StudyFolder
 from castmates.study.plan_text import plan_text
-from tests.unit.windows_maker import company, mix, plan
+from tests.unit.windows_maker import cohort, mix, plan
 
-PLAN = plan([company("c", mix("ranking@0", "stream@1"))], launches=1)
+PLAN = plan([cohort("c", mix("ranking@0", "stream@1"))], launches=1)
 STUDY = "name: golden\nplatform: modelled\nmixes: [{lead: chase, antagonists: [stream]}]\n"
 HOME = Path(__file__).parents[2]
 OWN = (  # take a study's file

@@ -18,11 +18,11 @@ from castmates.analysis.effects.system import (
     launch_metrics,
     system_metrics,
 )
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 SLOWDOWNS = st.lists(st.floats(0.5, 50), min_size=1, max_size=8)
-PAIR = plan([company("c", mix("bert@0", "stream@1"))], launches=4)
-TRIO = plan([company("c", mix("bert@0", "stream@1", "chase@2"))], launches=3)
+PAIR = plan([cohort("c", mix("bert@0", "stream@1"))], launches=4)
+TRIO = plan([cohort("c", mix("bert@0", "stream@1", "chase@2"))], launches=3)
 
 
 def metrics(slowdowns):
@@ -145,5 +145,5 @@ def test_platforms_stay_apart_and_a_plan_without_coruns_has_no_rows():
     found = system_metrics(PAIR, both).set_index(["platform", "metric"])["value"]
     assert found["modelled", STP] == pytest.approx(1.0)
     assert found["measured", STP] == pytest.approx(1 / 1.1 + 1 / 1.5)
-    alone = plan([company("c", mix("bert@0", "stream@1"))], launches=1)
+    alone = plan([cohort("c", mix("bert@0", "stream@1"))], launches=1)
     assert system_metrics(alone.model_copy(update={"mixes": ()}), windows).empty

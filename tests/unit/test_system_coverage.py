@@ -31,8 +31,8 @@ def launch_rates(losses, studies, launches, rng):
     shape = (studies, launches, len(losses))
     logs = np.array(losses) + rng.normal(0, COMMON, (*shape[:2], 1)) + rng.normal(0, OWN, shape)
     study, launch, _ = np.indices(shape).reshape(3, -1)
-    table = {"study": study, "company": "c", "launch": launch, "slowdown": np.exp(logs).ravel()}
-    return launch_metrics(pd.DataFrame(table), ["study", "company", "launch"])
+    table = {"study": study, "cohort": "c", "launch": launch, "slowdown": np.exp(logs).ravel()}
+    return launch_metrics(pd.DataFrame(table), ["study", "cohort", "launch"])
 
 
 @cache

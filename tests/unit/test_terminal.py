@@ -26,11 +26,11 @@ LONG, SHORT = 30.0, 10.0
 def launches():
     """Two launches of each of two programs."""
     made = plan(study(["slow", "quick"], ["a", "b"], budget={"launches": 2, "rounds": 3}))
-    return sorted(made.launches, key=lambda launch: (launch.company.lead.workload, launch.number))
+    return sorted(made.launches, key=lambda launch: (launch.cohort.lead.workload, launch.number))
 
 
 def seconds_of(launch) -> float:
-    return LONG if launch.company.lead.workload == "slow" else SHORT
+    return LONG if launch.cohort.lead.workload == "slow" else SHORT
 
 
 def note_of(launch, **facts) -> Note:
@@ -152,7 +152,7 @@ def test_a_launch_is_a_line(launches):
 
 def test_the_region_names_what_is_measured_now(launches):
     sweep = Sweep(launches, seconds_of, 1)
-    job, of = "building tfmodels", {launches[0].company.id: 2, launches[2].company.id: 2}
+    job, of = "building tfmodels", {launches[0].cohort.id: 2, launches[2].cohort.id: 2}
     assert [str(line) for line in region(sweep, of, job, 0, 100)] == [" Preparing   building tfmodels"]
     sweep.begin(launches[0], 0)
     sweep.note(note_of(launches[0], state="measuring", round=1, kept=14, rejected=7, because={"steal": 7}))

@@ -31,8 +31,8 @@ class Watched:
         begin = self.one.windows["window"] * 13 * 10**8
         self.one.windows["switch_ns"], self.one.windows["open_ns"] = begin, begin + 10**8
         self.one.windows["close_ns"] = begin + 12 * 10**8
-        for (company, launch), rows in self.one.windows.groupby(["company", "launch"]):
-            place = tmp_path / "launches" / company / str(launch)
+        for (cohort, launch), rows in self.one.windows.groupby(["cohort", "launch"]):
+            place = tmp_path / "launches" / cohort / str(launch)
             place.mkdir(parents=True)
             (place / "launch.json").write_text("{}")
             frame(list(self._samples(rows, missing)), SAMPLES).to_parquet(place / "samples.parquet")
@@ -44,7 +44,7 @@ class Watched:
             for at in np.linspace(begin, end, 5).astype(int):
                 for member, amount in ((LEAD, 1.0), (STREAM, 2.0)):
                     gone = number == missing and member == STREAM
-                    head = {"study": "sweep", "company": window["company"].iloc[0], "window": number, "t_ns": at,
+                    head = {"study": "sweep", "cohort": window["cohort"].iloc[0], "window": number, "t_ns": at,
                             "launch": window["launch"].iloc[0], "source": "resctrl", "subject": member,
                             "note": "Unavailable" if gone else "", "platform": "measured"}  # fmt: skip
                     yield head | {"metric": OCCUPANCY, "value": np.nan if gone else amount * MIB}
@@ -56,7 +56,7 @@ def test_the_launch_is_the_one_with_the_median_total_rate(tmp_path):
     lead = one.windows[one.windows["role"] == "lead"]
     lead = lead[lead["valid"]]
     order = lead.groupby("launch")["rate"].agg(lambda rates: 1 / (1 / rates).mean()).sort_values().index
-    assert representative(one) == (lead["company"].iloc[0], order[1], 4)  # of four the lower one in the middle
+    assert representative(one) == (lead["cohort"].iloc[0], order[1], 4)  # of four the lower one in the middle
 
 
 def test_samples_windows_and_masks_stand_on_one_clock(tmp_path):

@@ -35,7 +35,7 @@ def test_the_change_that_was_put_in_is_found_with_an_interval_over_launches(tmp_
     assert backend.loc["dlrm-train+stream", "points"] == pytest.approx(8, abs=1)
     for row in backend.to_dict("records"):
         assert row["points_low"] < row["points"] < row["points_high"]
-        assert row["points"] == pytest.approx(row["corun"] - row["solo"], abs=0.5)
+        assert row["points"] == pytest.approx(row["corun"] - row["alone"], abs=0.5)
     assert set(backend["launches"]) == {5}
     # What level 1 gains in one category it loses in the others.
     level1 = by(found, level=1).groupby("mix")["points"].sum()
@@ -47,32 +47,32 @@ def test_shares_add_up_and_stand_in_the_order_of_the_tree(tmp_path):
     found = topdown_tables(results.launch_table("topdown"), results.windows)[0]
     assert list(found.columns) == list(SHARES)
     assert np.allclose(by(found, level=1).groupby(["kind", "mix"])["share"].sum(), 100)
-    solo = by(found, kind="solo", level=1)
-    assert list(solo["metric"]) == ["Frontend_Bound", "Bad_Speculation", "Retiring", "Backend_Bound"]
-    assert list(solo["share"]) == pytest.approx([100 * ALONE[name] for name in solo["metric"]], abs=0.5)
+    alone = by(found, kind="alone", level=1)
+    assert list(alone["metric"]) == ["Frontend_Bound", "Bad_Speculation", "Retiring", "Backend_Bound"]
+    assert list(alone["share"]) == pytest.approx([100 * ALONE[name] for name in alone["metric"]], abs=0.5)
     assert "SMT_Contention" in set(by(found, kind="corun")["metric"])
     assert set(by(found, metric="DRAM_Bound")["parent"]) == {"Memory_Bound"}
 
 
 def windows(rows):
-    base = {"study": "s", "company": "c", "mix": "", "partition": "unmanaged", "workload": "l", "role": "lead",
-            "member": "l@0", "valid": True, "platform": "modelled", "kind": "solo"}  # fmt: skip
+    base = {"study": "s", "cohort": "c", "mix": "", "partition": "unmanaged", "workload": "l", "role": "lead",
+            "member": "l@0", "valid": True, "platform": "modelled", "kind": "alone"}  # fmt: skip
     columns = {name: kind for name, kind in WINDOWS.items() if name in base or name in ("launch", "window", "round")}
     return frame([base | row for row in rows], columns)
 
 
 def counted(rows):
     names = dict.fromkeys(("scene", "scope", "source", "phase", "note"), "")
-    base = names | {"study": "s", "company": "c", "member": "l@0", "level": 1, "metric": "Retiring"}
+    base = names | {"study": "s", "cohort": "c", "member": "l@0", "level": 1, "metric": "Retiring"}
     base |= {"running": 1.0, "status": "counted", "platform": "modelled"}
     return frame([base | row for row in rows], TOPDOWN)
 
 
-def pair(launch, number, solo, corun, valid=True):
+def pair(launch, number, alone, corun, valid=True):
     place = {"launch": launch, "round": number}
     corun_edge = {"window": 2 * number, "kind": "corun", "mix": "l+a", "valid": valid}
     edges = [place | {"window": 2 * number - 1}, place | corun_edge]
-    values = [place | {"window": edge["window"], "value": one} for edge, one in zip(edges, (solo, corun), strict=True)]
+    values = [place | {"window": edge["window"], "value": one} for edge, one in zip(edges, (alone, corun), strict=True)]
     return edges, values
 
 
@@ -101,7 +101,7 @@ def test_what_has_no_value_is_no_zero():
     values[0]["value"] = 0.0
     assert topdown_tables(counted(values), windows(edges))[1].empty
     (row,) = topdown_tables(counted(values), windows(edges))[0].to_dict("records")
-    assert (row["share"], row["kind"]) == (0.0, "solo")
+    assert (row["share"], row["kind"]) == (0.0, "alone")
     assert why_none(counted(values), windows(edges)) == ("not counted", "perf stat: it ended")
     assert why_none(counted([]), windows([])) == ("", "")
     assert topdown_tables(counted([]), windows([]))[0].empty

@@ -128,14 +128,14 @@ def test_a_folder_that_bears_another_name_than_its_trace_is_none_of_the_study(tr
 def test_a_node_of_another_class_is_refused_before_anything_is_built(tmp_path, monkeypatch):
     whole = plan(study(["plain"], ["stream"], trace={"mixes": ["plain+stream"]}), programs=workloads("plain", "stream"))
     launch = whole.traces[0]
-    company = launch.company.model_copy(update={"machine": "milan"})
+    cohort = launch.cohort.model_copy(update={"machine": "milan"})
     machines = (NodeClass(name="milan", capture="milan.json.gz", facts=FACTS),)
     built = []
     monkeypatch.setattr(trace_launch.environments, "build", lambda *words: built.append(words))
     project = type("Project", (), {"results": StudyFolder(tmp_path / "s")})
     with pytest.raises(OtherNode, match="nodes of the class 'milan'"):
         trace_launch.trace_now(
-            project, whole.model_copy(update={"machines": machines}), launch.model_copy(update={"company": company})
+            project, whole.model_copy(update={"machines": machines}), launch.model_copy(update={"cohort": cohort})
         )
     assert built == []
     assert not (tmp_path / "s").exists(), "nor is anything written"
@@ -155,7 +155,7 @@ def test_a_wrong_option_is_named_as_it_was_given(traced, options, sentence):
 
 def test_the_plan_goes_to_standard_output_with_the_time_that_an_earlier_trace_took(traced):
     first = run("record", "study.yaml", "stream", "--dry-run")
-    assert first.stdout.startswith("trace chase+stream: solo and corun:chase+stream, 5 s of each")
+    assert first.stdout.startswith("trace chase+stream: alone and corun:chase+stream, 5 s of each")
     assert "about 41 s" in first.stdout
     timeline = made(100)
     timeline.about.update(mix="chase+stream", lead="chase@0", seconds={"launch": 44.0, "warm_up": 10.0})
@@ -166,7 +166,7 @@ def test_the_plan_goes_to_standard_output_with_the_time_that_an_earlier_trace_to
 def test_steps_that_lie_beside_their_heartbeats_are_counted_apart_from_the_largest_distance(tmp_path):
     check = {"with_heartbeat": 8, "in_order": 6, "lag_ns": {"least": -900_000, "most": 20_000}}
     source = {"name": "profile", "events": {"step": 8}, "reason": "", "lost": 0, "alignment checked": check}
-    scene = {"scene": "solo", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
+    scene = {"scene": "alone", "round": 1, "t0_ns": 0, "t1_ns": 10**9, "sources": [source]}
     lines = "\n".join(trace_report({"status": "measured", "scenes": [scene], "mix": "a+b"}, tmp_path, tmp_path))
     assert "6 of 8 steps have their heartbeat nearest to their own end; at most 900 µs apart" in lines
 

@@ -43,8 +43,8 @@ def test_a_launch_has_the_mix_alone_and_what_the_key_wants():
         trace=MIX | {"seconds": 2.5, "steps": 3, "events": ["faults", "scheduler"], "buffer": "1 MiB"}
     ).traces[0]
     assert trace_name(task) == "job+stream"
-    assert [scene.name for scene in scenes_of_trace(task.company)] == ["solo", "corun:job+stream"]
-    assert [scene.name for scene in task.company.scenes] == ["solo", "corun:job+stream"], "nobody else is started"
+    assert [scene.name for scene in scenes_of_trace(task.cohort)] == ["alone", "corun:job+stream"]
+    assert [scene.name for scene in task.cohort.scenes] == ["alone", "corun:job+stream"], "nobody else is started"
     tracing = task.design.tracing
     assert (tracing.seconds, tracing.events, tracing.buffer) == (2.5, ("scheduler", "faults"), 2**20)
     assert profiled_steps(task) == 3

@@ -22,7 +22,7 @@ from tests.unit.timeline_maker import SCENES, SECOND, made
 
 SOURCE = {"name": "perf", "events": {"state": 600}, "lost": 3, "alignment_ns": 1500, "reason": ""}
 RECORDING = {
-    "kind": "solo",
+    "kind": "alone",
     "round": 1,
     "t0_ns": 0,
     "t1_ns": SECOND,
@@ -37,7 +37,7 @@ BESIDE = f"corun:{MIX}"
 def traced(folder, launches=4, name=MIX):
     """Results with a made trace beside them."""
     timeline = made(2000)
-    scenes = [RECORDING | {"scene": scene} for scene in ("solo", BESIDE)]
+    scenes = [RECORDING | {"scene": scene} for scene in ("alone", BESIDE)]
     names = timeline.intervals["name"]
     timeline.intervals["name"] = names.cat.rename_categories({SCENES[1]: BESIDE})
     about = {
@@ -59,7 +59,7 @@ def results(tmp_path_factory):
 
 def test_the_figure_shows_equally_long_windows_alone_and_beside_others(results):
     alone, beside = shown(results)
-    assert (alone.scene, beside.scene) == ("solo", BESIDE)
+    assert (alone.scene, beside.scene) == ("alone", BESIDE)
     assert alone.seconds == beside.seconds == pytest.approx(0.06)  # three steps of a fiftieth of a second
     for each in (alone, beside):
         times = (each.states["end_ms"] - each.states["begin_ms"]).groupby(each.states["tid"]).sum()
@@ -92,7 +92,7 @@ def test_the_section_has_recordings_losses_and_states(results):
     (results.folder.trace(MIX) / "open.html").touch()
     (results.folder.trace(MIX) / "flame-lead@0-difference.svg").touch()
     html, text = text_of(results)
-    assert "lead+stream solo 1.0 40.00 50.00 25.0 600 3" in text
+    assert "lead+stream alone 1.0 40.00 50.00 25.0 600 3" in text
     assert "agree to 1.5 µs or better" in text
     assert "perf lost 3 events" in text
     assert "No GHz here." in text

@@ -61,7 +61,7 @@ def test_perf_is_not_started_where_it_would_need_too_many_files(tmp_path, monkey
     monkeypatch.setattr(open_files, "most", lambda: 66)
     out = SimpleNamespace(scene=SimpleNamespace(active=("plain@0",)), events={})
     launch = launch_of()
-    name = launch.company.lead.name
+    name = launch.cohort.lead.name
     out.scene.active = (name,)
     found = recorders.begun(launch, out, tmp_path, lambda *_: [os.getpid()])
     assert found == {}

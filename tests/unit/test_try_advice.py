@@ -91,16 +91,16 @@ def test_a_lead_is_measured_as_it_is_and_changed_beside_the_same_antagonists(nam
     assert {mix.name.partition("+")[0] for mix in plan.mixes} == {"wide", "wide-changed"}
     beside = {"stream"} if RULES[name].about == "mix" else {"stream", "chase"}
     assert {mix.name.partition("+")[2] for mix in plan.mixes} == beside
-    leads = {company.lead.workload: company.lead for company in plan.companies}
+    leads = {cohort.lead.workload: cohort.lead for cohort in plan.cohorts}
     words = [
         *leads["wide-changed"].command,
         *(item for pair in leads["wide-changed"].variables.items() for item in pair),
     ]
     assert words[words.index(what) + 1] == value
     assert trial.work == work
-    before = next(company.lead for company in parent[1].companies if company.lead.workload == "wide")
+    before = next(cohort.lead for cohort in parent[1].cohorts if cohort.lead.workload == "wide")
     assert leads["wide"] == before  # as it is
-    assert {company.lead.cpus for company in plan.companies} == {before.cpus}
+    assert {cohort.lead.cpus for cohort in plan.cohorts} == {before.cpus}
     assert not {launch.seed for launch in plan.launches} & {launch.seed for launch in parent[1].launches}
     assert not {*fresh.study.antagonists, *fresh.study.leads}
     assert (fresh.study.profile, fresh.study.controls) == (None, None)

@@ -20,7 +20,7 @@ from castmates.study.spec import Partition, Share, Variant
 from castmates.study.study_text import study_text
 from tests.unit.printed_intervals import assert_told
 from tests.unit.results_maker import make
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -113,9 +113,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(before, after, sentence, tmp_pa
     assert sentence in str(refused.value)
 
 
-BOTH = plan(
-    [company("c", mix("net@0", "stream@1")), company("d", mix("net.int8@0", "stream@1"))], launches=6
-).model_copy(
+BOTH = plan([cohort("c", mix("net@0", "stream@1")), cohort("d", mix("net.int8@0", "stream@1"))], launches=6).model_copy(
     update={"variants": (Variant(lead="net", name="int8", workload="net.int8", work=2.0, words="precision int8"),)}
 )
 
@@ -124,7 +122,7 @@ def measured(losses, speeds):
     """The windows of both leads: by lead what the launches lose, on the log scale, and how fast they are alone."""
 
     def rate(launch, number, scene, member):
-        lead = launch.company.lead.workload
+        lead = launch.cohort.lead.workload
         return math.exp(speeds[lead][launch.number - 1] - losses[lead][launch.number - 1] * scene.startswith("corun"))
 
     return written(BOTH, rate)
@@ -162,18 +160,18 @@ PAIRS = 600
 def test_the_intervals_of_variants_hold_the_truth():
     """600 leads, each with a variant: three launches of a quiet lead, eight of a variant that scatters more."""
     rng = np.random.default_rng(20261127)
-    companies = [
-        company(f"{lead}-c", mix(f"{lead}@0", "stream@1"))
+    cohorts = [
+        cohort(f"{lead}-c", mix(f"{lead}@0", "stream@1"))
         for pair in range(PAIRS)
         for lead in (f"n{pair}", f"n{pair}.int8")
     ]
-    whole = plan(companies, launches=8)
-    launches = tuple(launch for launch in whole.launches if launch.number <= 3 or launch.company.id.endswith("int8-c"))
+    whole = plan(cohorts, launches=8)
+    launches = tuple(launch for launch in whole.launches if launch.number <= 3 or launch.cohort.id.endswith("int8-c"))
     variants = tuple(Variant(lead=f"n{pair}", name="int8", workload=f"n{pair}.int8") for pair in range(PAIRS))
     whole = whole.model_copy(update={"launches": launches, "variants": variants})
     drawn = {
         launch.path: (rng.normal(0.1, 0.03), rng.normal(0.5, 0.05))
-        if ".int8" in launch.company.id
+        if ".int8" in launch.cohort.id
         else (rng.normal(0.3, 0.01), rng.normal(0.0, 0.02))
         for launch in launches
     }

@@ -13,13 +13,13 @@ from castmates.results.columns.launch import COUNTERS, TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import TREE
 from tests.unit.phases.by_phase import phase_losses
-from tests.unit.windows_maker import company, mix, plan, written
+from tests.unit.windows_maker import cohort, mix, plan, written
 
-LAUNCH = ["company", "launch"]
-PLAN = plan([company("a", mix("bert@0", "stream@1")), company("b", mix("dlrm@0", "stream@1", "chase@2"))], launches=4)
+LAUNCH = ["cohort", "launch"]
+PLAN = plan([cohort("a", mix("bert@0", "stream@1")), cohort("b", mix("dlrm@0", "stream@1", "chase@2"))], launches=4)
 DICE = np.random.default_rng(5)
 WINDOWS = written(PLAN, lambda *_: float(DICE.lognormal()))
-ROWS = WINDOWS[["study", "company", "launch", "window", "round", "scene", "member", "platform"]].to_dict("records")
+ROWS = WINDOWS[["study", "cohort", "launch", "window", "round", "scene", "member", "platform"]].to_dict("records")
 COUNTED = {"status": "counted", "running": 1.0, "scope": "thread", "source": "perf_event_open", "phase": "", "note": ""}
 EVENTS = ("cache-misses", "instructions", "cycles", "page-faults")
 
@@ -50,7 +50,7 @@ def steps():
         at = 0
         for number in range(5):
             at += int(DICE.integers(10**8, 2 * 10**8))
-            rows.append({key: row[key] for key in ("study", "company", "launch", "window", "member", "platform")}
+            rows.append({key: row[key] for key in ("study", "cohort", "launch", "window", "member", "platform")}
                         | {"t_ns": at, "units": number + 1, "begin_ns": at - 10**8, "forward_s": 0.01 * DICE.random(),
                            "input_s": 0.01 * DICE.random(), "slice": row["window"]})  # fmt: skip
     return pd.DataFrame(rows).astype({"begin_ns": "Int64"})

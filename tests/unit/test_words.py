@@ -36,7 +36,7 @@ def launches(*rows):
 def rejected(*kinds):
     numbers = dict.fromkeys((name for name, kind in WINDOWS.items() if kind in ("int64", "float64")), 0)
     rows = [
-        numbers | {"company": "c", "window": n, "valid": False, "reason_kinds": cell} for n, cell in enumerate(kinds)
+        numbers | {"cohort": "c", "window": n, "valid": False, "reason_kinds": cell} for n, cell in enumerate(kinds)
     ]
     return frame(rows, WINDOWS)
 

@@ -35,7 +35,7 @@ def add(folder, running=1.0, smt=0.0, why="", losses=(0.3, 0.1, 0.0)):
     dice = random.Random(11)
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
     mixes = sorted(set(windows["mix"]) - {""})
-    for (company, launch), rows in windows.groupby(["company", "launch"]):
+    for (cohort, launch), rows in windows.groupby(["cohort", "launch"]):
         told = []
         for row in rows.to_dict("records"):
             loss = losses[mixes.index(row["mix"]) % len(losses)] if row["mix"] else 0.0
@@ -45,7 +45,7 @@ def add(folder, running=1.0, smt=0.0, why="", losses=(0.3, 0.1, 0.0)):
                              "status": "not supported" if why else "counted" if running > 0.99 else "scaled",
                              "running": float("nan") if why else running, "scope": "cgroup", "source": "perf stat",
                              "phase": "", "note": why})  # fmt: skip
-        place = folder / "launches" / str(company) / str(launch)
+        place = folder / "launches" / str(cohort) / str(launch)
         assert json.loads((place / "launch.json").read_text())
         frame(told, TOPDOWN).to_parquet(place / "topdown.parquet")
     return folder

@@ -18,7 +18,7 @@ from tests.workflow.sweeps import Sweeps
 pytestmark = pytest.mark.modelled
 
 BUDGET = {"adaptive": True, "launches": 4, "batch": 4, "most_launches": 8, "rounds": 1, "window": 0.1, "settle": 0.02,
-          "company": 64, "longest_launch": 3600}  # fmt: skip
+          "mixes_per_launch": 64, "longest_launch": 3600}  # fmt: skip
 STUDY = {
     "platform": "modelled",
     "model": {"ways": 8},
@@ -97,6 +97,8 @@ def test_the_full_grid_is_completed_and_nothing_is_measured_again(adaptive, tmp_
     whole.sweep("results/small/tables/effects.csv")
     assert before.items() <= whole.launches().items()
     effects = whole.effects()
-    own = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] != "unmanaged")]
+    own = effects[
+        (effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] != "unmanaged")
+    ]
     assert set(own["launches"]) == {8}
     assert len(own) == 7

@@ -36,10 +36,10 @@ def test_classes_have_separate_rows_and_a_stamp(tmp_path):
     effects = tables["effects"].set_index(["lead", "role", "partition", "baseline"])["slowdown"]
     for record in records:
         truth = record["truth"]
-        lead = next(name for name in truth["solo"] if name.startswith("chase~"))
+        lead = next(name for name in truth["alone"] if name.startswith("chase~"))
         name = lead.partition("@")[0]
-        rates = [truth[scene][lead]["rate"] for scene in ("solo", f"corun:{name}+stream")]
-        assert effects[(name, "lead", "unmanaged", "solo")] == pytest.approx(rates[0] / rates[1], rel=0.03)
+        rates = [truth[scene][lead]["rate"] for scene in ("alone", f"corun:{name}+stream")]
+        assert effects[(name, "lead", "unmanaged", "alone")] == pytest.approx(rates[0] / rates[1], rel=0.03)
     assert len(records) == len(LEADS)
-    losses = [effects[(lead, "lead", "unmanaged", "solo")] for lead in LEADS]
+    losses = [effects[(lead, "lead", "unmanaged", "alone")] for lead in LEADS]
     assert abs(losses[0] - losses[1]) > 0.05, "else rows that were pooled would pass too"

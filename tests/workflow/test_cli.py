@@ -70,7 +70,7 @@ def test_doctor_begins_with_what_can_be_done_here():
 def test_plan_says_what_comes():
     done = castmates("plan", "config/studies/quick.yaml", "--all")
     assert done.returncode == 0
-    for word in ("corun:chase+stream", "solo-again", "placebo:", "antagonist-alone:stream@", "launches", "windows"):
+    for word in ("corun:chase+stream", "alone-again", "placebo:", "antagonist-alone:stream@", "launches", "windows"):
         assert word in done.stdout, word
     known = json.loads(castmates("plan", "config/studies/quick.yaml", "--format", "json").stdout)
     assert [(row["program"], row["beside"]) for row in known["rows"]] == [("chase", ["stream", "compute"])]

@@ -71,9 +71,9 @@ def test_a_recommended_partition_is_confirmed_by_fresh_launches_that_hold_the_tr
     assert after["confirmed_loss_pct"] != before["loss_pct"]
     record = json.loads(next((swept.folder / "results" / file.stem).glob("launches/*/1/launch.json")).read_text())
     rates = {scene: {name: one["rate"] for name, one in them.items()} for scene, them in record["truth"].items()}
-    lead, others = record["spec"]["company"]["members"][0]["name"], record["spec"]["company"]["members"][1]["name"]
+    lead, others = record["spec"]["cohort"]["members"][0]["name"], record["spec"]["cohort"]["members"][1]["name"]
     corun = rates[f"corun:chase+stream@{before['partition']}"]
-    truth = 100 * (1 - corun[lead] / rates["solo"][lead])
+    truth = 100 * (1 - corun[lead] / rates["alone"][lead])
     assert after["confirmed_loss_pct"] == pytest.approx(truth, abs=3)
     assert after["confirmed_kept_pct"] == pytest.approx(
         100 * corun[others] / rates[f"antagonist-alone:{others}"][others], abs=3
@@ -98,6 +98,6 @@ def test_a_quota_on_overcommitted_cpus_is_confirmed_by_fresh_launches_that_hold_
     record = json.loads(next((swept.folder / "results" / file.stem).glob("launches/*/1/launch.json")).read_text())
     rates = {scene: {name: one["rate"] for name, one in them.items()} for scene, them in record["truth"].items()}
     (under,) = [scene for scene in rates if scene.startswith("corun:") and scene.endswith(f"@{partition}")]
-    lead = record["spec"]["company"]["members"][0]["name"]
-    assert row["loss_pct"] == pytest.approx(100 * (1 - rates[under][lead] / rates["solo"][lead]), abs=3)
+    lead = record["spec"]["cohort"]["members"][0]["name"]
+    assert row["loss_pct"] == pytest.approx(100 * (1 - rates[under][lead] / rates["alone"][lead]), abs=3)
     assert row["loss_pct"] > 5  # the lead has to give up part of its CPU's time

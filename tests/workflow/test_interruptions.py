@@ -15,16 +15,16 @@ from tests.waiting import PATIENCE, wait_for
 from tests.workflow.sweeps import STUDY, TABLES, Sweeps
 
 LONGER = {"budget": STUDY["budget"] | {"launches": 4}}
-KEYS = ["company", "launch", "round", "scene", "member"]
+KEYS = ["cohort", "launch", "round", "scene", "member"]
 
 
 def expected_rows(sweeps: Sweeps) -> list[tuple]:
-    """Which windows the plan asks for: no measured figures, but every company, launch, round, scene and member."""
+    """Which windows the plan asks for: no measured figures, but every cohort, launch, round, scene and member."""
     return sorted(
-        (launch.company.id, launch.number, round_, scene.name, member)
+        (launch.cohort.id, launch.number, round_, scene.name, member)
         for launch in read_plan(sweeps.results / "plan.json").launches
         for round_ in range(1, launch.design.rounds + 1)
-        for scene in launch.company.scenes
+        for scene in launch.cohort.scenes
         for member in scene.active
     )
 
@@ -36,7 +36,7 @@ def rows(sweeps: Sweeps) -> list[tuple]:
 def expected_order(sweeps: Sweeps) -> dict[tuple, list[str]]:
     """In which order the seeds have the scenes of each launch begin; later orders depend on how many came before."""
     return {
-        (launch.company.id, launch.number): [
+        (launch.cohort.id, launch.number): [
             scene.name for part in stretches(launch, 1) for cycle in Orders().draw(part, 1) for scene in cycle
         ]
         for launch in read_plan(sweeps.results / "plan.json").launches
@@ -45,8 +45,8 @@ def expected_order(sweeps: Sweeps) -> dict[tuple, list[str]]:
 
 def order(sweeps: Sweeps) -> dict[tuple, list[str]]:
     windows = pd.read_parquet(sweeps.results / "tables/windows.parquet")
-    windows = windows[windows["round"] == 1].drop_duplicates(["company", "launch", "window"]).sort_values("position")
-    return {place: own["scene"].tolist() for place, own in windows.groupby(["company", "launch"])}
+    windows = windows[windows["round"] == 1].drop_duplicates(["cohort", "launch", "window"]).sort_values("position")
+    return {place: own["scene"].tolist() for place, own in windows.groupby(["cohort", "launch"])}
 
 
 def processes_of(sweeps: Sweeps) -> list[psutil.Process]:

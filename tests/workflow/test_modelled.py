@@ -56,11 +56,11 @@ def test_the_effects_hold_the_truth_of_the_model(modelled):
     for scene, row in {
         "corun:chase+stream": ("unmanaged", "chase+stream"),
         "corun:chase+stream@split-10": ("split-10", "chase+stream"),
-        "solo@lead-4": ("lead-4", "chase"),
+        "alone@lead-4": ("lead-4", "chase"),
     }.items():
         own = effects[(effects["partition"] == row[0]) & (effects["mix"] == row[1]) & (effects["member"] == lead)]
-        found = own[own["baseline"] == "solo"].iloc[0]
-        assert found["slowdown"] == pytest.approx(truth["solo"][lead] / truth[scene][lead], rel=0.03)
+        found = own[own["baseline"] == "alone"].iloc[0]
+        assert found["slowdown"] == pytest.approx(truth["alone"][lead] / truth[scene][lead], rel=0.03)
 
 
 @pytest.mark.core

@@ -44,7 +44,7 @@ def test_the_best_groups_of_jobs_are_measured_afresh_and_hold_the_truth(tmp_path
             for name, one in members.items():
                 kind = scene.partition(":")[0]
                 others = tuple(sorted(other.partition("@")[0] for other in members if other != name))
-                alone = others == () and kind in ("solo", "antagonist-alone")
+                alone = others == () and kind in ("alone", "antagonist-alone")
                 rates[name.partition("@")[0], () if alone else others if kind == "corun" else None] = one["rate"]
     for row in after.itertuples():
         truth = 100 * (1 - rates[row.job, (row.beside,)] / rates[row.job, ()])

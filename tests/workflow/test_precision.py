@@ -28,9 +28,9 @@ def test_launches_are_added_until_the_precision_or_the_budget_is_reached(project
 
     project.write_study(budget("90%", 14))  # reached at the first look, and confirmed six launches later
     done = project.sweep()
-    assert "±90 % reached by 1 of 1 company." in done.stderr
+    assert "±90 % reached by 1 of 1 cohort." in done.stderr
     page = (project.results / "report/index.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
-    assert "±90 % reached by 1 of 1 company." in page
+    assert "±90 % reached by 1 of 1 cohort." in page
     second = project.launches()
     assert first == second
     assert looks(project)[-1]["reached"][0]["enough"]

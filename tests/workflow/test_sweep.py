@@ -27,7 +27,7 @@ def test_the_sweep_leaves_what_the_contract_promises(finished):
     assert (results / "mixes/chase+stream.json").is_file()
     assert (results / "machine.json").is_file()
     effects = finished.effects()
-    assert set(effects["baseline"]) == {"solo", "placebo", "alone"}
+    assert set(effects["baseline"]) == {"alone", "placebo"}
     assert (effects["platform"] == "measured").all()
     assert (effects["launches"] == 2).all()
 

@@ -82,7 +82,7 @@ if TERMS.profiles or TERMS.traces or traces_there(FOLDER):
 wildcard_constraints:
     study=STUDY,
     look=r"\d+",
-    company="[^/]+",
+    cohort="[^/]+",
     number=r"\d+",
     bundle=r"\d+",
     trace="[^/]+",
@@ -220,13 +220,13 @@ def waited_for(of, wildcards, what):
 
 
 def path_of_launch(of, wildcards):
-    """Where a launch lies: of a company by its number, but a trace by its name."""
-    number = f"{wildcards.company}/{wildcards.number}" if of != "traces/" else None
+    """Where a launch lies: of a cohort by its number, but a trace by its name."""
+    number = f"{wildcards.cohort}/{wildcards.number}" if of != "traces/" else None
     return f"{of}{number or wildcards.trace}"
 
 
 def decision_of_look(number):
-    """The companies that went on after a look; Snakemake comes back when the look was taken."""
+    """The cohorts that went on after a look; Snakemake comes back when the look was taken."""
     from castmates.results.looks import went_on
 
     taken = checkpoints.take_look.get(study=STUDY, look=number)
@@ -253,7 +253,7 @@ def wanted_of_looks():
 
 
 def decisions_of_study():
-    """The companies that went on after each look, up to the last one; none without looks."""
+    """The cohorts that went on after each look, up to the last one; none without looks."""
     decisions = []
     for number in range(1, len(SWEEP.plan.looks) + 1):
         decisions.append(decision_of_look(number))
@@ -305,7 +305,7 @@ def bundle_files():
 
 
 def terms_of_launch(wildcards):
-    return SWEEP.launch(f"{wildcards.company}/{wildcards.number}")
+    return SWEEP.launch(f"{wildcards.cohort}/{wildcards.number}")
 
 
 def spec_of_launch(wildcards):
@@ -315,19 +315,19 @@ def spec_of_launch(wildcards):
 
 def again(wildcards):
     """What has a launch measured again that has lost a table since: a note of that, newer than its record."""
-    path = f"{wildcards.company}/{wildcards.number}"
+    path = f"{wildcards.cohort}/{wildcards.number}"
     return SWEEP.torn_note if path in SWEEP.torn else []
 
 
 def rounds_of_launch(wildcards):
-    """What decides how many rounds the launch has, where its company's first launches do and it is not measured yet."""
+    """What decides how many rounds the launch has, where its cohort's first launches do and it is not measured yet."""
     waits = terms_of_launch(wildcards).waits
-    return str(FOLDER.rounds_file(wildcards.company)) if waits else []
+    return str(FOLDER.rounds_file(wildcards.cohort)) if waits else []
 
 
 def first_launches(wildcards):
-    """The launches of a company that decide how many rounds its others have; none where it is decided: that stays."""
-    return launch_files(RECORD, SWEEP.first_launches(wildcards.company))
+    """The launches of a cohort that decide how many rounds its others have; none where it is decided: that stays."""
+    return launch_files(RECORD, SWEEP.first_launches(wildcards.cohort))
 
 
 def environment_of_inputs(wildcards):

@@ -11,9 +11,9 @@ rule measure_launch:
         again=again if SWEEP.torn_note else [],
     output:
         # Its tables lie beside it and are written before it: naming them too would make eight files of every launch.
-        launch="results/{study}/launches/{company}/{number}/launch.json",
+        launch="results/{study}/launches/{cohort}/{number}/launch.json",
     log:
-        "logs/measure_launch/{study}/{company}/{number}.log",
+        "logs/measure_launch/{study}/{cohort}/{number}.log",
     priority: run_order
     conda:
         "../../envs/castmates.yaml"
@@ -23,7 +23,7 @@ rule measure_launch:
     params:
         spec=spec_of_launch,
     shell:
-        "python -P -m castmates.pipeline measure_launch {wildcards.company:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.launch:q} --owner $PPID 2> {log:q}"
+        "python -P -m castmates.pipeline measure_launch {wildcards.cohort:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.launch:q} --owner $PPID 2> {log:q}"
 
 
 # Apart from launches, and after them: what is traced runs slower, and a study that comes to profile measures nothing again.
@@ -33,9 +33,9 @@ rule profile_launch:
         environments=environments_of("profiles/"),
         inputs=inputs_of("profiles/"),
     output:
-        record="results/{study}/profiles/{company}/{number}/profile.json",
+        record="results/{study}/profiles/{cohort}/{number}/profile.json",
     log:
-        "logs/profile_launch/{study}/{company}/{number}.log",
+        "logs/profile_launch/{study}/{cohort}/{number}.log",
     conda:
         "../../envs/castmates.yaml"
     threads: whole_machine
@@ -44,7 +44,7 @@ rule profile_launch:
     params:
         spec=lambda wildcards: terms_of_profile(wildcards).spec,
     shell:
-        "python -P -m castmates.pipeline profile_launch {wildcards.company:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.record:q} --owner $PPID 2> {log:q}"
+        "python -P -m castmates.pipeline profile_launch {wildcards.cohort:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.record:q} --owner $PPID 2> {log:q}"
 
 
 # Apart from launches too, and on demand by `castmates trace record`: one launch in which everything that happens is recorded.

@@ -8,9 +8,9 @@ rule model_launch:
         again=again if SWEEP.torn_note else [],
     output:
         # Its tables lie beside it and are written before it: naming them too would make eight files of every launch.
-        launch="results/{study}/launches/{company}/{number}/launch.json",
+        launch="results/{study}/launches/{cohort}/{number}/launch.json",
     log:
-        "logs/measure_launch/{study}/{company}/{number}.log",
+        "logs/measure_launch/{study}/{cohort}/{number}.log",
     priority: run_order
     conda:
         "../../envs/castmates.yaml"
@@ -22,4 +22,4 @@ rule model_launch:
     params:
         spec=spec_of_launch,
     shell:
-        "python -P -m castmates.pipeline measure_launch {wildcards.company:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.launch:q} --owner $PPID 2> {log:q}"
+        "python -P -m castmates.pipeline measure_launch {wildcards.cohort:q}/{wildcards.number} --plan results/{wildcards.study}/plan.json --output {output.launch:q} --owner $PPID 2> {log:q}"

@@ -8,7 +8,7 @@ from castmates.analysis.explanations.resources import MEMBER
 from castmates.study.spec import Plan
 
 CORUN = "corun"
-BASELINES = ("solo", "alone")
+BASELINES = ("alone", "alone")
 
 
 def counter_changes(plan: Plan, resources: pd.DataFrame) -> pd.DataFrame:
@@ -21,7 +21,7 @@ def counter_changes(plan: Plan, resources: pd.DataFrame) -> pd.DataFrame:
 
 def phase_changes(plan: Plan, phases: pd.DataFrame) -> pd.DataFrame:
     """By how much longer each phase of a lead's step takes, in points of the step alone."""
-    rows = phases[(phases["baseline"] == "solo") & (phases["antagonists"] != "")]
+    rows = phases[(phases["baseline"] == "alone") & (phases["antagonists"] != "")]
     ends = {f"change{end}": rows[f"loss{loss}"] for end, loss in (("", "_pct"), ("_low", "_low"), ("_high", "_high"))}
     return _changes(plan, rows.assign(item=rows["phase"], scale=POINTS, launches=rows["launches"], **ends))
 
@@ -39,7 +39,7 @@ def operation_changes(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     if effects.empty:
         return pd.DataFrame(columns=list(Changes.COLUMNS))
     ends = {f"change{end}": effects[f"ratio{end}"] for end in ("", "_low", "_high")}
-    return _changes(plan, effects.assign(item=effects["group"], scale=RATIO, baseline="solo", **ends))
+    return _changes(plan, effects.assign(item=effects["group"], scale=RATIO, baseline="alone", **ends))
 
 
 def _changes(plan: Plan, rows: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ Record = Mapping[str, Any]
 
 
 def shared_launches(a: Iterable[Record], b: Iterable[Record]) -> list[str]:
-    """COMPANY/NUMBER of A's launches that are B's too, even under another name."""
+    """COHORT/NUMBER of A's launches that are B's too, even under another name."""
     theirs = {_launch(record) for record in b}
     return [_place(record) for record in a if _launch(record) in theirs]
 
@@ -25,4 +25,4 @@ def _launch(record: Record) -> tuple[str, ...]:
 
 def _place(record: Record) -> str:
     spec = record.get("spec") or {}
-    return f"{(spec.get('company') or {}).get('id', '?')}/{spec.get('number', '?')}"
+    return f"{(spec.get('cohort') or {}).get('id', '?')}/{spec.get('number', '?')}"

@@ -62,7 +62,7 @@ def _only(traces: Traces, leads: Mapping[str, object]) -> Traces:
 def _shares(traces: Traces, lead: str) -> pd.DataFrame:
     """A lead's operations, with their times as shares of what it does alone, so that each study weighs the same."""
     rows = traces.operations[traces.operations["member"] == lead]
-    alone = (rows["kind"] == "solo") & (rows["partition"] == UNMANAGED)
+    alone = (rows["kind"] == "alone") & (rows["partition"] == UNMANAGED)
     total = rows.loc[alone, "shared_ms"].sum()
     return rows.assign(alone=alone, shared_ms=rows["shared_ms"] / total) if total > 0 else rows.iloc[:0]
 

@@ -43,9 +43,9 @@ def variant_effects(plan: Plan, windows: pd.DataFrame, margin: float, level: flo
 
 
 def _leads(plan: Plan, windows: pd.DataFrame) -> pd.DataFrame:
-    """Every lead against solo: what its launches show, mean and variance."""
+    """Every lead against alone: what its launches show, mean and variance."""
     asked = questions(plan)
-    asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "solo") & (asked["antagonists"] != "")]
+    asked = asked[(asked["role"] == "lead") & (asked["baseline"] == "alone") & (asked["antagonists"] != "")]
     found = spread(launch_means(plan, windows)).reset_index("platform")
     table = asked.join(found, how="inner")
     return table.assign(workload=table["lead"].map(without_class))

@@ -47,7 +47,7 @@ def path_effects(paths: PathTraces) -> pd.DataFrame:
             parts.append(_part(both, part, None, both[f"{part}_ms"]))
     every = pd.concat(parts, ignore_index=True)
     found = estimate(every, [*EFFECT, "part"])
-    launches = every.groupby([*EFFECT, "part", *LAUNCH])[["solo_ms", "ms"]].mean()
+    launches = every.groupby([*EFFECT, "part", *LAUNCH])[["alone_ms", "ms"]].mean()
     table = pd.DataFrame(columns_of(found, "difference_ms", ends="difference")).assign(
         launches=found["launches"], traces=found["rounds"]
     )
@@ -61,7 +61,7 @@ def path_changes(paths: PathTraces) -> pd.DataFrame:
     both, changed = _pairs(paths)
     if both.empty:
         return pd.DataFrame()
-    what = ["solo_on_schedule_path", "on_schedule_path", "slower_ms", "path_ms"]
+    what = ["alone_on_schedule_path", "on_schedule_path", "slower_ms", "path_ms"]
     named = [*EFFECT, "operation", "type", "direction"]
     rounds = both.groupby([*EFFECT, *LAUNCH]).size().rename("rounds")
     launches = changed.groupby([*named, *LAUNCH], as_index=False)[what].sum().join(rounds, on=[*EFFECT, *LAUNCH])
@@ -69,7 +69,7 @@ def path_changes(paths: PathTraces) -> pd.DataFrame:
     count = rounds.groupby(EFFECT).size().rename("launches")
     table = launches.groupby(named, as_index=False)[what].sum().join(count, on=EFFECT)
     table[what] = table[what].div(table["launches"], axis=0)
-    more = table["on_schedule_path"] - table["solo_on_schedule_path"]
+    more = table["on_schedule_path"] - table["alone_on_schedule_path"]
     table["change"] = np.select([more >= MORE_STEPS, more <= -MORE_STEPS], [ENTERS, LEAVES], STAYS)
     size = table[["slower_ms", "path_ms"]].abs().sum(axis=1)
     table = table[size > 0].assign(size=size)
@@ -83,8 +83,8 @@ def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
     if traces.empty:
         return traces, traces
     whole = traces[traces["reason"] == ""]
-    solo, beside = whole[lead_alone(whole)], whole[whole["kind"] == "corun"]
-    both = beside.merge(solo.drop(columns=["scene", "kind", *MIX]), on=SAME_ROUND, suffixes=("", "_alone"))
+    alone, beside = whole[lead_alone(whole)], whole[whole["kind"] == "corun"]
+    both = beside.merge(alone.drop(columns=["scene", "kind", *MIX]), on=SAME_ROUND, suffixes=("", "_alone"))
     both = both[both["threads"] == both["threads_alone"]]
     columns = [*SAME_ROUND, *NODE]
     operations = paths.operations
@@ -100,12 +100,12 @@ def _pairs(paths: PathTraces) -> tuple[pd.DataFrame, pd.DataFrame]:
     return both, _changes(found)
 
 
-def _part(both: pd.DataFrame, part: str, solo: "pd.Series[float] | None", ms: "pd.Series[float]") -> pd.DataFrame:
+def _part(both: pd.DataFrame, part: str, alone: "pd.Series[float] | None", ms: "pd.Series[float]") -> pd.DataFrame:
     """The difference of each pair; a part that is none of a step has its difference alone."""
     rows = both[[*EFFECT, *ROUND]].assign(part=part)
-    if solo is None:
-        return rows.assign(solo_ms=np.nan, ms=np.nan, difference=ms)
-    return rows.assign(solo_ms=solo, ms=ms, difference=ms - solo)
+    if alone is None:
+        return rows.assign(alone_ms=np.nan, ms=np.nan, difference=ms)
+    return rows.assign(alone_ms=alone, ms=ms, difference=ms - alone)
 
 
 def _changes(found: pd.DataFrame) -> pd.DataFrame:
@@ -121,5 +121,5 @@ def _changes(found: pd.DataFrame) -> pd.DataFrame:
     return found.assign(
         slower_ms=slower,
         path_ms=path,
-        solo_on_schedule_path=share_alone,
+        alone_on_schedule_path=share_alone,
     )

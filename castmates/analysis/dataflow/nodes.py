@@ -20,12 +20,12 @@ def study_nodes(nodes: pd.DataFrame, paths: PathTraces) -> pd.DataFrame:
     operations = path_operations(paths)
     if operations.empty:
         return table.assign(**UNTRACED, beside="")
-    solo = operations[lead_alone(operations)].set_index(KEY)[
+    alone = operations[lead_alone(operations)].set_index(KEY)[
         ["ms", "on_schedule_path", "graph_slack_ms", "on_graph_path"]
     ]
     worst = _worst(paths)
     beside = operations.merge(worst, on=[*LEAD, *MIX]).set_index(KEY)["ms"]
-    table = table.join(solo, on=KEY).join(beside.sub(solo["ms"], fill_value=0.0).rename("lost_ms"), on=KEY)
+    table = table.join(alone, on=KEY).join(beside.sub(alone["ms"], fill_value=0.0).rename("lost_ms"), on=KEY)
     table = table.join(worst.set_index(LEAD)["mix"].rename("beside"), on=LEAD).fillna(
         {"beside": "", "ms": 0.0, "on_schedule_path": 0.0, "on_graph_path": 0.0}
     )

@@ -49,4 +49,4 @@ def path_operations(paths: PathTraces) -> pd.DataFrame:
 
 def lead_alone(table: pd.DataFrame) -> "pd.Series[bool]":
     """The rows of leads alone, unmanaged."""
-    return (table["kind"] == "solo") & (table["partition"] == UNMANAGED)
+    return (table["kind"] == "alone") & (table["partition"] == UNMANAGED)

@@ -25,7 +25,7 @@ WIDE = 2.0  # margins between two neighbours, up to which nothing between them c
 
 @dataclass(frozen=True)
 class MixEstimate:
-    """What is known of a mix: its lead's slowdown against solo."""
+    """What is known of a mix: its lead's slowdown against alone."""
 
     launches: int
     log: float

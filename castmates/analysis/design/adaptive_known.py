@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.design.adaptive import MixEstimate
-from castmates.analysis.design.precision import against_solo
+from castmates.analysis.design.precision import against_alone
 from castmates.analysis.effects.between_nodes import between_nodes, hosts_of, over_nodes
 from castmates.analysis.effects.pooling import pooled, without_hosts
 from castmates.analysis.effects.rows import launch_rows
@@ -34,7 +34,7 @@ def mix_estimates(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
 
 
 def _of_part(plan: Plan, windows: pd.DataFrame) -> dict[str, MixEstimate]:
-    own, contrasts = planned(windows, plan), against_solo(plan)
+    own, contrasts = planned(windows, plan), against_alone(plan)
     values = per_launch(pair(own, contrasts), ROW)
     table = over_nodes(launch_rows(own, contrasts, values), between_nodes(values, hosts_of(own), ROW), ROW)
     spreads = values.groupby(ROW, observed=True)["value"].std()

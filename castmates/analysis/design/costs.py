@@ -17,7 +17,7 @@ Verdict = Literal["costs", "speeds up", "none seen", "unresolved", "too few pair
 
 
 def costs(pairs: "pd.DataFrame") -> "pd.DataFrame":
-    """Reduce `difference` (a row per pair: collector, company, launch) to a change in per cent for each collector.
+    """Reduce `difference` (a row per pair: collector, cohort, launch) to a change in per cent for each collector.
 
     From three launches on the interval is that between launches, else that of the pairs within them.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from castmates.analysis.design.precision import against_solo
+from castmates.analysis.design.precision import against_alone
 from castmates.analysis.keys import LAUNCH, ROUND, ROW
 from castmates.analysis.statistics.pairs import pair, planned
 from castmates.study import rounds
@@ -20,7 +20,7 @@ SETTLED_SHARE = 3  # a window lasts at least so many settle times
 
 def spreads(plan: Plan, windows: pd.DataFrame) -> dict[str, Spread]:
     """By the mix's identity, for all that have two launches with data; the worse of several platforms."""
-    contrasts = against_solo(plan)
+    contrasts = against_alone(plan)
     contrasts = contrasts[contrasts["partition"] == UNMANAGED]
     pairs = pair(planned(windows, plan), contrasts)
     names = dict(zip(contrasts["row"], contrasts["mix"], strict=True))
@@ -56,10 +56,10 @@ def spread_of(mix: str, differences: Iterable[npt.ArrayLike]) -> Spread | None:
 
 
 def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_launch: float) -> int:
-    """The rounds per launch that give the smallest variance for the time, over these companies and mixes at once."""
+    """The rounds per launch that give the smallest variance for the time, over these cohorts and mixes at once."""
     mixes, costs = list(mixes), list(costs)
     between, within = sum(each.between for each in mixes), sum(each.within for each in mixes)
-    # Mixes of a company share their launches, and so count once.
+    # Mixes of a cohort share their launches, and so count once.
     freedom = len(costs) * min((each.launches - 1 for each in mixes), default=0)
     ratio = rounds.expected_ratio(between, within, freedom)
     total = Cost(sum(each.launch for each in costs), sum(each.round for each in costs))
@@ -67,12 +67,12 @@ def best_rounds(mixes: Iterable[Spread], costs: Iterable[Cost], longest_launch: 
 
 
 def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
-    """What the launches of a company took, from their records; None where none was measured."""
+    """What the launches of a cohort took, from their records; None where none was measured."""
     took = [
         (record["seconds"]["total"] - record["seconds"]["measure"], record["seconds"]["measure"] / rounds)
         for record in records
         if record["status"] == "measured"
-        and (rounds := record["windows"] / len(record.get("scenes") or record["spec"]["company"]["scenes"]))
+        and (rounds := record["windows"] / len(record.get("scenes") or record["spec"]["cohort"]["scenes"]))
     ]
     if not took:
         return None
@@ -81,10 +81,10 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> Cost | None:
 
 
 def window_noise(windows: pd.DataFrame) -> float | None:
-    """Standard deviation of a window's log rate, from the two solo windows of each round."""
+    """Standard deviation of a window's log rate, from the two windows alone of each round."""
     usable = windows[windows["valid"] & (windows["role"] == "lead") & (windows["rate"] > 0)]
     place = ["platform", *ROUND, "member"]
-    first, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("solo", "solo-again"))
+    first, again = (usable[usable["scene"] == scene].set_index(place)["rate"] for scene in ("alone", "alone-again"))
     difference = (np.log(first) - np.log(again)).dropna()
     inside = difference.groupby(["platform", *LAUNCH]).agg(["var", "size"])
     freedom = inside["size"] - 1

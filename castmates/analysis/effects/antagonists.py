@@ -18,7 +18,7 @@ from castmates.study.spec import Member, Plan
 
 UNIT_BYTES: Mapping[str, int] = {"stream": 1 << 20, "bandwidth": 1 << 10}
 GB_S, PEAK_PCT = "antagonists_gb_s", "antagonists_peak_pct"
-_SCENE = ["platform", "company", "scene"]
+_SCENE = ["platform", "cohort", "scene"]
 
 
 def bandwidth_columns(
@@ -26,13 +26,10 @@ def bandwidth_columns(
 ) -> dict[str, pd.Series]:
     """Of each row of `table`: 1e9 bytes a second, and per cent of the peak; means over launches."""
     moving = {
-        (company.id, member.name): member
-        for company in plan.companies
-        for member in company.members
-        if moves_bytes(member)
+        (cohort.id, member.name): member for cohort in plan.cohorts for member in cohort.members if moves_bytes(member)
     }
     beside = windows[windows["valid"] & (windows["role"] == "antagonist") & (windows["kind"] == "corun")]
-    keys = list(zip(beside["company"], beside["member"], strict=True))
+    keys = list(zip(beside["cohort"], beside["member"], strict=True))
     own = beside[np.array([key in moving for key in keys], dtype=bool)]
     if own.empty:
         nothing = pd.Series(np.nan, index=table.index)
@@ -45,8 +42,8 @@ def bandwidth_columns(
     # A member without a peak leaves the sum without one.
     lacking = means.isna().groupby([*_SCENE, "launch"], observed=True).any()
     scenes = means.groupby([*_SCENE, "launch"], observed=True).sum().mask(lacking).reset_index()
-    wanted = contrasts[["row", "company", "scene"]].drop_duplicates()
-    rows = wanted.merge(scenes, on=["company", "scene"]).groupby(ROW)[["gb_s", "peak_pct"]].mean()
+    wanted = contrasts[["row", "cohort", "scene"]].drop_duplicates()
+    rows = wanted.merge(scenes, on=["cohort", "scene"]).groupby(ROW)[["gb_s", "peak_pct"]].mean()
     found = rows.reindex(pd.MultiIndex.from_frame(table[ROW]))
     return {
         name: pd.Series(found[column].to_numpy(dtype=float), index=table.index)

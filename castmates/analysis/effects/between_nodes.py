@@ -20,7 +20,7 @@ LAUNCHES, THESE_NODES, NODES = "launches", "launches of these nodes", "nodes"
 
 
 def hosts_of(windows: pd.DataFrame) -> pd.Series:
-    """The host of every launch that has windows, by company and launch."""
+    """The host of every launch that has windows, by cohort and launch."""
     return windows.drop_duplicates(LAUNCH).set_index(LAUNCH)["host"].astype("object")
 
 

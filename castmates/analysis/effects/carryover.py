@@ -58,26 +58,26 @@ _NOTHING: dict[str, Any] = {"launches": 0, "windows": 0, "windows_after_frozen":
 
 def _members(plan: Plan) -> list[tuple[str, str]]:
     """Role and name of everyone, leads first."""
-    everyone = [(member.role, member.name) for launch in plan.launches for member in launch.company.members]
+    everyone = [(member.role, member.name) for launch in plan.launches for member in launch.cohort.members]
     return sorted(dict.fromkeys(everyone), key=lambda member: member[0] != "lead")
 
 
 def _frozen(plan: Plan) -> pd.DataFrame:
-    """Whether each scene of a company freezes a member, of those that some scene of the same stretch freezes.
+    """Whether each scene of a cohort freezes a member, of those that some scene of the same stretch freezes.
 
     Where none does, as under a partition none freezes the lead, slices show nothing of it.
     """
     rows = list[tuple[str, str, str, float]]()
-    for company in plan.companies:
-        stretch = stretch_of(company)
-        places = [(stretch[scene.name], scene, one.name) for scene, one in product(company.scenes, company.members)]
+    for cohort in plan.cohorts:
+        stretch = stretch_of(cohort)
+        places = [(stretch[scene.name], scene, one.name) for scene, one in product(cohort.scenes, cohort.members)]
         freezing = {(number, name) for number, scene, name in places if name not in scene.active}
         rows += [
-            (company.id, scene.name, name, float(name not in scene.active))
+            (cohort.id, scene.name, name, float(name not in scene.active))
             for number, scene, name in places
             if (number, name) in freezing
         ]
-    return pd.DataFrame(rows, columns=["company", "before", "member", "frozen"])
+    return pd.DataFrame(rows, columns=["cohort", "before", "member", "frozen"])
 
 
 def _after(slices: pd.DataFrame, frozen: pd.DataFrame) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def _after(slices: pd.DataFrame, frozen: pd.DataFrame) -> pd.DataFrame:
     usable = slices[slices["counted"] & (slices["rate"] > 0)]
     rates = usable.assign(log_rate=np.log(usable["rate"]))
     rates = rates.merge(places.assign(slice=places["slice"] + 1), on=[*stretch, "slice"])
-    return rates.merge(frozen, on=["company", "before", "member"])
+    return rates.merge(frozen, on=["cohort", "before", "member"])
 
 
 def _slopes(rates: pd.DataFrame) -> pd.DataFrame:

@@ -86,7 +86,7 @@ def estimate_distances(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame)
         }
     )
     against = effects[
-        (effects["role"] == "lead") & (effects["baseline"] == "solo") & (effects["partition"] == UNMANAGED)
+        (effects["role"] == "lead") & (effects["baseline"] == "alone") & (effects["partition"] == UNMANAGED)
     ]
     kept = ["study", "mix", "member", "lead", "platform", *_FROM_EFFECTS]
     table = pd.concat([table.merge(against[kept], on=LEAD_OF_MIX), _not_measured(table, plan, against)])
@@ -133,14 +133,14 @@ def _gains(
     compared = [
         {
             "row": number,
-            "company": company.id,
+            "cohort": cohort.id,
             "member": rows[number].mix.lead,
             "scene": scenes[1],
             "baseline_scene": scenes[0],
         }
-        for company in plan.companies
+        for cohort in plan.cohorts
         for number, other in pairs
-        if None not in (scenes := [_scene(rows[each], company.mixes) for each in (number, other)])
+        if None not in (scenes := [_scene(rows[each], cohort.mixes) for each in (number, other)])
     ]
     columns = ["row", *MEMBER, "baseline_scene"]
     together = pair(planned(windows, plan), pd.DataFrame(compared, columns=columns))
@@ -151,6 +151,6 @@ def _gains(
 
 
 def _scene(arranged: Arranged, mixes: Sequence[Mix]) -> str | None:
-    """The scene of a mix in a company; None where the company lacks it."""
+    """The scene of a mix in a cohort; None where the cohort lacks it."""
     members = arranged.mix.lead, arranged.mix.antagonists
     return next((f"corun:{each.name}" for each in mixes if (each.lead, each.antagonists) == members), None)

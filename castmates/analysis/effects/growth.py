@@ -25,7 +25,7 @@ LEAST_PCT = 1.0  # of the slowdown: less is no reason for longer slices
 
 @dataclass(frozen=True)
 class Growth:
-    """How much more the leads of a platform lose in the later halves of slices, all losses against solo together."""
+    """How much more the leads of a platform lose in the later halves of slices, all losses against alone together."""
 
     platform: str
     launches: int
@@ -42,11 +42,11 @@ class Growth:
 def pooled_growth(plan: Plan, windows: pd.DataFrame) -> list[Growth]:
     """The mean over launches, each of which gives one value, the mean over its losses; from three launches on.
 
-    Rows share their launches and their solo, so that only launches are independent. Together they show a growth that
+    Rows share their launches and their scene alone, so that only launches are independent. Together they show a growth that
     is too small to be seen in any one of them.
     """
     contrasts = mix_contrasts(plan)
-    contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "solo")]
+    contrasts = contrasts[(contrasts["role"] == "lead") & (contrasts["baseline"] == "alone")]
     halves = planned(windows, plan)
     pairs = pair(halves.assign(rate=halves["later"]), contrasts)
     of_rows = pairs.groupby(["platform", *LAUNCH, "row"], observed=True)["difference"].mean()

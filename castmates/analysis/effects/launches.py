@@ -11,13 +11,13 @@ from castmates.results.columns.study import LAUNCHES, frame
 
 
 def launches_table(records: Iterable[Mapping[str, Any]], ignored_hosts: Collection[str] = ()) -> pd.DataFrame:
-    """A row per launch.json, failed launches included, in the order of company and number.
+    """A row per launch.json, failed launches included, in the order of cohort and number.
 
     The launches of hosts that are ignored are marked.
     """
     rows = [_row(record) for record in records]
     rows = [row | {"left_out": row["host"] in ignored_hosts and row["platform"] != MODELLED} for row in rows]
-    return frame(sorted(rows, key=lambda row: (row["company"], row["launch"])), LAUNCHES)
+    return frame(sorted(rows, key=lambda row: (row["cohort"], row["launch"])), LAUNCHES)
 
 
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,9 +26,9 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
     seconds = record.get("seconds", {})
     return {
         "study": spec["study"],
-        "company": spec["company"]["id"],
+        "cohort": spec["cohort"]["id"],
         "launch": spec["number"],
-        "lead": workload_of(spec["company"]["members"][0]["name"]),
+        "lead": workload_of(spec["cohort"]["members"][0]["name"]),
         "status": record["status"],
         "reason": record.get("reason", ""),
         "started": record["started"],
@@ -41,5 +41,5 @@ def _row(record: Mapping[str, Any]) -> dict[str, Any]:
         "host": record.get("host") or "",
         "processor": record.get("cpu_model") or "",
         "boot_id": record.get("boot_id") or "",
-        "machine": spec["company"].get("machine", ""),
+        "machine": spec["cohort"].get("machine", ""),
     }

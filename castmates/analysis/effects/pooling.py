@@ -25,8 +25,8 @@ def pooled(plan: Plan, windows: pd.DataFrame) -> list[Plan]:
         return [plan]
     models = sorted(map(str, counts.index), key=lambda model: (-int(counts[model]), model))
     model_of = {
-        (str(company), int(number)): str(model) or UNKNOWN
-        for company, number, model in places.itertuples(index=False, name=None)
+        (str(cohort), int(number)): str(model) or UNKNOWN
+        for cohort, number, model in places.itertuples(index=False, name=None)
     }
     return [
         plan.model_copy(
@@ -34,7 +34,7 @@ def pooled(plan: Plan, windows: pd.DataFrame) -> list[Plan]:
                 "launches": tuple(
                     launch
                     for launch in plan.launches
-                    if model_of.get((launch.company.id, launch.number), models[0]) == model
+                    if model_of.get((launch.cohort.id, launch.number), models[0]) == model
                 ),
                 "machines": (NodeClass(name=model, capture="", facts=None, cache=plan.cache),),
             }
@@ -48,18 +48,18 @@ def without_hosts(plan: Plan, windows: pd.DataFrame, hosts: Collection[str]) -> 
     if not hosts:
         return plan
     theirs = windows.loc[windows["host"].isin(list(hosts)), LAUNCH].drop_duplicates()
-    gone = {(str(company), int(number)) for company, number in theirs.itertuples(index=False, name=None)}
+    gone = {(str(cohort), int(number)) for cohort, number in theirs.itertuples(index=False, name=None)}
     return _without(plan, gone)
 
 
 def without_left_out(plan: Plan, launches: pd.DataFrame) -> Plan:
     """The same by the table of launches, since that of windows has no rows of what was left out."""
     gone = launches.loc[launches["left_out"], LAUNCH]
-    return _without(plan, {(str(company), int(number)) for company, number in gone.itertuples(index=False, name=None)})
+    return _without(plan, {(str(cohort), int(number)) for cohort, number in gone.itertuples(index=False, name=None)})
 
 
 def _without(plan: Plan, gone: Collection[tuple[str, int]]) -> Plan:
-    launches = tuple(launch for launch in plan.launches if (launch.company.id, launch.number) not in gone)
+    launches = tuple(launch for launch in plan.launches if (launch.cohort.id, launch.number) not in gone)
     return plan.model_copy(update={"launches": launches})
 
 

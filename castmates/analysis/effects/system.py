@@ -28,7 +28,7 @@ UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
 METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
 Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a launch; above zero
 NO_MORE: Mapping[str, Metric] = {}
-BASELINES = ("solo", "alone")  # of the lead, of an antagonist
+BASELINES = ("alone", "alone")  # of the lead, of an antagonist
 
 _LAUNCH = ["platform", *LAUNCH]
 
@@ -44,7 +44,7 @@ def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric
     own = planned(windows, plan)
     about, values = whole_launches(own, contrasts, added)
     measured = own[_LAUNCH].drop_duplicates()
-    measured = measured.merge(contrasts[[*MIX, "company"]].drop_duplicates(), on="company")
+    measured = measured.merge(contrasts[[*MIX, "cohort"]].drop_duplicates(), on="cohort")
     counts = measured.groupby([*MIX, "platform"], observed=True).size().rename("measured").reset_index()
     counts = counts.merge(biased_mixes(own, contrasts), on=[*MIX, "platform"], how="left")
     return _table(plan, about, mean_metrics(values, [*MIX, "platform"]), counts, windows, (*METRICS, *added))

@@ -139,10 +139,10 @@ def _rows(
 def _estimates(each: MixSet, own: pd.DataFrame, members: Mapping[str, tuple[str, ...]]) -> Row:
     """The two means of one metric, on its scale."""
     mix, mixes = pd.factorize(own["mix"].astype(str))
-    company, _ = pd.factorize(own["company"].astype(str))
-    launch, launches = pd.factorize(own["company"].astype(str) + "/" + own["launch"].astype(str))
+    cohort, _ = pd.factorize(own["cohort"].astype(str))
+    launch, launches = pd.factorize(own["cohort"].astype(str) + "/" + own["launch"].astype(str))
     values: Floats = own["difference"].to_numpy(dtype=float)
-    known = Launches(mix, launch, company, values)
+    known = Launches(mix, launch, cohort, values)
     these, everything, how, possible = of_these(known), NOTHING, "", None
     if each.pool:
         draw = Draw(each.leads, each.pool)

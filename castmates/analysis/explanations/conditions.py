@@ -10,16 +10,16 @@ from castmates.study.spec import UNMANAGED, Plan
 
 
 def conditions(plan: Plan) -> pd.DataFrame:
-    """Which scene of a company is which row of the table, and which scene is its baseline there."""
+    """Which scene of a cohort is which row of the table, and which scene is its baseline there."""
     contrasts = mix_contrasts(plan)
     scenes = contrasts[contrasts["baseline"].isin(BASELINES)].assign(kind="corun")
-    scenes.loc[scenes["antagonists"] == "", "kind"] = "solo"
+    scenes.loc[scenes["antagonists"] == "", "kind"] = "alone"
     bases = contrasts[contrasts["baseline"] != WITHOUT_PARTITION].assign(scene=contrasts["baseline_scene"], mix="")
     bases = bases.assign(
         kind=bases["baseline"].str.partition("@")[0],
         partition=bases["partition"].where(bases["baseline"].str.contains("@"), UNMANAGED),
-        # A placebo is compared with solo too.
-        baseline_scene=np.where(bases["role"] == "lead", "solo", bases["baseline_scene"]),
+        # A placebo is compared with alone too.
+        baseline_scene=np.where(bases["role"] == "lead", "alone", bases["baseline_scene"]),
     )
     table = pd.concat([bases, scenes], ignore_index=True)
     table = table.drop_duplicates([*MEMBER, *MIX])

@@ -19,17 +19,17 @@ from castmates.results.columns.contract import Columns
 from castmates.results.columns.study import frame
 
 FEWEST_ROUNDS = 3  # of a launch in which a metric has a value, or there is no first and last third
-KINDS = ("solo", "corun")
+KINDS = ("alone", "corun")
 OF_STEPS = [*WINDOW, "units", "platform"]  # of steps.parquet
-NAMES_OF_STEPS = ["company", "member", "platform"]  # of these; they may be categories
+NAMES_OF_STEPS = ["cohort", "member", "platform"]  # of these; they may be categories
 _ROW = ["platform", "workload", "member", "unit", "kind", "mix", "partition"]
 _ASKED = list(dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "open_s", "rate"]))  # of windows
 
 BY_ROUND: Columns = {
     "lead": "str",
     "member": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" for solo
+    "kind": "str",  # alone, corun
+    "mix": "str",  # "" for alone
     "partition": "str",
     "metric": "str",
     "unit": "str",  # of progress; "" for a ratio of two events
@@ -125,7 +125,7 @@ def _drifts(known: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _finished(table: pd.DataFrame, rows: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """With what the rows stand for; solo before the co-runs."""
+    """With what the rows stand for; alone before the co-runs."""
     own = table.drop(columns="rounds").reset_index().astype({"metric": "str"})
     about = rows.iloc[own["row"].to_numpy()].reset_index(drop=True)
     whole = pd.concat([about, own.drop(columns="row")], axis=1).assign(lead=workloads_of(about["member"]))

@@ -1,6 +1,6 @@
-"""What was counted, per unit of progress: each co-run of a lead against its solo, paired inside rounds.
+"""What was counted, per unit of progress: each co-run of a lead against its scene alone, paired inside rounds.
 
-A change is the mean over launches of log(co-run) - log(solo), like every effect; the slowdown itself is no part of it,
+A change is the mean over launches of log(co-run) - log(alone), like every effect; the slowdown itself is no part of it,
 because both sides are per unit of work done. What was counted for less than nearly all of a member's time
 is in no ratio.
 """
@@ -31,7 +31,7 @@ from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
     Values,
-    against_solo,
+    against_alone,
     by_row,
     estimated,
     per_launch,
@@ -51,9 +51,9 @@ CHANGES: Columns = {
     "partition": "str",
     "metric": "str",  # an event per unit of progress, or a ratio of two events
     "unit": "str",  # of progress; "" for a ratio
-    "solo": "float64",  # geometric mean over the rounds that are paired
+    "alone": "float64",  # geometric mean over the rounds that are paired
     "corun": "float64",
-    "ratio": "float64",  # corun / solo
+    "ratio": "float64",  # corun / alone
     "ratio_low": "float64",  # 95 % between launches; NaN below three launches
     "ratio_high": "float64",
     "within_low": "float64",  # 95 % within launch
@@ -87,7 +87,7 @@ class _Leads:
         self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
         self._valid, self._work = windows["valid"].to_numpy(dtype=bool), Work.of(windows)
         self._who, self._members = combinations(windows, _WHO)
-        self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
+        self._pairs = Pairs.of(windows, *against_alone(windows), self._groups.number)
         self._metrics: dict[str, int] = {}  # and their numbers
         self._events: dict[str, None] = {}
         self._launches: list[pd.DataFrame] = []
@@ -102,9 +102,9 @@ class _Leads:
         self._events |= dict.fromkeys(events)
         self._scopes.append(_scopes_noted(counts, at, self._who))
         measured, names = per_unit(counts, at, events, self._work)
-        corun, solo, group = self._pairs.inside(Values(measured.rows, np.log(measured.values)))
+        corun, alone, group = self._pairs.inside(Values(measured.rows, np.log(measured.values)))
         metrics = np.array([self._metrics.setdefault(name, len(self._metrics)) for name in names], dtype=np.int64)
-        columns = {"difference": corun - solo, "log_corun": corun, "log_solo": solo}
+        columns = {"difference": corun - alone, "log_corun": corun, "log_alone": alone}
         self._launches.append(per_launch(columns, group, metrics, self._groups.size))
 
     def table(self) -> pd.DataFrame:
@@ -112,7 +112,7 @@ class _Leads:
         if not sum(map(len, self._launches)):
             return frame([], CHANGES)
         whole = by_row(self._launches, self._groups.launches)
-        estimates = estimated(whole, "difference").join(whole[["log_corun", "log_solo"]].groupby("row").mean())
+        estimates = estimated(whole, "difference").join(whole[["log_corun", "log_alone"]].groupby("row").mean())
         metric, row = np.divmod(estimates.index.to_numpy(), len(self._groups.rows))
         about = self._groups.rows.iloc[row].assign(metric=np.array(list(self._metrics), dtype=object)[metric])
         table = _as_ratios(pd.concat([about.set_index(estimates.index), estimates], axis=1))
@@ -136,7 +136,7 @@ def _as_ratios(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         lead=workloads_of(table["member"]),
         unit=table["unit"].where(table["metric"].map(is_per_unit), ""),
-        solo=ratio(table["log_solo"]),
+        alone=ratio(table["log_alone"]),
         corun=ratio(table["log_corun"]),
         **columns_of(table, "ratio", ratio),
         within_low=ratio(table["within_low"]),

@@ -22,7 +22,7 @@ STEADY = 0.01  # a level within one per cent of the launch's second half is stea
 
 STEPS: Columns = {
     "study": "str",
-    "company": "str",
+    "cohort": "str",
     "launch": "int64",
     "member": "str",
     "lead": "str",
@@ -54,7 +54,7 @@ class Level:
 class Evolution:
     """What is known of one launch."""
 
-    company: str
+    cohort: str
     launch: int
     member: str
     levels: list[Level]  # one where no change was found; none where no change could be looked for
@@ -75,7 +75,7 @@ class Evolution:
 def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     """Every step of a lead of which both ends were seen in one slice, in order of time."""
     what = [*WINDOW, "scene", "kind", *MIX, "valid"]
-    ours = (windows["role"] == "lead") & windows["company"].isin(steps["company"].unique())
+    ours = (windows["role"] == "lead") & windows["cohort"].isin(steps["cohort"].unique())
     leads = windows.loc[ours, what]
     leads = leads.assign(lead=workloads_of(leads["member"]))
     table = steps.merge(leads, on=WINDOW).sort_values([*LEAD_LAUNCH, "t_ns"], ignore_index=True)
@@ -91,7 +91,7 @@ def step_times(steps: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
 def evolutions(times: pd.DataFrame) -> list[Evolution]:
     """What is known of every launch; `times` as `step_times` gives them."""
     return [
-        _evolution(str(launch["company"].iloc[0]), int(launch["launch"].iloc[0]), str(launch["member"].iloc[0]), launch)
+        _evolution(str(launch["cohort"].iloc[0]), int(launch["launch"].iloc[0]), str(launch["member"].iloc[0]), launch)
         for _, launch in times.groupby(LEAD_LAUNCH, sort=True)
     ]
 
@@ -107,15 +107,15 @@ def points(launch: pd.DataFrame) -> pd.DataFrame:
     return bins.reset_index().sort_values("first", ignore_index=True)
 
 
-def _evolution(company: str, launch: int, member: str, steps: pd.DataFrame) -> Evolution:
+def _evolution(cohort: str, launch: int, member: str, steps: pd.DataFrame) -> Evolution:
     if not change_points.available():
-        return Evolution(company, launch, member, [], None, change_points.MISSING)
+        return Evolution(cohort, launch, member, [], None, change_points.MISSING)
     binned = points(steps[steps["valid"]])
     if len(binned) < change_points.FEWEST:
         note = (
             f"too few steps to look for changes: they make {len(binned)} points of the {change_points.FEWEST} it takes"
         )
-        return Evolution(company, launch, member, [], None, note)
+        return Evolution(cohort, launch, member, [], None, note)
     relative = binned["relative"].to_numpy(dtype=float)
     edges = [0, *change_points.find(relative, binned["slice"].tolist()), len(binned)]
     levels = [
@@ -126,7 +126,7 @@ def _evolution(company: str, launch: int, member: str, steps: pd.DataFrame) -> E
         )
         for begin, end in pairwise(edges)
     ]
-    return Evolution(company, launch, member, levels, warm_from(levels, relative))
+    return Evolution(cohort, launch, member, levels, warm_from(levels, relative))
 
 
 def warm_from(levels: list[Level], relative: change_points.Floats) -> int | None:

@@ -28,7 +28,7 @@ MOST_ODD = 0.01  # share of steps that cover another number of units than the ot
 _LONG = [*ROW, "quantile"]
 _LEFT = [f"left {share}" for share in QUANTILES.values()]
 _NAMES = {str(share): name for name, share in QUANTILES.items()}
-_ORDER = ["solo", "placebo", "antagonist-alone", "corun"]
+_ORDER = ["alone", "placebo", "antagonist-alone", "corun"]
 
 
 def latencies(plan: Plan, windows: pd.DataFrame, steps: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from castmates.results.columns.study import frame
 
 INTERPOLATED = "interpolated"
 _PLACE = ["service", "antagonists", "partition", "platform", "machine"]
-_KINDS = ("solo", "corun")
+_KINDS = ("alone", "corun")
 Row = Mapping[Hashable, Any]
 
 

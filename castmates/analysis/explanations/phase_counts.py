@@ -37,15 +37,15 @@ PHASE_COUNTS: Columns = {
     "lead": "str",
     "antagonists": "str",
     "partition": "str",
-    "baseline": "str",  # solo; under a partition also unmanaged
+    "baseline": "str",  # alone; under a partition also unmanaged
     "member": "str",
     "phase": "str",
     "metric": "str",  # an event per step, or a ratio of two events in the phase
     "unit": "str",  # step; "" for a ratio
     "source": "str",  # in-process, by time
-    "solo": "float64",  # in the baseline: geometric mean over the rounds that are paired
+    "alone": "float64",  # in the baseline: geometric mean over the rounds that are paired
     "corun": "float64",
-    "ratio": "float64",  # corun / solo
+    "ratio": "float64",  # corun / alone
     "ratio_low": "float64",  # 95 % between launches; NaN below three launches
     "ratio_high": "float64",
     "within_low": "float64",  # 95 % within launch
@@ -60,7 +60,7 @@ Parts = Iterable[pd.DataFrame]  # some whole launches at a time
 
 
 def counts_by_phase(times: PhaseTimes, counts: Parts) -> pd.DataFrame:
-    """A row per lead, mix, partition, phase and metric against solo; under a partition also against no partition."""
+    """A row per lead, mix, partition, phase and metric against alone; under a partition also against no partition."""
     if times.compared.empty:
         return frame([], PHASE_COUNTS)
     known = _Counted(times)
@@ -133,7 +133,7 @@ class _Counted:
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    logs = {"solo": "log_base", "corun": "log_scene", "within_low": "within_low", "within_high": "within_high"}
+    logs = {"alone": "log_base", "corun": "log_scene", "within_low": "within_low", "within_high": "within_high"}
     columns = columns_of(table, "ratio", ratio) | {name: ratio(table[column]) for name, column in logs.items()}
     table = table.assign(unit=np.where(table["metric"].map(is_per_unit), "step", ""), **columns)
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]

@@ -1,6 +1,6 @@
 """Which phase of a lead's steps loses how much: paired within rounds, as the effects are.
 
-The loss of a phase is the time that it takes longer in a step, in per cent of the whole solo step: so the losses of all
+The loss of a phase is the time that it takes longer in a step, in per cent of the whole step alone: so the losses of all
 phases, with the rest that lies between them, add up to the loss of the step.
 """
 
@@ -41,7 +41,7 @@ PHASES: Columns = {
     "lead": "str",
     "antagonists": "str",
     "partition": "str",
-    "baseline": "str",  # solo; under a partition also unmanaged
+    "baseline": "str",  # alone; under a partition also unmanaged
     "member": "str",
     "phase": "str",  # forward, forward/attention …; rest is what lies in no phase, step the whole
     "outermost": "bool",  # a part of the step by itself; others lie in one, or in other threads
@@ -128,7 +128,7 @@ class PhaseTimes:
 
 
 def losses_by_phase(times: PhaseTimes) -> pd.DataFrame:
-    """A row per lead, mix, partition and phase against solo; under a partition also against the mix without one."""
+    """A row per lead, mix, partition and phase against alone; under a partition also against the mix without one."""
     compared, leads = times.compared, times.leads
     if compared.empty:
         return frame([], PHASES)
@@ -158,13 +158,13 @@ def _sides(scene: Floats, baseline: Floats) -> dict[str, Floats]:
 
 
 def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
-    """What is compared with what, from the windows: a row per company, scene of a lead, and baseline."""
-    about = ["study", "company", "scene", "kind", "mix", "partition", "member", "workload"]
+    """What is compared with what, from the windows: a row per cohort, scene of a lead, and baseline."""
+    about = ["study", "cohort", "scene", "kind", "mix", "partition", "member", "workload"]
     rows: dict[tuple[str, ...], int] = {}
     compared = []
     for scene in coded(windows.loc[windows["role"] == "lead", about]).drop_duplicates().to_dict("records"):
         partitioned = scene["partition"] != UNMANAGED
-        baselines = ["solo"] if scene["kind"] == "corun" or (scene["kind"] == "solo" and partitioned) else []
+        baselines = ["alone"] if scene["kind"] == "corun" or (scene["kind"] == "alone" and partitioned) else []
         baselines += [UNMANAGED] if scene["kind"] == "corun" and partitioned else []
         for baseline in baselines:
             place = (scene["mix"], scene["partition"], scene["member"], baseline)
@@ -173,7 +173,7 @@ def contrasts(windows: pd.DataFrame) -> pd.DataFrame:
                 | {
                     "row": rows.setdefault(place, len(rows)),
                     "baseline": baseline,
-                    "baseline_scene": "solo" if baseline == "solo" else f"corun:{scene['mix']}",
+                    "baseline_scene": "alone" if baseline == "alone" else f"corun:{scene['mix']}",
                     "lead": workload_of(scene["member"]),
                     "antagonists": scene["mix"].partition("+")[2],
                 }
@@ -203,6 +203,6 @@ def largest_loss(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return max(parts, key=lambda row: row["loss_pct"], default=None)
 
 
-def unmanaged_against_solo(table: pd.DataFrame) -> pd.DataFrame:
+def unmanaged_against_alone(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that a figure begins with."""
-    return table[(table["baseline"] == "solo") & (table["partition"] == UNMANAGED)]
+    return table[(table["baseline"] == "alone") & (table["partition"] == UNMANAGED)]

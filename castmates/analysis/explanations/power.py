@@ -1,7 +1,7 @@
 """What power did in windows, where it was measured: clocks of members, and what belongs to whole packages.
 
 The evidence for the part `busy antagonist` of a loss: each co-run against its baselines, and the placebos that stand
-for a busy antagonist against solo. What belongs to a package (energy, memory controllers, uncore clock) is whatever
+for a busy antagonist against alone. What belongs to a package (energy, memory controllers, uncore clock) is whatever
 went on there in the window, other programs included; its values stand beside the lead's windows not a member's.
 """
 
@@ -50,7 +50,7 @@ POWER = {
 OF_GPUS = (GPU_USED, GPU_MEMORY, GPU_POWER, GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HELD_DOWN)
 SHARES = (GPU_USED, GPU_HELD_DOWN)  # may be none: their change is a difference
 EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
-BASELINES = ("solo", "placebo", "alone")
+BASELINES = ("alone", "placebo", "alone")
 PACKAGES = "packages"  # the scope of what is known of all of the launch's packages together
 # A collector's metrics -> ours.
 _OF_CPUS = {"core_throttles": THROTTLED, "core_power_limits": LIMITED}
@@ -95,25 +95,25 @@ class Power:
         self._lead = WindowPlaces.of(windows.iloc[self._leads], _KEY)
         self._member, self._counted = (WindowPlaces.of(windows, columns) for columns in (WINDOW, PLATFORM_WINDOW))
         self._work = Work.of(windows)
-        self._active = windows.astype({"company": object}).groupby(_KEY).size()  # members in each window
+        self._active = windows.astype({"cohort": object}).groupby(_KEY).size()  # members in each window
         cpus = [
-            {"company": company.id, "subject": f"cpu{cpu}", "member": member.name}
-            for company in plan.companies
-            for member in company.members
+            {"cohort": cohort.id, "subject": f"cpu{cpu}", "member": member.name}
+            for cohort in plan.cohorts
+            for member in cohort.members
             for cpu in member.cpus
         ]
-        self._on = pd.DataFrame(cpus, columns=["company", "subject", "member"])
+        self._on = pd.DataFrame(cpus, columns=["cohort", "subject", "member"])
 
     def add(self, part: Mapping[str, pd.DataFrame]) -> None:
         """Take in some launches."""
         samples = _of_use(part["samples"])
-        names = ["company", "source", "subject", "metric"]
+        names = ["cohort", "source", "subject", "metric"]
         samples = samples.astype(dict.fromkeys(names, object))
         watched = _watched(part["slices"])
         self._compared.add(
             [
                 self._clocks(part["counters"]),
-                self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["company", "subject"])), watched)),
+                self._of_members(_per_second(_of_cpus(samples.merge(self._on, on=["cohort", "subject"])), watched)),
                 self._of_packages(_per_second(_of_packages(samples), watched)),
                 self._of_packages(_of_all(samples, watched, self._active)),
                 self._of_packages(_of_gpus(samples)),
@@ -159,11 +159,11 @@ class _Additive:
 
 
 def _contrasts(plan: Plan) -> pd.DataFrame:
-    """The co-runs against their baselines, and the placebos of each against solo."""
+    """The co-runs against their baselines, and the placebos of each against alone."""
     known = mix_contrasts(plan)
     busy = known[(known["baseline"] == "placebo") & (known["partition"] == UNMANAGED)]
     busy = busy.assign(
-        scene=busy["baseline_scene"], baseline_scene="solo", baseline="solo", row=busy["row"] + len(known)
+        scene=busy["baseline_scene"], baseline_scene="alone", baseline="alone", row=busy["row"] + len(known)
     )
     return pd.concat([known[known["baseline"].isin(BASELINES)], busy], ignore_index=True)
 
@@ -172,7 +172,7 @@ def _watched(slices: pd.DataFrame) -> pd.DataFrame:
     """When the watched slice of each window was open, of those that count; what is read in it alone is a rate of it."""
     usable_ones = slices["watched"].to_numpy(dtype=bool) & (slices["reasons"] == "").to_numpy(dtype=bool)
     edges = slices.loc[usable_ones, [*_KEY, "open_ns", "close_ns"]].drop_duplicates(_KEY)
-    return edges.astype({"company": object})
+    return edges.astype({"cohort": object})
 
 
 def _of_use(samples: pd.DataFrame) -> pd.DataFrame:

@@ -66,7 +66,9 @@ def without_saturated(parts: Iterable[Plan], windows: pd.DataFrame) -> pd.DataFr
     """
     for part in parts:
         table = services(part, windows)
-        alone = table.loc[table["saturated"] & table["kind"].isin(["solo", "antagonist-alone"]), ["member", "platform"]]
+        alone = table.loc[
+            table["saturated"] & table["kind"].isin(["alone", "antagonist-alone"]), ["member", "platform"]
+        ]
         if alone.empty:
             continue
         mine = pd.MultiIndex.from_frame(windows[["member", "platform"]]).isin(pd.MultiIndex.from_frame(alone))

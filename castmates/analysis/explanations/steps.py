@@ -18,7 +18,7 @@ from castmates.analysis.statistics.name_codes import Integers, coded
 from castmates.analysis.statistics.window_places import WindowPlaces
 
 COLUMNS = (*WINDOW, "t_ns", "units", "slice")  # of steps.parquet
-NAMES = ("company", "member")  # of these; they may be categories
+NAMES = ("cohort", "member")  # of these; they may be categories
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 PLACE = ["platform", *LAUNCH, "scene", "member"]
 BITS = 63  # of a whole number without its sign

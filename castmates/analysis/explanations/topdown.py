@@ -1,6 +1,6 @@
 """Where the slots of each lead's processors go: alone, beside its antagonists, and the difference, in points of 100.
 
-A difference is taken inside a round, between the windows of a co-run and of solo, and averaged over launches like every
+A difference is taken inside a round, between the windows of a co-run and of alone, and averaged over launches like every
 effect; shares are already relative, so that differences need no logarithm.
 """
 
@@ -19,7 +19,7 @@ from castmates.analysis.statistics.window_values import (
     Groups,
     Pairs,
     Values,
-    against_solo,
+    against_alone,
     by_row,
     estimated,
     per_launch,
@@ -30,7 +30,7 @@ from castmates.results.columns.launch import TOPDOWN
 from castmates.results.columns.study import frame
 from castmates.study.topdown_tree import BY_NAME, TREE
 
-KINDS = ("solo", "corun")
+KINDS = ("alone", "corun")
 _ROW = ["platform", "workload", "member", "mix", "partition", "kind"]
 _ASKED = dict.fromkeys([*PLATFORM_WINDOW, *_ROW, "round", "valid"])  # of windows
 _CATEGORY = ["phase", "level", "metric"]
@@ -39,8 +39,8 @@ _ORDER = {category.name: place for place, category in enumerate(TREE)}
 SHARES: Columns = {
     "lead": "str",
     "member": "str",
-    "kind": "str",  # solo, corun
-    "mix": "str",  # "" for solo
+    "kind": "str",  # alone, corun
+    "mix": "str",  # "" for alone
     "partition": "str",
     "phase": "str",  # "" for the whole window
     "level": "int64",
@@ -65,9 +65,9 @@ CHANGES: Columns = {
     "phase": "str",
     "level": "int64",
     "metric": "str",
-    "solo": "float64",  # mean over the rounds that are paired, per cent
+    "alone": "float64",  # mean over the rounds that are paired, per cent
     "corun": "float64",
-    "points": "float64",  # corun - solo
+    "points": "float64",  # corun - alone
     "points_low": "float64",  # 95 % between launches; NaN below three launches
     "points_high": "float64",
     "within_low": "float64",  # 95 % within launch
@@ -93,7 +93,7 @@ class _Leads:
     def __init__(self, windows: pd.DataFrame) -> None:
         """Find once what is compared with what."""
         self._places, self._groups = WindowPlaces.of(windows, PLATFORM_WINDOW), Groups.of(windows, _ROW)
-        self._pairs = Pairs.of(windows, *against_solo(windows), self._groups.number)
+        self._pairs = Pairs.of(windows, *against_alone(windows), self._groups.number)
         self._categories: dict[tuple[str, int, str], int] = {}  # phase, level and metric, and their numbers
         self._shares: list[pd.DataFrame] = []
         self._running: list[pd.Series] = []  # the least, by row
@@ -113,8 +113,8 @@ class _Leads:
         self._shares.append(reduced(group, {"share": 100 * value}))
         self._running.append(rows["running"].groupby(group // max(self._groups.launches, 1)).min())
         whole = ~(running < FULLY_COUNTED)
-        corun, solo, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(categories)))
-        columns = {"difference": 100 * (corun - solo), "corun": 100 * corun, "solo": 100 * solo}
+        corun, alone, launch = self._pairs.inside(Values.of(at[whole], column[whole], value[whole], len(categories)))
+        columns = {"difference": 100 * (corun - alone), "corun": 100 * corun, "alone": 100 * alone}
         self._changes.append(per_launch(columns, launch, numbers, self._groups.size))
 
     def shares(self) -> pd.DataFrame:
@@ -127,11 +127,11 @@ class _Leads:
         return _finished(self._named(table.rename(columns=names)), SHARES, [*_sorted_by("kind"), "metric"])
 
     def changes(self) -> pd.DataFrame:
-        """Co-runs against solo."""
+        """Co-runs against alone."""
         if not sum(map(len, self._changes)):
             return frame([], CHANGES)
         whole = by_row(self._changes, self._groups.launches)
-        table = estimated(whole, "difference").join(whole[["corun", "solo"]].groupby("row").mean())
+        table = estimated(whole, "difference").join(whole[["corun", "alone"]].groupby("row").mean())
         names = {"mean": "points", "low": "points_low", "high": "points_high"}
         return _finished(self._named(table.rename(columns=names)), CHANGES, [*_sorted_by(), "metric"])
 
@@ -158,7 +158,7 @@ def _sorted_by(*more: str) -> list[str]:
 
 
 def _finished(table: pd.DataFrame, columns: Columns, order: list[str]) -> pd.DataFrame:
-    """These columns, solo before the co-runs, categories in the order of the tree."""
+    """These columns, alone before the co-runs, categories in the order of the tree."""
     table = table.assign(lead=workloads_of(table["member"]), parent=[BY_NAME[name].parent for name in table["metric"]])
     ranks = {"metric": _ORDER, "kind": {name: place for place, name in enumerate(KINDS)}}
     table = table.sort_values(

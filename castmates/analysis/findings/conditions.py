@@ -22,7 +22,7 @@ STATES = (PROVEN, SEEN, SUSPECTED, NOT_SHOWN, NOT_KNOWN)  # a finding is as sure
 NAN = float("nan")
 # Columns that say which row it is; where one of them is there, it is shown.
 NAMES = ("scene", "mix", "member", "partition", "baseline", "group", "operation", "type", "direction", "pool", "part",
-         "mitigation", "metric", "allocator", "extension", "company", "distance")  # fmt: skip
+         "mitigation", "metric", "allocator", "extension", "cohort", "distance")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def gains(
 def _launches(windows: pd.DataFrame, name: str, beside: Mapping[str, str]) -> pd.DataFrame:
     """Of each scene: mean and variance over launches of the logarithm of the rate, and how many launches there are."""
     is_lead = workloads_of(windows["member"]).map(without_class) == name
-    scenes = windows["scene"].map({"solo": ""} | {f"corun:{mix}": others for mix, others in beside.items()})
+    scenes = windows["scene"].map({"alone": ""} | {f"corun:{mix}": others for mix, others in beside.items()})
     kept = windows[windows["valid"] & is_lead & (windows["rate"] > 0) & scenes.notna()]
     logs = kept.assign(log=np.log(kept["rate"].to_numpy(dtype=float)), beside=scenes[kept.index].astype("str"))
     means = logs.groupby([*_SCENE, *LAUNCH])["log"].mean()

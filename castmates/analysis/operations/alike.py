@@ -19,8 +19,8 @@ def beside_and_alone(operations: pd.DataFrame, steps: pd.DataFrame, trace: list[
     `reason` is why they cannot be compared, "" where they can; `trace` names the columns that a trace is known by.
     """
     steps = steps.join(_times(operations, trace), on=trace)
-    solo = steps[(steps["kind"] == "solo") & (steps["partition"] == UNMANAGED)]
-    both = steps[steps["kind"] == "corun"].merge(solo[[*SAME_ROUND, *_ABOUT]], on=SAME_ROUND, suffixes=("", "_alone"))
+    alone = steps[(steps["kind"] == "alone") & (steps["partition"] == UNMANAGED)]
+    both = steps[steps["kind"] == "corun"].merge(alone[[*SAME_ROUND, *_ABOUT]], on=SAME_ROUND, suffixes=("", "_alone"))
     threads = [both[name] == both[f"{name}_alone"] for name in ("threads_intra", "threads_inter")]
     different = np.array([_different(row) for _, row in both.iterrows()], dtype=float)
     both = both.assign(different=different)

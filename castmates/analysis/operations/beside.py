@@ -29,7 +29,7 @@ def differences(
         every = values[[*LEAD, *keys]].drop_duplicates()
         pairs = pairs.merge(every, on=LEAD)
     how: Literal["inner", "left"] = "inner" if absent is None else "left"
-    alone = values[(values["kind"] == "solo") & (values["partition"] == UNMANAGED)]
+    alone = values[(values["kind"] == "alone") & (values["partition"] == UNMANAGED)]
     alone = alone[[*SAME_ROUND, *keys, name]].rename(columns={name: "alone"})
     beside = values[[*SCENE, *ROUND, *keys, name]].rename(columns={name: "beside"})
     pairs = pairs.merge(beside, how, list(pairs.columns))

@@ -111,7 +111,7 @@ def _note(
     chain: float, partition: object, candidates: float, launches: float, named: str | None, uncertain: bool
 ) -> str:
     if math.isnan(chain):
-        return "no round has a valid window both solo and beside the antagonists"
+        return "no round has a valid window both alone and beside the antagonists"
     links, missing = CHAINS[int(chain)], []
     if PLACEBO not in links:
         missing.append("too few rounds have a valid window beside placebos")

@@ -1,4 +1,4 @@
-"""The chain from solo to the unmanaged co-run: its scenes, and the rounds in which all of them were measured."""
+"""The chain from alone to the unmanaged co-run: its scenes, and the rounds in which all of them were measured."""
 
 from collections.abc import Sequence
 
@@ -11,30 +11,30 @@ from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.analysis.statistics.pairs import log_rates
 from castmates.study.spec import UNMANAGED
 
-SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER = "solo", "placebo", PLACEBO_AT_MASK, "isolated", WITHOUT_PARTITION
-LINKS = (SOLO, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
+ALONE, PLACEBO, AT_MASK, ISOLATED, TOGETHER = "alone", "placebo", PLACEBO_AT_MASK, "isolated", WITHOUT_PARTITION
+LINKS = (ALONE, PLACEBO, AT_MASK, ISOLATED, TOGETHER)
 # From the finest to the coarsest: what is missing is left out, and two parts become one.
-CHAINS = (LINKS, (SOLO, PLACEBO, ISOLATED, TOGETHER), (SOLO, ISOLATED, TOGETHER), (SOLO, PLACEBO, TOGETHER),
-          (SOLO, TOGETHER))  # fmt: skip
+CHAINS = (LINKS, (ALONE, PLACEBO, ISOLATED, TOGETHER), (ALONE, ISOLATED, TOGETHER), (ALONE, PLACEBO, TOGETHER),
+          (ALONE, TOGETHER))  # fmt: skip
 
 GROUP = [*LEAD_OF_MIX, "platform"]  # what a chain belongs to
 
 
 def linked_scenes(contrasts: pd.DataFrame) -> pd.DataFrame:
-    """Every scene that is a link of some mix's chain, in every company that has it; `partition` is "" for all."""
+    """Every scene that is a link of some mix's chain, in every cohort that has it; `partition` is "" for all."""
     lead = contrasts[(contrasts["role"] == "lead") & (contrasts["antagonists"] != "")]
     bare, under = lead[lead["partition"] == UNMANAGED], lead[lead["partition"] != UNMANAGED]
     scenes = [
-        *(_scenes_of(bare[bare["baseline"] == link], "baseline_scene", link, "") for link in (SOLO, PLACEBO)),
-        _scenes_of(bare[bare["baseline"] == SOLO], "scene", TOGETHER, ""),
+        *(_scenes_of(bare[bare["baseline"] == link], "baseline_scene", link, "") for link in (ALONE, PLACEBO)),
+        _scenes_of(bare[bare["baseline"] == ALONE], "scene", TOGETHER, ""),
         _scenes_of(under[under["baseline"] == AT_MASK], "baseline_scene", AT_MASK),
-        _scenes_of(under[under["baseline"] == SOLO], "scene", ISOLATED),
+        _scenes_of(under[under["baseline"] == ALONE], "scene", ISOLATED),
     ]
     return pd.concat(scenes, ignore_index=True)
 
 
 def _scenes_of(rows: pd.DataFrame, scene: str, link: str, partition: str | None = None) -> pd.DataFrame:
-    chosen = rows[[*LEAD_OF_MIX, "partition", "company"]].assign(scene=rows[scene], link=link)
+    chosen = rows[[*LEAD_OF_MIX, "partition", "cohort"]].assign(scene=rows[scene], link=link)
     return chosen if partition is None else chosen.assign(partition=partition)
 
 
@@ -44,7 +44,7 @@ def rounds(windows: pd.DataFrame, linked: pd.DataFrame) -> tuple[pd.DataFrame, p
     rates = log_rates(leads).merge(linked, on=MEMBER)
     bare = rates["partition"] == ""
     return (
-        _wide(rates[bare], [*GROUP, *ROUND], (SOLO, PLACEBO, TOGETHER)),
+        _wide(rates[bare], [*GROUP, *ROUND], (ALONE, PLACEBO, TOGETHER)),
         _wide(rates[~bare], [*GROUP, "partition", *ROUND], (AT_MASK, ISOLATED)),
     )
 

@@ -27,7 +27,7 @@ def refusal(record: Mapping[str, Any], searched: Searched) -> str:
         return "failed"
     if (platform := record.get("platform")) != searched.platform:
         return f"is {platform}, not {searched.platform}"
-    mixes = (spec.get("company") or {}).get("mixes") or ()
+    mixes = (spec.get("cohort") or {}).get("mixes") or ()
     if searched.mix.identity not in {mix.get("identity") for mix in mixes}:
         return _other_measurement(mixes, searched.mix)
     # What is modelled has its machine in the mix's identity, and no host.

@@ -22,7 +22,7 @@ def curves_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     """A row per cell of each curve, in the order of its amounts; none where a study is not adaptive."""
     if not plan.later:
         return frame([], CURVES)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     by_place: dict[tuple[str, str, str], Row] = {
         (str(row["mix"]), str(row["partition"]), str(row["platform"])): {str(key): row[key] for key in row}
         for row in rows.to_dict("records")

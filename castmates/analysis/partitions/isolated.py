@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.keys import LAUNCH, LEAD_OF_MIX, ROUND
-from castmates.analysis.partitions.attribution_rounds import GROUP, ISOLATED, SOLO, TOGETHER
+from castmates.analysis.partitions.attribution_rounds import ALONE, GROUP, ISOLATED, TOGETHER
 from castmates.analysis.partitions.held import SHARED, UNCERTAIN, States, states
 from castmates.analysis.statistics.intervals import FEWEST_LAUNCHES
 from castmates.study.partitions.isolation import isolates
@@ -79,7 +79,7 @@ def isolating(
 def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
     """What each partition gives back in each launch, from the rounds that have all it takes."""
     both = under.merge(bare, on=[*GROUP, *ROUND])
-    both = both[both[[SOLO, ISOLATED, TOGETHER]].notna().all(axis=1)]
+    both = both[both[[ALONE, ISOLATED, TOGETHER]].notna().all(axis=1)]
     both["gain"] = both[ISOLATED] - both[TOGETHER]
     return both.groupby([*GROUP, "partition", *LAUNCH], observed=True)["gain"].mean().reset_index()
 
@@ -87,16 +87,16 @@ def _gains(bare: pd.DataFrame, under: pd.DataFrame) -> pd.DataFrame:
 def choosing(gains: pd.DataFrame, launches: Iterable[Launch]) -> pd.DataFrame:
     """Every launch of a mix and whether it chooses: two fifths, in an order drawn by their seeds.
 
-    Each company gives two fifths of its launches, rounded down; then those that were rounded down most give one more,
-    so that companies of few launches give too, and a partition that only one company has keeps its share.
+    Each cohort gives two fifths of its launches, rounded down; then those that were rounded down most give one more,
+    so that cohorts of few launches give too, and a partition that only one cohort has keeps its share.
     """
     draws = {
-        (launch.company.id, launch.number): random.Random(f"{launch.seed}/attribution").random() for launch in launches
+        (launch.cohort.id, launch.number): random.Random(f"{launch.seed}/attribution").random() for launch in launches
     }
     rows = gains[[*GROUP, *LAUNCH]].drop_duplicates()
-    places = zip(rows["company"], rows["launch"], strict=True)
+    places = zip(rows["cohort"], rows["launch"], strict=True)
     drawn = pd.Series([draws[place] for place in places], index=rows.index)
-    within = drawn.groupby([rows[name] for name in (*GROUP, "company")], observed=True)
+    within = drawn.groupby([rows[name] for name in (*GROUP, "cohort")], observed=True)
     rank, share = within.rank(method="first"), CHOOSING_SHARE * within.transform("size")
     sure = rank <= np.floor(share)
     order = rows[GROUP].assign(sure=sure, next=rank == np.floor(share) + 1, lacks=share % 1, drawn=drawn)

@@ -18,13 +18,13 @@ from castmates.analysis.statistics.intervals import estimate, gained, holm, lost
 from castmates.analysis.statistics.pairs import log_rates, planned
 from castmates.results.columns.study import MITIGATIONS, frame
 from castmates.study.scenes import under
-from castmates.study.spec import UNMANAGED, Company, Mitigation, Mix, Plan
+from castmates.study.spec import UNMANAGED, Cohort, Mitigation, Mix, Plan
 from castmates.study.wanted import with_place
 
 NOTHING = "unmanaged"  # the kind of the row to which all others are compared
 QUANTITIES = ("loss", "gain", "others_loss", "cost")  # logarithms, by round
 _ROUND = ["platform", "launch", "round"]
-APART = "it was never measured in the same launch as the mix itself (raise 'budget.company' or 'budget.longest_launch')"
+APART = "it was never measured in the same launch as the mix itself (raise 'budget.mixes_per_launch' or 'budget.longest_launch')"
 TOO_FEW = "too few launches to choose a mask on some and estimate it on others: it takes five"
 NO_DATA = "not measured yet"
 
@@ -36,11 +36,11 @@ class _Arm:
     mix: Mix
     partition: str
 
-    def scene_in(self, company: Company) -> str | None:
-        """The scene that is this arm; None where the company has none."""
-        name = next((mix.name for mix in company.mixes if _members(mix) == _members(self.mix)), None)
+    def scene_in(self, cohort: Cohort) -> str | None:
+        """The scene that is this arm; None where the cohort has none."""
+        name = next((mix.name for mix in cohort.mixes if _members(mix) == _members(self.mix)), None)
         scene = under(f"corun:{name}", self.partition)
-        return scene if any(each.name == scene for each in company.scenes) else None
+        return scene if any(each.name == scene for each in cohort.scenes) else None
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,16 @@ def _members(mix: Mix) -> tuple[str, ...]:
 
 def _rounds(rows: Sequence[_Row], plan: Plan, rates: pd.DataFrame) -> pd.DataFrame:
     """By row, arm and round the logarithms of what the lead loses and gains, and of what the others lose and pay."""
-    tables = [pd.DataFrame(columns=["row", "partition", "company", *_ROUND, *QUANTITIES])]
-    for company in plan.companies:
-        wide = _wide(rates[rates["company"] == company.id])
+    tables = [pd.DataFrame(columns=["row", "partition", "cohort", *_ROUND, *QUANTITIES])]
+    for cohort in plan.cohorts:
+        wide = _wide(rates[rates["cohort"] == cohort.id])
         for number, row in enumerate(rows):
-            bare = _Arm(row.mix, UNMANAGED).scene_in(company)
+            bare = _Arm(row.mix, UNMANAGED).scene_in(cohort)
             for arm in row.arms:
-                scene = arm.scene_in(company)
+                scene = arm.scene_in(cohort)
                 if bare and scene and not wide.empty:
                     values = _quantities(wide, row.mix, bare, arm.mix, scene)
-                    tables.append(values.assign(row=number, partition=arm.partition, company=company.id).reset_index())
+                    tables.append(values.assign(row=number, partition=arm.partition, cohort=cohort.id).reset_index())
     found = [table for table in tables if not table.empty] or tables
     return pd.concat(found, ignore_index=True)
 
@@ -125,7 +125,7 @@ def _quantities(wide: pd.DataFrame, base: Mix, bare: str, mix: Mix, scene: str) 
     others = lost(scene, mix.antagonists)
     return pd.DataFrame(
         {
-            "loss": rate("solo", base.lead) - rate(scene, base.lead),
+            "loss": rate("alone", base.lead) - rate(scene, base.lead),
             "gain": rate(scene, base.lead) - rate(bare, base.lead),
             "others_loss": others,
             "cost": others - lost(bare, base.antagonists),
@@ -206,6 +206,6 @@ def _reason(row: _Row, launches: float, plan: Plan) -> str:
     if row.tried.reason or launches > 0:
         return row.tried.reason
     bare = _Arm(row.mix, UNMANAGED)
-    if not any(bare.scene_in(company) and arm.scene_in(company) for company in plan.companies for arm in row.arms):
+    if not any(bare.scene_in(cohort) and arm.scene_in(cohort) for cohort in plan.cohorts for arm in row.arms):
         return APART
     return TOO_FEW if len(row.arms) > 1 else NO_DATA

@@ -21,7 +21,7 @@ def pareto_table(plan: Plan, windows: pd.DataFrame, effects: pd.DataFrame, stage
     """A row per mix of several members, partition (none at all is one too) and platform, as far as it was measured."""
     rows = effects[
         (effects["role"] == "lead")
-        & (effects["baseline"] == "solo")
+        & (effects["baseline"] == "alone")
         & (effects["antagonists"] != "")
         & effects["slowdown"].notna()
     ]

@@ -78,7 +78,7 @@ def worthwhile(advice: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
     No mask is named where the loss without a partition keeps the limit, or is not proven to be beyond it.
     """
     leads = effects[effects["role"] == "lead"]
-    bare = leads[(leads["baseline"] == "solo") & (leads["partition"] == UNMANAGED)].drop_duplicates(_PLACE)
+    bare = leads[(leads["baseline"] == "alone") & (leads["partition"] == UNMANAGED)].drop_duplicates(_PLACE)
     gains = leads[leads["baseline"] == UNMANAGED].drop_duplicates([*_PLACE, "partition"])
     loss = advice[_PLACE].merge(bare, on=_PLACE, how="left").set_index(advice.index)
     gain = advice[[*_PLACE, "partition"]].merge(gains, on=[*_PLACE, "partition"], how="left").set_index(advice.index)

@@ -1,6 +1,6 @@
 """Effects -> how fast a lead is with so many ways, and the knee of that curve with its interval.
 
-The knee is the smallest measured number of ways from which on the lead keeps a share of its solo rate with all ways.
+The knee is the smallest measured number of ways from which on the lead keeps a share of its rate alone with all ways.
 Its interval inverts one-sided t-tests in a fixed order, so that no number of points needs an adjustment:
 docs/methodology.md has the argument and its simulated coverage.
 """
@@ -15,7 +15,7 @@ from castmates.study.partitions.planned import curve_names
 from castmates.study.schemata import mask_of
 from castmates.study.spec import Plan
 
-KEPT = 95.0  # per cent of the solo rate
+KEPT = 95.0  # per cent of the rate alone
 KNOWN, BETWEEN, AT_LEAST, NOT_REACHED, TOO_FEW = "known", "between", "at least", "not reached", "too few launches"
 
 _CURVE = ["study", "mix", "lead", "antagonists", "member", "curve", "platform", "machine"]
@@ -25,7 +25,7 @@ def sensitivity_table(plan: Plan, effects: pd.DataFrame) -> pd.DataFrame:
     """A row per lead and partition that gives it separate ways, as far as it was measured."""
     rows = effects[
         (effects["role"] == "lead")
-        & (effects["baseline"] == "solo")
+        & (effects["baseline"] == "alone")
         & effects["lead_ways"].notna()
         & effects["slowdown"].notna()
     ]

@@ -23,7 +23,7 @@ from castmates.study.schemata import mask_of, overlap
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
 from castmates.study.wanted import place_of
 
-BASELINES = {"lead": "solo", "antagonist": "alone"}
+BASELINES = {"lead": "alone", "antagonist": "alone"}
 NEAR = ("", "core", "llc")  # places of antagonists on other cores around the lead's last-level cache
 NOT_ALONE = (OTHERWISE, SHARED)  # the processor held another partition, or somebody else had ways of it
 
@@ -32,7 +32,7 @@ Place = tuple[str, tuple[str, ...], int | None]  # job, those beside it in order
 
 @dataclass(frozen=True)
 class MeasuredLosses:
-    """Losses by job, company and ways."""
+    """Losses by job, cohort and ways."""
 
     known: Mapping[Place, Loss]
 
@@ -63,7 +63,7 @@ def around_one_cache(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int
 
 def _sharing(plan: Plan, caches: Mapping[int, int]) -> dict[tuple[str, str], tuple[Mix, Partition | None]]:
     """By name and partition: the mixes of which all members share one last-level cache, each on separate cores."""
-    cpus = {member.name: member.cpus for launch in plan.launches for member in launch.company.members}
+    cpus = {member.name: member.cpus for launch in plan.launches for member in launch.cohort.members}
     found: dict[tuple[str, str], tuple[Mix, Partition | None]] = {}
     for mix in plan.mixes:
         around = {caches.get(cpu) for name in (mix.lead, *mix.antagonists) for cpu in cpus.get(name, ())}

@@ -25,7 +25,7 @@ def planned(windows: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 def are_planned(windows: pd.DataFrame, plan: Plan) -> Marks:
     """Which windows are those of the plan's own launches."""
-    launches = pd.MultiIndex.from_tuples([(launch.company.id, launch.number) for launch in plan.launches], names=LAUNCH)
+    launches = pd.MultiIndex.from_tuples([(launch.cohort.id, launch.number) for launch in plan.launches], names=LAUNCH)
     found: Marks = pd.MultiIndex.from_frame(windows[LAUNCH]).isin(launches)
     return found
 
@@ -74,7 +74,7 @@ def tally(windows: pd.DataFrame, contrasts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _baseline_side(contrasts: pd.DataFrame) -> pd.DataFrame:
-    return contrasts[["row", "company", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
+    return contrasts[["row", "cohort", "baseline_scene", "member"]].rename(columns={"baseline_scene": "scene"})
 
 
 def log_rates(windows: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
@@ -86,7 +86,7 @@ def log_rates(windows: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
     if twice.any():
         first = rates[twice].iloc[0]
         raise CastmatesError(
-            f"Launch {first['company']}/{first['launch']} has two valid windows of {first['member']} for the scene "
+            f"Launch {first['cohort']}/{first['launch']} has two valid windows of {first['member']} for the scene "
             f"{first['scene']} in round {first['round']}; give every launch once, and measure it again if it was."
         )
     return rates

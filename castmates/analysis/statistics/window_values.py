@@ -85,11 +85,11 @@ class Pairs:
         return values.values[scene[there]], values.values[base[there]], self.group[there]
 
 
-def against_solo(windows: pd.DataFrame) -> tuple[Integers, Integers]:
-    """The rows of the valid windows of co-runs, and of solo without a partition."""
+def against_alone(windows: pd.DataFrame) -> tuple[Integers, Integers]:
+    """The rows of the valid windows of co-runs, and of alone without a partition."""
     kind, valid = windows["kind"], windows["valid"].to_numpy(dtype=bool)
-    corun, solo = kind == "corun", (kind == "solo") & (windows["partition"] == UNMANAGED)
-    return np.flatnonzero(corun.to_numpy(dtype=bool) & valid), np.flatnonzero(solo.to_numpy(dtype=bool) & valid)
+    corun, alone = kind == "corun", (kind == "alone") & (windows["partition"] == UNMANAGED)
+    return np.flatnonzero(corun.to_numpy(dtype=bool) & valid), np.flatnonzero(alone.to_numpy(dtype=bool) & valid)
 
 
 def held_against(windows: pd.DataFrame, contrasts: pd.DataFrame) -> tuple[Integers, Integers, Integers]:

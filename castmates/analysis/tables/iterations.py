@@ -26,7 +26,7 @@ ITERATIONS = Table(
     col("shortest_ms", float, "of a traced step"),
     col("longest_ms", float, "of a traced step"),
     col("outliers", int, "steps that are three robust standard deviations away from the median"),
-    col("key_launch", str, "of the step closest to the median, the one to look at: company and number"),
+    col("key_launch", str, "of the step closest to the median, the one to look at: cohort and number"),
     col("key_round", int, "of its trace"),
     col("key_step", int, "of its trace, from 0"),
     col("usual_ms", float, "of steps that were not traced, right before and after"),
@@ -70,7 +70,7 @@ def _scene(key: tuple[Hashable, ...], steps: "pd.DataFrame") -> dict[str, object
         "shortest_ms": float(ms.min()),
         "longest_ms": float(ms.max()),
         "outliers": int((away > FAR * spread).sum()) if spread > 0 else 0,
-        "key_launch": f"{chosen['company']}/{chosen['launch']}",
+        "key_launch": f"{chosen['cohort']}/{chosen['launch']}",
         "key_round": int(chosen["round"]),
         "key_step": int(chosen["step"]),
     }

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NOT_COMPARED = Table(
     "not_compared",
     "tables/not_compared.csv: a row per trace that cannot be compared with the one of the lead alone.",
-    *usual("study scene mix partition member platform company launch round"),
+    *usual("study scene mix partition member platform cohort launch round"),
     col("different", float, "share of the step in operations that one of the two alone has, the larger one"),
     col("reason", str, "other threads, another graph"),
     rule="estimate_operations",

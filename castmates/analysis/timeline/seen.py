@@ -15,7 +15,7 @@ from castmates.study import cpus
 from castmates.study.spec import UNMANAGED
 
 LEAD, ANTAGONIST = "lead", "antagonist"
-ALONE = ("solo", "solo-again", "placebo")  # kinds of scenes that run the lead and no other member
+ALONE = ("alone", "alone-again", "placebo")  # kinds of scenes that run the lead and no other member
 NAN = float("nan")
 COLUMNS_OF_TRACKS = {"member": "member", "on": "kind", "thread": "name"}  # what rows are given of their track
 
@@ -111,7 +111,7 @@ class SeenScene:
 
     @property
     def kind(self) -> str:
-        """solo, corun …"""
+        """alone, corun …"""
         return self.scene.partition(":")[0].partition("@")[0]
 
     def names(self, member: str) -> dict[str, object]:

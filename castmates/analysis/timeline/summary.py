@@ -190,7 +190,7 @@ def _slower(seen: SeenScene, member: str) -> float:
 
 def _compare_faults(rows: list[Row]) -> None:
     """Faults of a step against those of the same member alone, where it was recorded alone too."""
-    alone = {row["member"]: float(str(row["faults_per_step"])) for row in rows if row["kind"] == "solo"}
+    alone = {row["member"]: float(str(row["faults_per_step"])) for row in rows if row["kind"] == "alone"}
     for row in rows:
         row["faults_ratio"] = _over(float(str(row["faults_per_step"])), alone.get(row["member"], NAN))
 

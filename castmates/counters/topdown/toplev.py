@@ -89,7 +89,7 @@ def rows(readings: Sequence[Reading], study: str, member: str, scene: str, platf
     return [
         {
             "study": study,
-            "company": "",
+            "cohort": "",
             "launch": 0,
             "window": times.index(reading.t_s) + 1 if reading.t_s is not None else 1,
             "round": 0,

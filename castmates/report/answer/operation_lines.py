@@ -39,7 +39,7 @@ def operation_lines(results: Results, width: int = WIDTH) -> Iterator[str]:
 
 
 def _of_lead(results: Results, member: str, iterations: pd.DataFrame, width: int) -> Iterator[str]:
-    alone = iterations[(iterations["kind"] == "solo") & (iterations["partition"] == UNMANAGED)]
+    alone = iterations[(iterations["kind"] == "alone") & (iterations["partition"] == UNMANAGED)]
     for row in records(alone):
         yield (
             f"A step of {plain(member)} takes {number(row['usual_ms'], 2)} ms alone, and {number(row['mean_ms'], 2)} "

@@ -60,7 +60,9 @@ class Pair:
 
 def pairs(results: Results) -> list[Pair]:
     """All pairs without a partition: programs in the study's order, and of each the heaviest loss first."""
-    rows = [row for lead in results.against_solo for row in results.against_solo[lead] if row["partition"] == UNMANAGED]
+    rows = [
+        row for lead in results.against_alone for row in results.against_alone[lead] if row["partition"] == UNMANAGED
+    ]
     tried = sum(not math.isnan(row["p_value"]) for row in rows)
     several = len({row["platform"] for row in rows}) > 1
     found = [_pair(results, row, tried, several) for row in rows]

@@ -92,7 +92,7 @@ def has_looks(results: Results) -> bool:
 
 def _planned(results: Results) -> int:
     """Launches of each program that the study has without being asked for more."""
-    of_plan = max(Counter(launch.company.id for launch in results.plan.launches).values(), default=0)
+    of_plan = max(Counter(launch.cohort.id for launch in results.plan.launches).values(), default=0)
     return of_plan if results.study is None or has_looks(results) else max(of_plan, results.study.budget.launches)
 
 
@@ -100,7 +100,7 @@ def _done(results: Results, wanted: Sequence[Pair], planned: int) -> tuple[int, 
     """Launches of these programs that count, whether planned ones are missing, and whether some failed."""
     ours = results.launches[results.launches["lead"].isin({pair.program for pair in wanted})]
     good = ours[(ours["status"] == "measured") & (ours["rounds"] > 0)]
-    counts = good["company"].value_counts().reindex(ours["company"].unique(), fill_value=0)
+    counts = good["cohort"].value_counts().reindex(ours["cohort"].unique(), fill_value=0)
     measured = int(counts.max()) if len(counts) else max(pair.launches for pair in wanted)
     return measured, len(counts) > 0 and int(counts.min()) < planned, len(good) < len(ours)
 
@@ -161,5 +161,5 @@ def spreads(found: Sequence[Pair]) -> tuple[float, float] | None:
 def seconds_of_launches(results: Results) -> float:
     """How long one more launch of each program takes, with its antagonists and the controls."""
     launches = results.launches[results.launches["status"] == "measured"]
-    means = launches.groupby("company")["total_seconds"].mean().to_numpy(dtype=float)
+    means = launches.groupby("cohort")["total_seconds"].mean().to_numpy(dtype=float)
     return float(np.nansum(means))

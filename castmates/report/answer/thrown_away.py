@@ -108,7 +108,7 @@ def remedy(lost: ThrownAway) -> str:
 def _culprits(results: Results) -> tuple[str, ...]:
     """Who is named in the reasons of slices most often."""
     found: Counter[str] = Counter()
-    for part in results.launch_parts("slices", columns=["company", "launch", "slice", "blamed"]):
-        cells = part.loc[part["blamed"] != ""].drop_duplicates(["company", "launch", "slice"])["blamed"]
+    for part in results.launch_parts("slices", columns=["cohort", "launch", "slice", "blamed"]):
+        cells = part.loc[part["blamed"] != ""].drop_duplicates(["cohort", "launch", "slice"])["blamed"]
         found.update(program_of(who) for cell in cells for who in listed_in(cell))
     return tuple(name for name, _ in found.most_common(NAMED))

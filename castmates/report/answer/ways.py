@@ -76,8 +76,8 @@ def curves(results: Results, found: Sequence[Pair]) -> list[Curve]:
     """One for each pair that partitions were tried on: the recommended kind of partition, or that with most points."""
     by_mix: dict[Place, dict[str, list[Row]]] = {}
     kinds = {row["partition"]: row["curve"] for row in records(results.sensitivity)}
-    for lead in results.against_solo:
-        for row in results.against_solo[lead]:
+    for lead in results.against_alone:
+        for row in results.against_alone[lead]:
             if row["partition"] != UNMANAGED and there(row["lead_ways"]) and not math.isnan(row["loss_pct"]):
                 kind = kinds.get(row["partition"], "")
                 by_mix.setdefault((row["lead"], row["mix"], row["platform"]), {}).setdefault(kind, []).append(row)

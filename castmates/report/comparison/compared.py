@@ -74,7 +74,7 @@ class Compared:
         """The rows that both studies have."""
         return self.table[self.table["where"] == "both"]
 
-    def leads(self, partitioned: bool, baseline: str = "solo") -> pd.DataFrame:
+    def leads(self, partitioned: bool, baseline: str = "alone") -> pd.DataFrame:
         """The leads' rows of both against one baseline, with or without a partition."""
         rows = self.both[(self.both["role"] == "lead") & (self.both["baseline"] == baseline)]
         return rows[(rows["partition_a"] != UNMANAGED) == partitioned]
@@ -116,7 +116,7 @@ class Several:
 
     @cached_property
     def history(self) -> pd.DataFrame:
-        """What each study's leads lose against solo, in the order of time; studies without a date are left out."""
+        """What each study's leads lose against alone, in the order of time; studies without a date are left out."""
         parts = [self._losses(study) for study in self.studies if study.date]
         if not parts:
             return frame([], COMPARISON_HISTORY)
@@ -130,7 +130,7 @@ class Several:
         rows = pd.concat([pair.table for pair in own]).drop_duplicates(
             ["mix", "member", "baseline", f"partition_{side}"]
         )
-        wanted = (rows["role"] == "lead") & (rows["baseline"] == "solo") & (rows[f"partition_{side}"] == UNMANAGED)
+        wanted = (rows["role"] == "lead") & (rows["baseline"] == "alone") & (rows[f"partition_{side}"] == UNMANAGED)
         rows = rows[wanted & rows[f"slowdown_{side}"].notna()]
         numbers = {f"slowdown{end}": rows[f"slowdown_{side}{end}"] for end in ("", "_low", "_high")}
         about = {"letter": study.letter, "study": study.name, "date": study.date, "host": " and ".join(study.hosts)}

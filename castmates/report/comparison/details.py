@@ -23,7 +23,7 @@ from castmates.study.spec import Plan
 
 Plans = Mapping[str, Plan]
 Studies = Mapping[str, Measured]
-NAMES = ("study", "company", "member", "platform")  # of steps, which millions of them have in common
+NAMES = ("study", "cohort", "member", "platform")  # of steps, which millions of them have in common
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ def _of_tables(
 
 def _phases(study: Measured) -> pd.DataFrame:
     """The losses by phase of a study whose leads report phases."""
-    if not any(company.lead.phases for company in study.plan.companies):
+    if not any(cohort.lead.phases for cohort in study.plan.cohorts):
         return losses_by_phase(PhaseTimes([], _NO_LEADS))
     launches = StudyLaunches(study.folder, study.folder.places(study.plan))
     return losses_by_phase(PhaseTimes(launches.parts("steps", categories=NAMES), launches.windows()))
 
 
-_NO_LEADS = pd.DataFrame({name: [] for name in ("study", "company", "scene", "kind", "mix", "partition", "member")})
+_NO_LEADS = pd.DataFrame({name: [] for name in ("study", "cohort", "scene", "kind", "mix", "partition", "member")})
 _NO_LEADS = _NO_LEADS.assign(workload=[], role=[], platform=[], launch=[], window=[], round=[], valid=[])
 
 

@@ -74,7 +74,7 @@ def _model(machine: MachineFacts) -> dict[str, str]:
 
 
 def _members(plan: Plan) -> dict[str, Member]:
-    known = {member.name: member for launch in plan.launches for member in launch.company.members}
+    known = {member.name: member for launch in plan.launches for member in launch.cohort.members}
     return {f"{plain} in {mix}": known[name] for (mix, name), plain in plain_members(plan).items() if name in known}
 
 

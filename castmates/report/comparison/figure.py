@@ -37,12 +37,12 @@ BAND = "#dcebf5"
 
 
 def draw(compared: Compared) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the leads of both, against solo."""
+    """The figure and its source data: the leads of both, against alone."""
     source = pd.concat([compared.leads(partitioned=False), compared.leads(partitioned=True)], ignore_index=True)
     known = source[source["slowdown_a"].notna() & source["slowdown_b"].notna()]
     with styled():
         if known.empty:
-            return empty_figure("A and B have no lead's loss against solo in common.", compared.origin), source
+            return empty_figure("A and B have no lead's loss against alone in common.", compared.origin), source
         return _figure(compared, _chosen(records(known)), len(known)), source
 
 
@@ -141,7 +141,7 @@ def _change(axes: Axes, place: float, row: Row, look: Look) -> None:
 
 def _frame(panels: list[Axes], compared: Compared) -> None:
     panels[1].axvspan(100 * (1 / (1 + compared.margin) - 1), 100 * compared.margin, color=BAND, linewidth=0, zorder=0)
-    panels[0].set_xlabel("loss of the lead against solo (%)")
+    panels[0].set_xlabel("loss of the lead against alone (%)")
     panels[1].set_xlabel("slowdown in B above A's (%)")
     keys = [
         Line2D([], [], color=colour, label=f"{side.letter} ({' and '.join(side.platforms)}){how}")

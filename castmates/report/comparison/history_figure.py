@@ -54,7 +54,7 @@ def _figure(several: Several, rows: Sequence[Row]) -> Figure:
         axes = axes_at(figure, column * wide + LEFT, bottom, wide - LEFT - RIGHT, HIGH)
         axes.set_ylim(*_reach(rows))
         axes.set_title(lead, loc="left", pad=4)
-        axes.set_ylabel("loss against solo (%)" if not column else "")
+        axes.set_ylabel("loss against alone (%)" if not column else "")
         _panel(axes, [row for row in rows if row["lead"] == lead], looks, places)
         _dates(axes, rows, places, dated)
     return finish(figure, notes, Origin(several.origin))

@@ -34,11 +34,11 @@ class Line:
 
 
 def lines(several: Several) -> list[Line]:
-    """The leads against solo, of every pair that the baseline and another study have."""
+    """The leads against alone, of every pair that the baseline and another study have."""
     found: dict[tuple[str, str], dict[str, Row]] = {}
     for pair in several.pairs:
         rows = pair.both
-        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "solo")]):
+        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "alone")]):
             found.setdefault((row["mix"], row["partition_a"]), {})[pair.b.letter] = row
     letters = [study.letter for study in several.studies[1:]]
     return [_line(by_letter, letters) for by_letter in found.values()]

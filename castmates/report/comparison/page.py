@@ -90,7 +90,7 @@ def caption(compared: Compared) -> str:
     )
     origin = compared.origin
     return (
-        f"{first_words(origin)}Left: loss of each lead against its own solo "
+        f"{first_words(origin)}Left: loss of each lead against its own alone "
         f"rate, in A and in B, with 95 % t intervals between launches ({many} without a partition). Right: by how much "
         f"B's slowdown is above A's, with Welch's 95 % interval over the launches of both, and the margin of "
         f"±{100 * compared.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."

@@ -49,7 +49,7 @@ def caption(replay: Replayed) -> str:
     """What stands below the figure."""
     pair = replay.pair
     return (
-        f"{first_words(pair.origin)}Left: loss of each lead against its own solo rate, as published (A, grey) and "
+        f"{first_words(pair.origin)}Left: loss of each lead against its own rate alone, as published (A, grey) and "
         "as measured here (B), with 95 % t intervals between launches. Right: by how much the slowdown here is above "
         "the published one, with Welch's 95 % interval over the launches of both, and the margin of "
         f"±{100 * pair.margin:.3g} %. Losses are ratios inside each study: being faster costs a machine nothing."

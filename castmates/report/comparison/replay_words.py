@@ -112,9 +112,9 @@ def _loss(row: Row, name: str) -> str:
 
 
 def _effects(replay: Replayed) -> Iterator[str]:
-    """The leads against solo: what differs before what agrees, which the table has too."""
+    """The leads against alone: what differs before what agrees, which the table has too."""
     table = replay.effects
-    told = table[(table["verdict"] == DIFFERS) | ((table["role"] == "lead") & (table["baseline"] == "solo"))]
+    told = table[(table["verdict"] == DIFFERS) | ((table["role"] == "lead") & (table["baseline"] == "alone"))]
     order = told["verdict"].map({word: place for place, word in enumerate((DIFFERS, UNCLEAR, AGREES))}).fillna(3)
     chosen = told.assign(order=order).sort_values("order", kind="stable")
     for row in records(pd.DataFrame(chosen))[:SHOWN]:
@@ -144,7 +144,7 @@ def _who(row: Mapping[str, Any]) -> str:
     if row["role"] != "lead":
         beside = f" in {row['mix']}"
     under = "" if row["partition"] == "unmanaged" else f" under {row['partition']}"
-    against = "" if row["baseline"] == "solo" else f", against {row['baseline']}"
+    against = "" if row["baseline"] == "alone" else f", against {row['baseline']}"
     return f"{row['member']}{beside}{under}{against}"
 
 

@@ -51,14 +51,14 @@ class Group:
 
 
 def draw(several: Several) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the leads of all studies against solo, without a partition."""
+    """The figure and its source data: the leads of all studies against alone, without a partition."""
     source = several.table
-    source = source[(source["where"] == "both") & (source["role"] == "lead") & (source["baseline"] == "solo")]
+    source = source[(source["where"] == "both") & (source["role"] == "lead") & (source["baseline"] == "alone")]
     source = source[source["partition_a"] == UNMANAGED]
     groups = _groups(several, records(source))
     with styled():
         if not groups:
-            return empty_figure("The studies have no lead's loss against solo in common.", several.origin), source
+            return empty_figure("The studies have no lead's loss against alone in common.", several.origin), source
         room = max(1, LINES // len(several.studies))
         return _figure(several, groups[:room], len(groups)), source
 
@@ -126,7 +126,7 @@ def _figure(several: Several, groups: list[Group], known: int) -> Figure:
         top += HEAD + ROW * len(group.points) + GAP
     for axes in panels:
         _frame(axes, body)
-    panels[0].set_xlabel("loss of the lead against solo (%)")
+    panels[0].set_xlabel("loss of the lead against alone (%)")
     panels[1].set_xlabel("slowdown above the baseline's (%)")
     return finish(figure, notes, Origin(several.origin))
 

@@ -74,7 +74,7 @@ def _against(pair: Compared) -> str:
             "losses stand side by side, and no interval contains both."
         )
     if not rows:
-        return f"{pair.b.letter} and A have no lead beside the same antagonists against solo."
+        return f"{pair.b.letter} and A have no lead beside the same antagonists against alone."
     groups: dict[str, list[str]] = {}
     for row in rows:
         groups.setdefault(row["verdict"], []).append(pair_name(row))
@@ -111,7 +111,7 @@ def _without_baseline(several: Several) -> Iterator[str]:
     letters: dict[str, list[str]] = {}
     for pair in several.pairs:
         rows = pair.table[pair.table["where"] == "only in B"]
-        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "solo")]):
+        for row in records(rows[(rows["role"] == "lead") & (rows["baseline"] == "alone")]):
             partition = "" if row["partition_b"] == UNMANAGED else f" @{row['partition_b']}"
             letters.setdefault(f"{pair_name(row)}{partition}", []).append(pair.b.letter)
     shared = {name: found for name, found in letters.items() if len(found) > 1}

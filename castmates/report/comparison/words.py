@@ -181,7 +181,7 @@ def _partitions(compared: Compared) -> Iterator[str]:
     if len(rows):
         words = Counter(rows["verdict"])
         counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
-        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against solo: {counts}."
+        yield f"Under partitions both have {counted(len(rows), 'row')} of leads against alone: {counts}."
 
 
 def _masks(compared: Compared) -> Iterator[str]:

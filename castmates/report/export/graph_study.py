@@ -120,7 +120,7 @@ def _on_path(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> pd
     )
     return nodes.assign(
         on_schedule_path=schedule.fillna(0.0),
-        solo_on_schedule_path=nodes["on_schedule_path"],
+        alone_on_schedule_path=nodes["on_schedule_path"],
         on_graph_path=graph.fillna(0.0),
         change=change.astype("object").fillna(STAYS),
     )
@@ -131,6 +131,6 @@ def _lost(results: Results, nodes: pd.DataFrame, member: str, mix: str) -> "pd.S
     operations = results.path_operations
     operations = operations[(operations["member"] == member) & (operations["partition"] == UNMANAGED)]
     beside = operations[operations["mix"] == mix].set_index(KEY)["ms"]
-    lost = beside.sub(operations[operations["kind"] == "solo"].set_index(KEY)["ms"], fill_value=0.0)
+    lost = beside.sub(operations[operations["kind"] == "alone"].set_index(KEY)["ms"], fill_value=0.0)
     found = nodes[KEY].astype("str").join(lost.rename("lost"), on=KEY)["lost"]
     return found.where(~nodes.duplicated(KEY)) if mix else found * float("nan")

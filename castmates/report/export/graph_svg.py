@@ -140,7 +140,7 @@ def _details(study: GraphStudy, box: Box, rows: pd.DataFrame) -> list[str]:
         *lines,
         f"{row['type']} on {row['device']}",
         f"on the path of the schedule in {number(100 * row['on_schedule_path'], 0)} % of steps"
-        + (f" beside {study.beside}, {number(100 * row['solo_on_schedule_path'], 0)} % alone" if study.mix else ""),
+        + (f" beside {study.beside}, {number(100 * row['alone_on_schedule_path'], 0)} % alone" if study.mix else ""),
         f"on the path of the graph in {number(100 * row['on_graph_path'], 0)} % of steps, "
         f"slack {number(row['graph_slack_ms'], 3)} ms (computed)",
         f"takes {row['inputs'] or 'nothing'}",

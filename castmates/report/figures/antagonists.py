@@ -11,9 +11,9 @@ from castmates.study.spec import Plan
 
 # What runs without an antagonist has no colour.
 BASELINES: dict[str, Look] = {
-    "solo": (INK, "o"),
     "alone": (INK, "o"),
-    "solo-again": (GREY, "o"),
+    "alone": (INK, "o"),
+    "alone-again": (GREY, "o"),
     "placebo": ("#9a9a9a", "d"),
 }
 

@@ -21,7 +21,7 @@ from castmates.report.text.words import interval, number, plain, units
 FIGURE = {"title": "Controls", "part": "health", "place": 310}
 BESIDE = 0.9  # inches: for the verdicts
 NAME = 17  # letters of a line beside the axis
-KINDS = ["solo", "solo-again"]
+KINDS = ["alone", "alone-again"]
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
@@ -64,17 +64,17 @@ def alternative(results: Results) -> str:
 
 
 def launch_ratios(windows: pd.DataFrame) -> pd.DataFrame:
-    """rate(solo) / rate(solo-again) of each launch: the geometric mean over its complete pairs."""
+    """rate(alone) / rate(alone-again) of each launch: the geometric mean over its complete pairs."""
     rows = windows[
         (windows["role"] == "lead") & windows["valid"] & windows["scene"].isin(KINDS) & windows["rate"].gt(0)
     ]
-    keys = ["lead", "company", "launch", "round"]
+    keys = ["lead", "cohort", "launch", "round"]
     rows = rows.assign(lead=workloads_of(rows["member"]))
     rates = rows.pivot_table(index=keys, columns="kind", values="rate", aggfunc="mean").reindex(columns=KINDS).dropna()
-    pairs = pd.DataFrame({"log": np.log(rates["solo"] / rates["solo-again"])}).reset_index()
+    pairs = pd.DataFrame({"log": np.log(rates["alone"] / rates["alone-again"])}).reset_index()
     means = pairs.groupby(keys[:3], as_index=False, sort=False)["log"].mean()
     return pd.DataFrame(
-        {"lead": means["lead"], "company": means["company"], "launch": means["launch"], "ratio": np.exp(means["log"])}
+        {"lead": means["lead"], "cohort": means["cohort"], "launch": means["launch"], "ratio": np.exp(means["log"])}
     )
 
 

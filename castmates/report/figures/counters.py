@@ -1,4 +1,4 @@
-"""The figure `counters`: what each lead's counters count per unit of its progress beside antagonists, against solo."""
+"""The figure `counters`: what each lead's counters count per unit of its progress beside antagonists, against alone."""
 
 import math
 

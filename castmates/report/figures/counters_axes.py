@@ -66,12 +66,12 @@ def _point(axes: Axes, y: float, row: dict[str, Any], look: Look) -> None:
 
 
 def _label(metric: str, rows: list[dict[str, Any]]) -> str:
-    """The metric, and what it is in solo windows."""
+    """The metric, and what it is in windows alone."""
     unit = rows[0]["unit"]
-    solo = math.exp(sum(math.log(row["solo"]) for row in rows) / len(rows))
-    if unit and solo < RARE and metric not in SECONDS:
-        return f"{broken(metric, 34)}\nalone {amount(1e6 * solo)} per 10⁶ {unit}"
-    return f"{broken(metric, 34)}\nalone {amount(solo, metric)}" + (f" per {unit}" if unit else "")
+    alone = math.exp(sum(math.log(row["alone"]) for row in rows) / len(rows))
+    if unit and alone < RARE and metric not in SECONDS:
+        return f"{broken(metric, 34)}\nalone {amount(1e6 * alone)} per 10⁶ {unit}"
+    return f"{broken(metric, 34)}\nalone {amount(alone, metric)}" + (f" per {unit}" if unit else "")
 
 
 def amount(value: float, metric: str = "") -> str:

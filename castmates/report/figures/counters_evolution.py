@@ -74,7 +74,7 @@ def shown(results: Results) -> pd.DataFrame:
     metrics = chosen.assign(size=chosen["size"].where(~first, math.inf)).groupby([*WHO, "metric"], sort=False)["size"]
     kept = metrics.max().reset_index().sort_values("size", ascending=False, kind="stable").groupby(WHO).head(METRICS)
     mixes = chosen.groupby([*WHO, "kind", "mix"], sort=False)["size"].max().reset_index()
-    alone = mixes["kind"] == "solo"
+    alone = mixes["kind"] == "alone"
     near = mixes[~alone].sort_values("size", ascending=False, kind="stable").groupby(WHO).head(BESIDE)
     scenes = pd.concat([mixes[alone], near])[[*WHO, "kind", "mix"]]
     rows = by_round[by_round["partition"] == UNMANAGED].merge(kept[[*WHO, "metric"]], on=[*WHO, "metric"])
@@ -158,7 +158,7 @@ def _iterations(rows: pd.DataFrame) -> str:
 def _drift(row: dict[str, Any], results: Results) -> str:
     """By how much a metric drifts alone."""
     drifts = tables(results)[1]
-    own = drifts[(drifts["kind"] == "solo") & (drifts["partition"] == UNMANAGED)]
+    own = drifts[(drifts["kind"] == "alone") & (drifts["partition"] == UNMANAGED)]
     for key in (*WHO, "metric"):
         own = own[own[key] == row[key]]
     return _per_cent(records(own)[0]) if len(own) else ""
@@ -193,7 +193,7 @@ def alternative(results: Results) -> str:
     if reason := lacking(results):
         return reason
     drifts = tables(results)[1]
-    rows = drifts[(drifts["partition"] == UNMANAGED) & (drifts["kind"] == "solo") & ~drifts["metric"].isin(SECONDS)]
+    rows = drifts[(drifts["partition"] == UNMANAGED) & (drifts["kind"] == "alone") & ~drifts["metric"].isin(SECONDS)]
     parts = [f"{row['metric']} of {plain(row['lead'])} {_per_cent(row)}" for row in records(rows)[:DRAWN]]
     more = f"; and {len(rows) - DRAWN} more" if len(rows) > DRAWN else ""
     return f"Counts alone in the last third of the rounds against the first: {'; '.join(parts)}{more}."

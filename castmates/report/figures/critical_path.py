@@ -85,11 +85,11 @@ def alternative(results: Results) -> str:
 
 def _shown(results: Results) -> pd.DataFrame:
     table = results.critical_path
-    return table[(table["partition"] == UNMANAGED) & (table["reason"] == "") & table["kind"].isin(["solo", "corun"])]
+    return table[(table["partition"] == UNMANAGED) & (table["reason"] == "") & table["kind"].isin(["alone", "corun"])]
 
 
 def _scene(row: dict[str, str]) -> str:
-    return "alone" if row["kind"] == "solo" else f"beside {plain(row['mix'].partition('+')[2])}"
+    return "alone" if row["kind"] == "alone" else f"beside {plain(row['mix'].partition('+')[2])}"
 
 
 def _panels(results: Results) -> list[tuple[str, list[tuple[str, Row]]]]:

@@ -35,7 +35,7 @@ PANEL, GAP = 1.25, 0.62  # inches
 BESIDE = "beside "
 STEP, LOST, WARM = "#9db4c6", "#e3b7b3", "#fbe9c6"  # a step, one of a rejected window, the warm-up
 PARTITIONED, DASHES = ", partitioned", (0, (2, 1))
-SHOWN = ["study", "company", "launch", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
+SHOWN = ["study", "cohort", "launch", "member", "lead", "window", "scene", "what", "iteration", "seconds", "relative"]
 SHOWN += ["valid", "rolling_median_seconds", "level", "warm_up", "change", "platform"]
 
 
@@ -76,7 +76,7 @@ def shown_launches(results: Results) -> tuple[list[tuple[str, int]], int]:
     own = workloads_of(rows["member"]).isin(_of_study(results))
     rows = rows[own] if own.any() else rows  # those of controls only where there are no others
     rows = rows[LAUNCH].drop_duplicates().sort_values(LAUNCH)
-    launches = [(str(company), int(launch)) for company, launch in rows.itertuples(index=False)]
+    launches = [(str(cohort), int(launch)) for cohort, launch in rows.itertuples(index=False)]
     if len(launches) <= PANELS:
         return launches, len(launches)
     return [launches[round(place * (len(launches) - 1) / (PANELS - 1))] for place in range(PANELS)], len(launches)
@@ -175,9 +175,7 @@ def _key(results: Results) -> SmallPrint:
 
 def _of(source: pd.DataFrame, launch: Evolution) -> pd.DataFrame:
     own = (
-        (source["company"] == launch.company)
-        & (source["launch"] == launch.launch)
-        & (source["member"] == launch.member)
+        (source["cohort"] == launch.cohort) & (source["launch"] == launch.launch) & (source["member"] == launch.member)
     )
     return source[own].copy()
 
@@ -186,7 +184,7 @@ def _names(launches: list[Evolution]) -> list[str]:
     """dlrm, launch 3; with the end of its group's name where several groups have such a launch."""
     short = [f"{plain(launch.member)}, launch {launch.launch}" for launch in launches]
     return [
-        f"{name} of {launch.company.rpartition('-')[2]}" if short.count(name) > 1 else name
+        f"{name} of {launch.cohort.rpartition('-')[2]}" if short.count(name) > 1 else name
         for name, launch in zip(short, launches, strict=True)
     ]
 

@@ -55,14 +55,14 @@ def rows(results: Results) -> pd.DataFrame:
 def looked_at(results: Results) -> list[tuple[str, int]]:
     """The launches whose samples are read: all, or evenly spaced ones in the order of their start."""
     measured = results.launches[results.launches["status"] == "measured"].sort_values("started", kind="stable")
-    launches = list(zip(measured["company"], measured["launch"].astype(int), strict=True))
+    launches = list(zip(measured["cohort"], measured["launch"].astype(int), strict=True))
     if len(launches) <= LOOKED_AT:
         return launches
     return [launches[round(place * (len(launches) - 1) / (LOOKED_AT - 1))] for place in range(LOOKED_AT)]
 
 
 def _rejected(results: Results) -> list[Row]:
-    windows = results.windows.drop_duplicates(["company", "launch", "window"])
+    windows = results.windows.drop_duplicates(["cohort", "launch", "window"])
     reasons = windows.loc[~windows["valid"], "reason_kinds"]
     counts = reasons.map(listed_in).explode().value_counts()
     shares = {ALL: len(reasons), **{str(kind): int(count) for kind, count in counts.items()}}
@@ -75,15 +75,15 @@ def _by_launch(results: Results) -> list[Row]:
     measured = measured.sort_values("started", kind="stable").reset_index(drop=True)
     shares = (100 * measured["windows_rejected"] / measured["windows"]).tolist()
     marks = [{"panel": LAUNCHES, "what": LOST, "place": place, "value": share} for place, share in enumerate(shares, 1)]
-    places = {(row["company"], int(row["launch"])): place + 1 for place, row in enumerate(measured.to_dict("records"))}
-    wanted = ["company", "launch", "window", "subject", "metric", "value"]
+    places = {(row["cohort"], int(row["launch"])): place + 1 for place, row in enumerate(measured.to_dict("records"))}
+    wanted = ["cohort", "launch", "window", "subject", "metric", "value"]
     samples = results.launch_table("samples", looked_at(results), wanted)
     return marks + _taken(samples, results.windows, places) + _ran(samples)
 
 
 def _taken(samples: pd.DataFrame, windows: pd.DataFrame, places: dict[tuple[str, int], int]) -> list[Row]:
     """What was stolen of a CPU's time on average, what others took of one, and how often heat held it back."""
-    launch = ["company", "launch"]
+    launch = ["cohort", "launch"]
     once = windows.drop_duplicates([*launch, "window"])
     once = once[once["open_s"] > 0]  # of a window without a slice that counts, what was read belongs to no time
     seconds = once.groupby(launch)["open_s"].sum()

@@ -1,4 +1,4 @@
-"""The figure `heatmap`: what each lead loses beside each of its antagonists, against solo and against placebo."""
+"""The figure `heatmap`: what each lead loses beside each of its antagonists, against alone and against placebo."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -42,14 +42,14 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
             name for baseline in baselines for name in dict.fromkeys(rows.loc[rows["baseline"] == baseline, "panel"])
         ]
         cells = grid(rows, names, means=bool(results.margins["loss_pct"].notna().any()))
-        solo_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
-        drawn = rows[rows["baseline"] == baselines[0]] if solo_only else rows
+        alone_only = cells.close and len(cells.rows) > FEW and len(baselines) > 1
+        drawn = rows[rows["baseline"] == baselines[0]] if alone_only else rows
         panels = [
             _panel(results, drawn[drawn["panel"] == name], f"against {title}")
             for name, title in zip(names, cells.titles, strict=True)
             if (drawn["panel"] == name).any()
         ]
-        return sheet(cells, panels, _notes(cells, rows, solo_only, results), results), _source(source, results)
+        return sheet(cells, panels, _notes(cells, rows, alone_only, results), results), _source(source, results)
 
 
 def _effects(results: Results) -> pd.DataFrame:
@@ -60,9 +60,9 @@ def _effects(results: Results) -> pd.DataFrame:
 
 def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
-    effects = results.lead_effects("solo")
+    effects = results.lead_effects("alone")
     return (
-        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone (solo) or "
+        "What each lead (columns) loses beside each antagonist (rows), in per cent of its rate alone (alone) or "
         "beside a placebo, with 95 % t intervals between launches "
         f"({units(effects['launches'])}); a minus is a gain. Verdicts are adjusted for all mixes (Holm). "
     )
@@ -70,7 +70,7 @@ def caption(results: Results) -> str:
 
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
-    rows = records(results.lead_effects("solo"))
+    rows = records(results.lead_effects("alone"))
     if not rows:
         return lacking(results)
     parts = []
@@ -87,7 +87,7 @@ def lacking(results: Results) -> str:
     """Why there is nothing to show."""
     if len(_effects(results)):
         return ""
-    if len(results.lead_effects("solo", under_partitions=True)):
+    if len(results.lead_effects("alone", under_partitions=True)):
         return f"No mix of the study {results.name} was measured without a partition."
     return f"No loss could be computed in the study {results.name}."
 
@@ -114,7 +114,7 @@ def _source(source: pd.DataFrame, results: Results) -> pd.DataFrame:
     return pd.DataFrame(whole.assign(partition=UNMANAGED)[["row", *SHOWN]])
 
 
-def _notes(cells: Grid, source: pd.DataFrame, solo_only: bool, results: Results) -> SmallPrint:
+def _notes(cells: Grid, source: pd.DataFrame, alone_only: bool, results: Results) -> SmallPrint:
     """The key to the marks that occur."""
     seen = set(source["verdict"])
     if len(source) < len(dict.fromkeys(source["lead"])) * source["antagonists"].nunique() * len(cells.panels):
@@ -123,7 +123,7 @@ def _notes(cells: Grid, source: pd.DataFrame, solo_only: bool, results: Results)
     parts += ["†: possibly biased by rejected windows"] if source["possibly_biased"].any() else []
     parts += ["means: geometric, of whole rows and columns, grey where the interval holds 0"] if cells.means else []
     parts += ["those that lose alike stand side by side"] if cells.clustered else []
-    parts += ["against placebo: in the CSV"] if solo_only else []
+    parts += ["against placebo: in the CSV"] if alone_only else []
     more = [counted(n, f"more {what}") for n, what in zip(cells.left_out, ("row", "column"), strict=True) if n]
     parts += [f"{listed(more)} in the CSV"] if more else []
     return small_print(width_of(cells), "; ".join(parts), results)

@@ -1,4 +1,4 @@
-"""The figure `heatmap_partitions`: the matrix lead × antagonist against solo, a panel for each partition."""
+"""The figure `heatmap_partitions`: the matrix lead × antagonist against alone, a panel for each partition."""
 
 from dataclasses import replace
 
@@ -100,7 +100,7 @@ def _layout(source: pd.DataFrame) -> tuple[bool, int]:
 
 
 def _source(results: Results) -> pd.DataFrame:
-    rows = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
+    rows = with_interpolated(results.lead_effects("alone", under_partitions=True), results)
     return rows.loc[rows["antagonists"] != "", [*SHOWN, *(name for name in ("source",) if name in rows)]]
 
 

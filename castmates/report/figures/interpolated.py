@@ -22,7 +22,7 @@ def interpolated(results: Results) -> pd.DataFrame:
             **{name: rows[name] for name in ("study", "mix", "lead", "antagonists", "member", "partition", "platform")},
             "lead_ways": ways,
             "role": "lead",
-            "baseline": "solo",
+            "baseline": "alone",
             "loss_pct": rows["loss_pct"],
             "loss_low": rows["loss_low"],
             "loss_high": rows["loss_high"],

@@ -37,7 +37,7 @@ from castmates.study.spec import UNMANAGED
 
 FIGURE = {"title": "Layers, profiled", "part": "why", "place": 270, "needs": "LAYERS"}
 TITLE = "profiled, not measured"
-ALONE = "solo"
+ALONE = "alone"
 BESIDE = 6  # co-runs of a lead that are drawn
 LINES = 12  # kinds that a panel names; the rest is one line, and the CSV has them all
 REST, WHOLE = "all other kinds", "the whole step"
@@ -135,7 +135,7 @@ def most_changed(source: pd.DataFrame) -> pd.DataFrame:
 
 
 def lines_of(rows: pd.DataFrame) -> "list[tuple[str, dict[str, Row]]]":
-    """The lines of a lead's panel, each with what it took by company: the largest kinds, the rest, and the whole."""
+    """The lines of a lead's panel, each with what it took by cohort: the largest kinds, the rest, and the whole."""
     table: dict[str, dict[str, Row]] = {}
     for row in records(rows):
         name = row["kind"] if row["direction"] in ("", row["kind"]) else f"{row['kind']}, {row['direction']}"
@@ -200,12 +200,12 @@ def _looks(table: pd.DataFrame, results: Results) -> dict[str, Look]:
 
 
 def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[str, Look]) -> None:
-    for place, (name, by_company) in enumerate(lines):
+    for place, (name, by_cohort) in enumerate(lines):
         if name in (RUNTIME, WHOLE):
             axes.axhline(place - 0.5, color="#d0d0d0", linewidth=0.5)
-        there = [beside for beside in looks if beside in by_company]
+        there = [beside for beside in looks if beside in by_cohort]
         for index, beside in enumerate(there):
-            row, (colour, marker) = by_company[beside], looks[beside]
+            row, (colour, marker) = by_cohort[beside], looks[beside]
             y = place + 0.5 * ((index + 0.5) / len(there) - 0.5)
             if not math.isnan(row["lowest"]):
                 axes.plot([row["lowest"], row["highest"]], [y, y], color=colour, linewidth=1.0, zorder=3)
@@ -215,7 +215,7 @@ def _panel(axes: Axes, lines: "list[tuple[str, dict[str, Row]]]", looks: dict[st
             )
             who = beside if beside == ALONE else f"beside {beside}"
             with_value(point, f"{name}, {who}: {number(row['ms_per_step'], 2)} ms")
-    widest = max(row["ms_per_step"] for _, by_company in lines for row in by_company.values())
+    widest = max(row["ms_per_step"] for _, by_cohort in lines for row in by_cohort.values())
     axes.set_xlim(-0.012 * widest, 1.03 * widest)
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_yticks(range(len(lines)), [name for name, _ in lines])

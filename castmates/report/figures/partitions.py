@@ -61,7 +61,7 @@ BAND, LINE = "#f1dcda", ALARM  # of what is lost without a partition
 GREYS = {OWN: BASELINES["alone"], OWN_BESIDE_PLACEBOS: BASELINES["placebo"]}
 DASHES = (0, (3, 2))  # of the lead's own share
 PLACEBO_AT_MASK = "placebo@mask"
-DERIVED = "solo, derived from placebo@mask"
+DERIVED = "alone, derived from placebo@mask"
 SHOWN = ["study", "mix", "lead", "antagonists", "member", "partition", "lead_ways", "series", "baseline"]
 SHOWN += ["loss_pct", "low", "high", "within_launch", "launches", "verdict", "platform"]
 Row = dict[str, Any]
@@ -72,7 +72,7 @@ class Panel:
     """One mix on one platform."""
 
     title: str
-    rows: list[Row]  # under partitions, against solo, and the lead's own share
+    rows: list[Row]  # under partitions, against alone, and the lead's own share
     unmanaged: Row | None
 
     @property
@@ -127,8 +127,8 @@ def alternative(results: Results) -> str:
 
 
 def losses(results: Results) -> pd.DataFrame:
-    """The leads' rows against solo, with the interval to draw; and what their own share alone costs them."""
-    effects = with_interpolated(results.lead_effects("solo", under_partitions=True), results)
+    """The leads' rows against alone, with the interval to draw; and what their own share alone costs them."""
+    effects = with_interpolated(results.lead_effects("alone", under_partitions=True), results)
     of_plan = curve_names(results.plan)
     known = effects.assign(series=[_series(row, of_plan) for row in records(effects)])
     table = pd.concat([known, _beside_placebos(results, known)], ignore_index=True)
@@ -153,7 +153,7 @@ def _series(row: Row, curves: Mapping[str, str]) -> str:
 
 
 def _beside_placebos(results: Results, known: pd.DataFrame) -> pd.DataFrame:
-    """Rate(solo) over rate(placebo@mask), from the two slowdowns of the same co-run; a number without an interval."""
+    """Rate(alone) over rate(placebo@mask), from the two slowdowns of the same co-run; a number without an interval."""
     keys = ["mix", "member", "partition", "platform"]
     at_mask = results.lead_effects(PLACEBO_AT_MASK, under_partitions=True)
     both = known.merge(at_mask[[*keys, "slowdown", "launches"]], on=keys, suffixes=("", "_at_mask"))

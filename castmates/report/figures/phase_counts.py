@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from castmates.analysis.explanations.phase_counts import NAMES, NEEDED, better_source, counts_by_phase
-from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_solo
+from castmates.analysis.explanations.phases import is_outermost, unmanaged_against_alone
 from castmates.report.figures.antagonists import beside as beside_of
 from castmates.report.figures.antagonists import looks
 from castmates.report.figures.counters import most_changed, ordered
@@ -50,7 +50,7 @@ def table(results: Results) -> pd.DataFrame:
 @once
 def shown(results: Results) -> pd.DataFrame:
     """What is drawn: parts of the step without a partition, of each the metrics that change most; clocks are time."""
-    rows = unmanaged_against_solo(table(results))
+    rows = unmanaged_against_alone(table(results))
     rows = better_source(rows[rows["phase"].map(is_outermost).astype(bool) & ~rows["metric"].isin(SECONDS)])
     if rows.empty:
         return rows

@@ -15,7 +15,7 @@ from castmates.analysis.explanations.phases import (
     PhaseTimes,
     largest_loss,
     losses_by_phase,
-    unmanaged_against_solo,
+    unmanaged_against_alone,
 )
 from castmates.report.figures.antagonists import antagonists, other_looks, user_first
 from castmates.report.figures.panels import NOTE, axes_at, drawing, finish, fitting, legend, lines_across, small_print
@@ -33,7 +33,7 @@ LINE, HEAD, UNDER, LEFT = 0.34, 0.3, 0.42, 1.35  # inches of a row, above a pane
 NAME = 20  # letters of a line beside the axis
 PALE_REST = "#c9c9c9"
 ALONE = "alone"
-NAMES = ("study", "company", "member", "platform")  # of steps, which millions of them have in common
+NAMES = ("study", "cohort", "member", "platform")  # of steps, which millions of them have in common
 Row = dict[str, Any]
 
 
@@ -100,7 +100,7 @@ def alternative(results: Results) -> str:
 def _leads(results: Results) -> dict[str, list[Row]]:
     """What is drawn of each lead, on each platform that there is: its parts of the step and the whole."""
     leads: dict[str, list[Row]] = {}
-    shown = unmanaged_against_solo(losses(results))
+    shown = unmanaged_against_alone(losses(results))
     order, known = user_first(results, shown["lead"]), antagonists(results)
     seats = {name: known.index(plain(name)) if plain(name) in known else len(known) for name in shown["antagonists"]}
     several = shown["platform"].nunique() > 1

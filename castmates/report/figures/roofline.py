@@ -76,7 +76,7 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     table = results.roofline
-    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
+    alone = table[(table["kind"] == "alone") & (table["partition"] == UNMANAGED)]
     parts = [
         f"{operation_words(row['operation'] + ':' + row['type'])} of {plain(row['member'])}: "
         f"{number(row['gflops'])} GFLOP/s alone"
@@ -127,7 +127,7 @@ def _how(table: pd.DataFrame) -> str:
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """The rows without a partition, of leads that were traced alone too."""
     rows = table[table["partition"] == UNMANAGED]
-    return rows[rows["member"].isin(rows.loc[rows["kind"] == "solo", "member"])]
+    return rows[rows["member"].isin(rows.loc[rows["kind"] == "alone", "member"])]
 
 
 def _roof_words(table: pd.DataFrame) -> str:
@@ -151,7 +151,7 @@ def _span(values: pd.Series) -> str:
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
-    alone = rows[rows["kind"] == "solo"].sort_values("ms", ascending=False).head(DRAWN)
+    alone = rows[rows["kind"] == "alone"].sort_values("ms", ascending=False).head(DRAWN)
     alone = alone.assign(x=_side_by_side(alone["intensity"]))
     for place, row in enumerate(records(alone), start=1):
         same = rows[(rows["operation"] == row["operation"]) & (rows["type"] == row["type"])]
@@ -203,7 +203,7 @@ def _point(axes: Axes, row: Row, colour: str, marker: str, fill: str) -> None:
     if not math.isnan(low):
         axes.plot([row["x"]] * 2, [low, high], color=colour, linewidth=0.6, alpha=0.6, zorder=2)
     size = 3.0 + 9.0 * math.sqrt(min(1.0, row["share"]))
-    scene = "alone" if row["kind"] == "solo" else f"beside {plain(row['mix'].partition('+')[2])}"
+    scene = "alone" if row["kind"] == "alone" else f"beside {plain(row['mix'].partition('+')[2])}"
     words = f"{operation_words(row['operation'] + ':' + row['type'])} {scene}: {number(row['gflops'])} GFLOP/s"
     words += ", estimated" if row["source"] == ESTIMATED else ""
     point = axes.plot(

@@ -46,7 +46,7 @@ def caption(results: Results) -> str:
     what = (
         f"about {counted(max(1, steps - 1), 'step')} of the lead" if steps else f"{number(1e3 * found[0].seconds)} ms"
     )
-    kinds = {each.scene == "solo" for each in found}
+    kinds = {each.scene == "alone" for each in found}
     order = ", alone above beside others" if len(kinds) > 1 else ""
     return (
         f"The threads that were busiest in {what}, from the middle of a recording{order}. Lines: a "
@@ -72,7 +72,7 @@ def alternative(results: Results) -> str:
 def _scene_words(each: Shown) -> str:
     """Who it is about: the lead alone, or beside whom."""
     lead, scene = plain(each.trace.lead) or each.trace.name, each.scene
-    if scene == "solo":
+    if scene == "alone":
         return f"{lead} alone"
     if not scene:
         return lead  # a trace without scenes, as imported ones: who ran beside whom is not known

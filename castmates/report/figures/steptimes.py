@@ -22,7 +22,7 @@ PANELS = 6  # leads: more are higher than a page
 LAUNCHES = 8  # of a lead that are drawn
 DRAWN = {"corun": 5, "placebo": 2}  # of a lead, without partitions: those with the largest change of the median
 POINTS = 80  # of a bold line
-SHOWN = ["study", "member", "scene", "what", "company", "launch", "share", "ms", "low", "high", "steps", "launches"]
+SHOWN = ["study", "member", "scene", "what", "cohort", "launch", "share", "ms", "low", "high", "steps", "launches"]
 SHOWN += ["refused", "platform"]
 SAID = 6  # leads that the alternative text names
 Row = dict[str, Any]
@@ -156,12 +156,12 @@ def _shapes(results: Results, leads: list[tuple[str, str]]) -> pd.DataFrame:
     """A row per launch and scene of the leads that are drawn: the quantiles of its steps."""
     own = results.windows[(results.windows["role"] == "lead") & results.windows["valid"]]
     own = own[(own["beats"] > 1) & own["member"].isin([member for member, _ in leads])]
-    launches = own.drop_duplicates(["member", "company", "launch"]).sort_values(["member", "company", "launch"])
+    launches = own.drop_duplicates(["member", "cohort", "launch"]).sort_values(["member", "cohort", "launch"])
     place = launches.groupby("member").cumcount().to_numpy()
     count = launches.groupby("member")["launch"].transform("size").to_numpy()
     every = np.maximum((count - 1) / (LAUNCHES - 1), 1)
     drawn = launches[(np.round(np.round(place / every) * every) == place)]
-    only = {(str(company), int(launch)) for company, launch in zip(drawn["company"], drawn["launch"], strict=True)}
+    only = {(str(cohort), int(launch)) for cohort, launch in zip(drawn["cohort"], drawn["launch"], strict=True)}
     steps = results.launch_table("steps", only=only, columns=COLUMNS)
     cells = Launches.of(own)
     quantiles = launch_quantiles(steps, cells, SHARES)
@@ -179,7 +179,7 @@ def _source(results: Results, panels: list[Panel]) -> pd.DataFrame:
                 ends = {"low": mark["ms_low"], "high": mark["ms_high"], "share": QUANTILES[mark["quantile"]]}
                 rows.append(head | numbers | ends | {"what": "interval"})
             for launch, values in zip(records(curve.launches), curve.values, strict=True):
-                place = {name: launch[name] for name in ("company", "launch", "steps")} | {"what": "launch"}
+                place = {name: launch[name] for name in ("cohort", "launch", "steps")} | {"what": "launch"}
                 rows += [head | place | {"share": share, "ms": ms} for share, ms in zip(SHARES, values, strict=True)]
             rows += [head | {"what": "together", "share": share, "ms": ms} for ms, share in curve.pooled.tolist()]
     return pd.DataFrame(rows, columns=SHOWN)

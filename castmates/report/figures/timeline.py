@@ -102,7 +102,7 @@ def _figure(chosen: Timeline, results: Results) -> Figure:
     looks |= {name: look[0] for name, look in looks_of(results, chosen.members[1:]).items()}
     notes = _key(chosen, width, results)
     masked = any(span.masks for span in chosen.spans)
-    cache = cache_bytes(results, chosen.company)
+    cache = cache_bytes(results, chosen.cohort)
     keys = _keys(chosen, looks, masked, cache, peak_bandwidth(results))
     columns = columns_for((key.get_label() for key in keys), width - 0.1, key=0.5, most=len(keys))
     keys_high = 0.15 * -(-len(keys) // columns) + 0.08

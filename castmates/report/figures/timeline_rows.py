@@ -20,7 +20,7 @@ MONITORS = ("resctrl", "pqos")
 WINDOWS = 16  # whose watched slices are drawn, side by side
 SHOWN = [
     "study",
-    "company",
+    "cohort",
     "launch",
     "round",
     "window",
@@ -54,7 +54,7 @@ class Span:
 class Timeline:
     """What is drawn."""
 
-    company: str
+    cohort: str
     launch: int
     of: int  # launches that it was chosen from
     round: int
@@ -82,10 +82,10 @@ def timeline(results: Results) -> Timeline | None:
     chosen = representative(results)
     if chosen is None:
         return None
-    company, launch, of = chosen
-    here = (results.windows["company"] == company) & (results.windows["launch"] == launch)
+    cohort, launch, of = chosen
+    here = (results.windows["cohort"] == cohort) & (results.windows["launch"] == launch)
     windows = results.windows[here].sort_values(["window", "role"], ascending=[True, False])
-    samples = results.launch_table("samples", [(company, launch)])
+    samples = results.launch_table("samples", [(cohort, launch)])
     samples = samples[samples["source"].isin(MONITORS) & samples["metric"].isin([OCCUPANCY, BANDWIDTH])]
     members = [name for name in dict.fromkeys(windows["member"]) if (samples["subject"] == name).any()]
     if not members:
@@ -93,11 +93,11 @@ def timeline(results: Results) -> Timeline | None:
     lead = windows.loc[windows["role"] == "lead", "member"].iloc[0]
     rounds = sorted(windows["round"].unique())
     middle = rounds[(len(rounds) - 1) // 2]
-    watched = _watched(results.launch_table("slices", [(company, launch)]))
+    watched = _watched(results.launch_table("slices", [(cohort, launch)]))
     numbers = [number for number in watched.index if number in set(windows.loc[windows["round"] == middle, "window"])]
     drawn = watched.loc[numbers[:WINDOWS]]
     return Timeline(
-        company, launch, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
+        cohort, launch, of, int(middle), len(rounds), len(numbers[WINDOWS:]),
         sorted(members, key=lambda name: name != lead), _spans(windows, drawn),
         _source(windows, samples[samples["subject"].isin(members)], watched, list(drawn.index)),
     )  # fmt: skip
@@ -111,20 +111,20 @@ def representative(results: Results) -> tuple[str, int, int] | None:
     rows = rows[rows["valid"] & (rows["rate"] > 0)]
     names = workloads_of(rows["member"])
     for lead in leads:
-        companies = list(dict.fromkeys(rows.loc[(names == lead) & rows["mix"].isin(mixes), "company"]))
-        if companies:
-            own = rows[rows["company"] == companies[0]]
+        cohorts = list(dict.fromkeys(rows.loc[(names == lead) & rows["mix"].isin(mixes), "cohort"]))
+        if cohorts:
+            own = rows[rows["cohort"] == cohorts[0]]
             spent = own["progress_s"].where(own["offered"].notna(), own["units"] / own["rate"])  # services have no rate
             totals = own.assign(spent=spent).groupby("launch")[["units", "spent"]].sum()
             order = (totals["units"] / totals["spent"]).sort_values(kind="stable").index
-            return companies[0], int(order[(len(order) - 1) // 2]), len(order)
+            return cohorts[0], int(order[(len(order) - 1) // 2]), len(order)
     return None
 
 
-def cache_bytes(results: Results, company: str) -> float | None:
-    """The size of the last-level cache of this company with all its clusters, where that is known."""
-    machines = {each.id: each.machine for each in results.plan.companies}
-    cache = cache_of(results.plan, machines.get(company, ""))
+def cache_bytes(results: Results, cohort: str) -> float | None:
+    """The size of the last-level cache of this cohort with all its clusters, where that is known."""
+    machines = {each.id: each.machine for each in results.plan.cohorts}
+    cache = cache_of(results.plan, machines.get(cohort, ""))
     return cache.way_bytes * cache.ways * cache.clusters if cache and cache.way_bytes and cache.ways else None
 
 

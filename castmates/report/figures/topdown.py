@@ -18,10 +18,10 @@ DRAWN = 12  # values that the text alternative names
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the shares of every scene, and their changes against solo."""
+    """The figure and its source data: the shares of every scene, and their changes against alone."""
     table, change = tables(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    points = change.drop(columns=["solo", "corun", "launches"]).assign(kind="corun")
+    points = change.drop(columns=["alone", "corun", "launches"]).assign(kind="corun")
     source = table.merge(points, on=[*keys, "kind"], how="left") if len(change) else table
     return drawing(
         results,
@@ -33,7 +33,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 @once
 def tables(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The shares, and their changes against solo."""
+    """The shares, and their changes against alone."""
     return shares_and_changes(results.launch_parts("topdown", NEEDED, NAMES), results.windows)
 
 

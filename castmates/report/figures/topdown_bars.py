@@ -67,7 +67,7 @@ def _label(mix: str) -> str:
 
 
 def _scenes(rows: pd.DataFrame) -> list[tuple[str, dict[str, Row]]]:
-    """Each scene's shares by category, solo first."""
+    """Each scene's shares by category, alone first."""
     return [
         (str(mix), {row["metric"]: row for row in records(group)})
         for (_, mix), group in rows.groupby(["kind", "mix"], sort=False)

@@ -18,10 +18,10 @@ DRAWN = 12  # values that the text alternative names
 
 
 def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
-    """The figure and its source data: the shares of every phase, and their changes against solo."""
+    """The figure and its source data: the shares of every phase, and their changes against alone."""
     shares, changes = of_phases(results)
     keys = ["lead", "member", "mix", "partition", "phase", "level", "metric", "platform"]
-    points = changes.drop(columns=["solo", "corun", "launches"]).assign(kind="corun")
+    points = changes.drop(columns=["alone", "corun", "launches"]).assign(kind="corun")
     source = shares.merge(points, on=[*keys, "kind"], how="left") if len(changes) else shares
     with styled():
         if reason := lacking(results):
@@ -31,7 +31,7 @@ def draw(results: Results) -> tuple[Figure, pd.DataFrame]:
 
 
 def of_phases(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The shares of phases, and their changes against solo: what the figure `topdown` has of whole windows."""
+    """The shares of phases, and their changes against alone: what the figure `topdown` has of whole windows."""
     shares, changes = topdown.tables(results)
     return shares[shares["phase"] != ""], changes[changes["phase"] != ""]
 

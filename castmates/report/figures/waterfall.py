@@ -65,7 +65,7 @@ def caption(results: Results) -> str:
 def alternative(results: Results) -> str:
     """What is read aloud in the figure's place."""
     parts = [
-        f"{plain(step['member'])} beside {plain(step['mix'].partition('+')[2])}: {number(step['solo_ms'], 2)} to "
+        f"{plain(step['member'])} beside {plain(step['mix'].partition('+')[2])}: {number(step['alone_ms'], 2)} to "
         f"{number(step['ms'], 2)} ms"
         for step, _ in _panels(results.operation_effects, results)
     ]
@@ -115,7 +115,7 @@ def _lines(parts: list[Row]) -> Lines:
 
 def _panel(axes: Axes, step: Row, lines: Lines) -> None:
     """Whole steps alone and beside others, and between them what each line adds: name, ms, half of its interval."""
-    at, ends = step["solo_ms"], [step["solo_ms"], step["ms"]]
+    at, ends = step["alone_ms"], [step["alone_ms"], step["ms"]]
     _bar(axes, 0, 0.0, at, TOTAL, f"alone: {number(at, 2)} ms")
     for y, (name, difference, half) in enumerate(lines, start=1):
         colour = LONGER if difference > 0 else SHORTER
@@ -133,7 +133,7 @@ def _panel(axes: Axes, step: Row, lines: Lines) -> None:
         )  # fmt: skip
     last = len(lines) + 1
     _bar(axes, last, 0.0, step["ms"], TOTAL, f"beside others: {number(step['ms'], 2)} ms")
-    for y, ms in ((0, step["solo_ms"]), (last, step["ms"])):
+    for y, ms in ((0, step["alone_ms"]), (last, step["ms"])):
         axes.text(1.01, y + 0.5, number(ms, 2), transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
     low, high = min(ends), max(ends)
     room = max(high - low, 1e-9)

@@ -72,7 +72,7 @@ def caption(results: Results) -> str:
     """The caption, without the part that all captions share."""
     source = rates(results)
     drawn = len(chosen_launches(source, results.launches))
-    launches = len(source[source["relative_rate"].notna()][["company", "launch"]].drop_duplicates())
+    launches = len(source[source["relative_rate"].notna()][["cohort", "launch"]].drop_duplicates())
     which = f"all {counted(launches, 'launch')}" if drawn == launches else f"{drawn} of {launches} launches"
     lost = int(source["relative_rate"].isna().sum())
     without = f" {counted(lost, 'window')} cannot be drawn: there is no rate, or none alone." if lost else ""

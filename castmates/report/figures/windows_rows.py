@@ -21,7 +21,7 @@ NAMES: Mapping[str, str] = {ReasonKind.STEAL: HYPERVISOR, ReasonKind.TOO_FEW_CYC
 WINDOW = [*LAUNCH, "window"]
 SHOWN = [
     "study",
-    "company",
+    "cohort",
     "launch",
     "lead",
     "round",
@@ -37,12 +37,12 @@ TAKEN = [*WINDOW, "who", "share_pct"]
 
 
 def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
-    """Each lead's rate in a window over the median of its solo windows in the same launch: the valid ones, if any."""
+    """Each lead's rate in a window over the median of its windows alone in the same launch: the valid ones, if any."""
     rows = windows[windows["role"] == "lead"].copy()
-    launch = [rows["company"], rows["launch"]]
-    solo = rows["rate"].where(rows["scene"] == "solo")
-    valid_solo = solo.where(rows["valid"]).groupby(launch).transform("median")
-    rows["relative_rate"] = rows["rate"] / valid_solo.fillna(solo.groupby(launch).transform("median"))
+    launch = [rows["cohort"], rows["launch"]]
+    alone = rows["rate"].where(rows["scene"] == "alone")
+    valid_alone = alone.where(rows["valid"]).groupby(launch).transform("median")
+    rows["relative_rate"] = rows["rate"] / valid_alone.fillna(alone.groupby(launch).transform("median"))
     middle = (rows["open_ns"] + rows["close_ns"]) / 2
     rows["seconds"] = (middle - rows["open_ns"].groupby(launch).transform("min")) / 1e9
     beside = rows["mix"].str.replace(r"^[^+]*\+?", "", regex=True)
@@ -64,7 +64,7 @@ def chosen_launches(source: pd.DataFrame, started: pd.DataFrame) -> list[tuple[s
     sizes = shown.groupby(LAUNCH).size()
     times = started.drop_duplicates(LAUNCH).set_index(LAUNCH)["started"]
     order = sorted(sizes.index, key=lambda place: (str(times.get(place, "")), place))
-    launches = [(str(company), int(launch)) for company, launch in order]
+    launches = [(str(cohort), int(launch)) for cohort, launch in order]
     most = min(LAUNCHES, max(2, int(MARKS / sizes.mean()))) if launches else 0
     if len(launches) <= most:
         return launches

@@ -273,7 +273,7 @@ def _launches(results: Results) -> list[dict[str, Any]]:
     settles = health.settles(results)
     rows = []
     for row in records(_listed(results.launches)):
-        settle = settles.get((row["company"], row["launch"]))
+        settle = settles.get((row["cohort"], row["launch"]))
         steady = settle.steady_after if settle else None
         times = {"settle": settle.seconds if settle else nan, "steady_after": nan if steady is None else steady}
         rows.append(row | times)

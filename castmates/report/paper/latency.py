@@ -13,7 +13,7 @@ from castmates.study.spec import UNMANAGED
 Row = Mapping[str, Any]
 HEADS = ["Quantile", "ms", "95 % interval", "n", "Ratio", "95 % interval", "n"]
 ALONE = {
-    "solo": "nothing",
+    "alone": "nothing",
     "antagonist-alone": "nothing",
     "placebo": "placebos",
 }  # what a scene without a mix has beside a member

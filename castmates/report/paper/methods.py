@@ -91,7 +91,7 @@ def _design(results: Results) -> Iterable[str]:
     yield f"Planned were {rounds} rounds a launch, windows of {window} s and a settle time of {settle} s before each."
     if any(design.get("decided") for design in designs):
         yield (
-            f"The first {FIRST_LAUNCHES} launches of each company decided how many rounds the others had, by the "
+            f"The first {FIRST_LAUNCHES} launches of each cohort decided how many rounds the others had, by the "
             "variance between rounds and between launches and by what a round and a launch took (after Kalibera and "
             "Jones, 2013)."
         )
@@ -183,7 +183,7 @@ def _isolation(results: Results) -> Iterable[str]:
 
 def _windows(results: Results) -> Iterable[str]:
     yield words.rejection_sentence(results.launches, results.windows)
-    lost = results.windows[~results.windows["valid"]].drop_duplicates(["company", "launch", "window"])
+    lost = results.windows[~results.windows["valid"]].drop_duplicates(["cohort", "launch", "window"])
     reasons = Counter(kind for cell in lost["reason_kinds"] for kind in listed_in(cell))
     if len(reasons) > 3:
         yield "All reasons: " + ", ".join(f"{kind} ({count})" for kind, count in reasons.most_common()) + "."
@@ -237,7 +237,7 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
     if len(results.knees):
         yield (
             "The knee of a lead is the smallest measured number of ways from which on it kept "
-            f"{results.knees['kept_pct'].iloc[0]:g} % of its solo rate; its 95 % interval inverts one-sided t tests in "
+            f"{results.knees['kept_pct'].iloc[0]:g} % of its rate alone; its 95 % interval inverts one-sided t tests in "
             "a fixed order."
         )
     if (results.recommendations["aim"] == LIMIT).any():

@@ -74,7 +74,7 @@ def _inputs(folder: Folder, results: Results, study_file: Path | None) -> list[s
     inputs = [*folder.about, "plan.json"]
     folder.copy(results.folder.plan_file, "plan.json", "The plan: mixes, scenes, launches and their seeds.")
     for decision in results.decisions:
-        file = results.folder.rounds_file(decision.company)
+        file = results.folder.rounds_file(decision.cohort)
         folder.copy(file, f"rounds/{file.name}", f"How many rounds, and why: {decision.words}")
     if results.folder.machine_file.is_file():
         folder.copy(results.folder.machine_file, "machine.json", "The machine's facts, as they were read.")

@@ -39,7 +39,7 @@ def _sensitivity(results: Results) -> str:
     ]
     few = any(math.isnan(row["rate_low"]) for row in rows)
     caption = (
-        "Rate of the leads by the number of their own ways, in per cent of the rate solo with all ways. "
+        "Rate of the leads by the number of their own ways, in per cent of the rate alone with all ways. "
         f"{BETWEEN}{f'; {WITHIN} {FEW}' if few else ''}. {source(results)}"
     )
     heads = ["Lead", "Beside", "Kind of partition", "Ways", "Rate (%)", "95 % interval", "n"]
@@ -62,7 +62,7 @@ def _knees(results: Results) -> str:
     if not rows:
         return ""
     caption = (
-        f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its solo rate with all ways, of the "
+        f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its rate alone with all ways, of the "
         "numbers of ways that were measured and, for a lead alone, the whole cache, which is the baseline itself. "
         "The 95 % interval inverts one-sided t tests in a fixed order, with launches as units; "
         f"n is the number of launches of the point that has fewest. {source(results)}"

@@ -44,7 +44,7 @@ def _effects(results: Results, role: str, who: str) -> str:
 
 
 def _partitions(results: Results, mix: str) -> str:
-    """The lead's rows under partitions: what it loses against solo, and what the partition changes."""
+    """The lead's rows under partitions: what it loses against alone, and what the partition changes."""
     table = results.effects
     rows = records(table[(table["mix"] == mix) & (table["role"] == "lead") & (table["partition"] != UNMANAGED)])
     heads = ["Partition", "Ways", "Against", *HEADS[3:]]
@@ -58,7 +58,7 @@ def _partitions(results: Results, mix: str) -> str:
 
 
 def _attribution(results: Results) -> str:
-    """What the losses are due to, in points of the solo rate, which add up."""
+    """What the losses are due to, in points of the rate alone, which add up."""
     rows = [(total, row) for total, parts in attribution.mixes(results) for row in (total, *parts) if row["launches"]]
     if not rows:
         return ""
@@ -79,7 +79,7 @@ def _attribution(results: Results) -> str:
     counts = [f"{pair}, {count}" for pair, count in fewer.items() if count]
     rounds = f" Made of fewer rounds than the loss: {'; '.join(counts)}." if counts else ""
     caption = (
-        "What the losses are due to, in percentage points of the solo rate; parts of the same whole add up to it. "
+        "What the losses are due to, in percentage points of the rate alone; parts of the same whole add up to it. "
         f"{BETWEEN}{flagged(row for _, row in rows)}. {'; '.join(isolated)}{'. ' * bool(isolated)}"
         f"{source(results)}{rounds}"
     )

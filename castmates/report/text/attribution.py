@@ -81,7 +81,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def _given_back(row: Row, margin: float | None, comparisons: int) -> str:
-    """Describe it in points of the solo rate, as far as the interval of these very points allows."""
+    """Describe it in points of the rate alone, as far as the interval of these very points allows."""
     own, verdict = ways(row), row["verdict"]
     if verdict == "too few launches":
         found = f"within {launches(row['launches'])} {_gave_back(row)} ({row['partition']})"
@@ -124,7 +124,7 @@ def _launches(row: Row) -> str:
 
 def fewer_rounds(results: Results, total: Row) -> str:
     """`15 of 18 rounds`, where the total is made of fewer launches or rounds than the loss of the same pair."""
-    effects = results.lead_effects("solo")
+    effects = results.lead_effects("alone")
     same = effects[(effects["mix"] == total["mix"]) & (effects["member"] == total["member"])]
     for effect in records(same[same["platform"] == total["platform"]]):
         for what, thing in (("launches", "launch"), ("rounds", "round")):

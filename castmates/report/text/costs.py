@@ -30,12 +30,12 @@ def rows(results: Results) -> list[dict[str, Any]]:
 def pairs_of(results: Results) -> pd.DataFrame:
     """Every pair of every launch: the log of the lead's rate with the collector over the rate without it."""
     pairs = [
-        {"collector": name, "company": record.company, "launch": record.number, "difference": log}
+        {"collector": name, "cohort": record.cohort, "launch": record.number, "difference": log}
         for record in results.measured_records
         for name, cost in record.costs.items()
         for log in cost.logs
     ]
-    return pd.DataFrame(pairs, columns=["collector", "company", "launch", "difference"])
+    return pd.DataFrame(pairs, columns=["collector", "cohort", "launch", "difference"])
 
 
 def _edges(results: Results) -> dict[str, float]:

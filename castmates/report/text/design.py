@@ -15,9 +15,9 @@ NO_SETTINGS = {"decided", "profiling", "tracing"}  # the last two are those of o
 
 
 def designed_rounds(plan: Plan) -> dict[tuple[str, int], tuple[int, int]]:
-    """Rounds and spare rounds of every launch, by company and number."""
+    """Rounds and spare rounds of every launch, by cohort and number."""
     return {
-        (launch.company.id, launch.number): (launch.design.rounds, launch.design.spare_rounds)
+        (launch.cohort.id, launch.number): (launch.design.rounds, launch.design.spare_rounds)
         for launch in plan.launches
     }
 
@@ -66,13 +66,13 @@ def _entry(member: Member) -> dict[str, str]:
 
 
 def _members(plan: Plan) -> list[Member]:
-    """The members of every company, once however many launches share it; a company's may differ between launches."""
-    companies = {id(launch.company): launch.company for launch in plan.launches}
-    return [member for company in companies.values() for member in company.members]
+    """The members of every cohort, once however many launches share it; a cohort's may differ between launches."""
+    cohorts = {id(launch.cohort): launch.cohort for launch in plan.launches}
+    return [member for cohort in cohorts.values() for member in cohort.members]
 
 
 def _heading(group: Sequence[Launch], of: int) -> str:
-    leads = [member.workload for launch in group for member in launch.company.members if member.role == "lead"]
+    leads = [member.workload for launch in group for member in launch.cohort.members if member.role == "lead"]
     which = f"{counted(len(group), 'launch')} of {listed([*dict.fromkeys(leads)])}" if of > 1 else "the launches"
     return f"Design of {which} (times in seconds)"
 

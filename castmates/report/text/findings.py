@@ -208,7 +208,7 @@ def command_of(results: Results, finding: Finding) -> str:
 
 def _fits(plan: Plan, finding: Finding) -> bool:
     trial, lead = finding.rule.trial, without_class(finding.subject.lead)
-    commands = [company.lead.command for company in plan.companies if company.lead.workload == lead]
+    commands = [cohort.lead.command for cohort in plan.cohorts if cohort.lead.workload == lead]
     return trial is not None and bool(commands) and change_for(trial, commands[0]) is not None
 
 

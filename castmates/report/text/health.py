@@ -34,7 +34,7 @@ from castmates.study.looks import reached_words
 from castmates.study.reasons import listed_in
 from castmates.study.spec import UNMANAGED
 
-KINDS = ("solo", "solo-again", "placebo", "corun", "antagonist-alone")
+KINDS = ("alone", "alone-again", "placebo", "corun", "antagonist-alone")
 WITHIN = " within launch"
 NAMED = 5  # effects that a sentence names
 Row = Mapping[str, Any]
@@ -82,7 +82,7 @@ def adaptive_sentence(results: Results) -> str:
 
 def rejections(windows: pd.DataFrame) -> list[dict[str, Any]]:
     """Windows kept and rejected by kind of scene, with the kinds of reasons; a window is counted once."""
-    once = windows.drop_duplicates(["company", "launch", "window"])
+    once = windows.drop_duplicates(["cohort", "launch", "window"])
     rows = []
     for kind in [name for name in KINDS if (once["kind"] == name).any()]:
         here = once[once["kind"] == kind]
@@ -133,7 +133,7 @@ def control_name(row: Row) -> str:
 
 def compared(row: Row) -> str:
     """What is divided by what."""
-    return f"{row['baseline']} / co-run" if row["mix"] else "solo / solo again"
+    return f"{row['baseline']} / co-run" if row["mix"] else "alone / alone again"
 
 
 def carryover_sentence(rows: Sequence[Row]) -> str:
@@ -196,7 +196,7 @@ def later_sentence(found: Sequence[Growth]) -> str:
         where = f" ({one.platform})" if len(found) > 1 else ""
         change = f"{number(abs(one.pct))} % {'more' if one.pct >= 0 else 'less'}"
         parts.append(
-            f"Over all losses against solo, leads are slowed down by {change} in the later halves of slices than in "
+            f"Over all losses against alone, leads are slowed down by {change} in the later halves of slices than in "
             f"the earlier ones {interval(one.low, one.high)}, over {counted(one.launches, 'launch')}{where}. "
             + (f"Losses may be up to about {number(one.bias)} points too small." if one.bias else "Losses do not grow.")
         )
@@ -224,9 +224,9 @@ def _effect(row: Row) -> str:
 def spare_sentence(windows: pd.DataFrame, designed: Mapping[tuple[str, int], tuple[int, int]]) -> str:
     """How many of the spare rounds were used to repeat rounds with a rejected window."""
     begun = (
-        windows[["company", "launch", "round"]].sort_values("round").drop_duplicates(["company", "launch"], keep="last")
+        windows[["cohort", "launch", "round"]].sort_values("round").drop_duplicates(["cohort", "launch"], keep="last")
     )
-    last = {(row["company"], row["launch"]): int(row["round"]) for row in records(begun)}
+    last = {(row["cohort"], row["launch"]): int(row["round"]) for row in records(begun)}
     used = {launch: max(0, number - designed[launch][0]) for launch, number in last.items() if launch in designed}
     allowed = sum(designed[launch][1] for launch in used)
     if not used:
@@ -254,7 +254,7 @@ def settle_sentence(settled: Mapping[tuple[str, int], Settled]) -> str:
     if not settled:
         return ""
     launches = list(settled.values())
-    never = [f"{company}/{launch}" for (company, launch), settle in settled.items() if settle.unsteady]
+    never = [f"{cohort}/{launch}" for (cohort, launch), settle in settled.items() if settle.unsteady]
     steady = [launch.steady_after for launch in launches if not launch.unsteady and launch.steady_after is not None]
     unseen = len(launches) - len(never) - len(steady)
     parts = [f"{_seconds([launch.seconds for launch in launches])} waited after a change of scene"]

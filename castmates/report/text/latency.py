@@ -98,7 +98,7 @@ def _step(row: Row) -> str:
 
 
 def _scene(row: Row) -> str:
-    """Where it ran: solo; placebo on 2; beside stream; beside stream, under split-4."""
+    """Where it ran: alone; placebo on 2; beside stream; beside stream, under split-4."""
     kind, _, cpus = str(row["scene"]).partition("@")[0].partition(":")
     if row["kind"] == "corun":
         together, _, place = str(row["mix"]).partition(BETWEEN)

@@ -34,7 +34,7 @@ def bandwidth(results: Results) -> list[str]:
 
 
 def _pairs(results: Results) -> list[dict[str, Any]]:
-    effects = results.lead_effects("solo")
+    effects = results.lead_effects("alone")
     if "antagonists_gb_s" not in effects:
         return []
     return [

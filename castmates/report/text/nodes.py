@@ -52,7 +52,7 @@ def compared(results: Results) -> list[Compared]:
     ours = table[
         (table["control"] == "")
         & (table["role"] == "lead")
-        & (table["baseline"] == "solo")
+        & (table["baseline"] == "alone")
         & (table["partition"] == UNMANAGED)
     ]
     found = []

@@ -139,12 +139,12 @@ def trouble_words(results: Results) -> Iterator[str]:
         yield f"{listed(without)} {CANNOT_LOG}."
     failed = [record for record in results.profiled if record.get("status") == "failed"]
     for record in failed:
-        yield f"The profile launch {record['company']}/{record['launch']} failed: {record['reason']}"
+        yield f"The profile launch {record['cohort']}/{record['launch']} failed: {record['reason']}"
     yield from _unused(results)
     for record in results.profiled:
         for trace in record.get("traces", ()):
             if trace.get("reason") and not trace.get("taken"):
-                yield f"{trace['scene']} was not traced in {record['company']}/{record['launch']}: {trace['reason']}"
+                yield f"{trace['scene']} was not traced in {record['cohort']}/{record['launch']}: {trace['reason']}"
 
 
 def _unused(results: Results) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _unused(results: Results) -> Iterator[str]:
 
 def _leaves_out(launch: Launch) -> bool:
     """Whether a launch's traces lack short operations."""
-    how = traced_by(launch.company)
+    how = traced_by(launch.cohort)
     return how is not None and how.leaves_out
 
 
@@ -184,7 +184,7 @@ def _same(table: pd.DataFrame, row: Row) -> "pd.Series[bool]":
 def _shown(effects: pd.DataFrame) -> pd.DataFrame:
     order = effects.assign(whole=effects["group"] == STEP)
     return order.sort_values(
-        ["member", "mix", "partition", "whole", "solo_ms"], ascending=[True, True, True, False, False]
+        ["member", "mix", "partition", "whole", "alone_ms"], ascending=[True, True, True, False, False]
     )
 
 
@@ -204,7 +204,7 @@ def _effect(row: Row) -> Row:
 
 def _largest(table: pd.DataFrame) -> dict[str, Any]:
     """The largest rows of each lead alone."""
-    alone = table[(table["kind"] == "solo") & (table["partition"] == UNMANAGED)]
+    alone = table[(table["kind"] == "alone") & (table["partition"] == UNMANAGED)]
     rows = alone.sort_values("shared_ms", ascending=False).groupby(["member", "platform"], sort=False).head(LISTED)
     rows = rows.sort_values(["member", "shared_ms"], ascending=[True, False])
     return {

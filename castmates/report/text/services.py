@@ -15,7 +15,7 @@ SPEED = (
     "The speed of an open-loop service is one over the 99th percentile (p99) of the latency of its requests: a loss of "
     "50 % is a p99 that is twice as long."
 )
-KINDS = ("solo", "corun")
+KINDS = ("alone", "corun")
 Row = dict[str, Any]
 
 
@@ -50,12 +50,12 @@ def noted(results: Results, effect: Mapping[str, Any]) -> str:
         return ""
     place = ["role", "platform", "machine", "partition"]
     leads = results.services[(results.services[place] == [effect[name] for name in place]).all(axis=1)]
-    solos = {row["member"]: row for row in records(leads[leads["kind"] == "solo"])}
+    alone = {row["member"]: row for row in records(leads[leads["kind"] == "alone"])}
     for row in records(leads[leads["mix"] == effect["mix"]]):
         share = number(100 * row["answered_share"], 0)
-        solo = solos.get(row["member"])
-        if solo is not None and solo["saturated"]:
-            there = number(100 * solo["answered_share"], 0)
+        alone = alone.get(row["member"])
+        if alone is not None and alone["saturated"]:
+            there = number(100 * alone["answered_share"], 0)
             return f"saturated alone already: it answers {there} % of its requests there, and {share} % here"
         if row["saturated"]:
             return f"saturated: it answers {share} % of its requests, and latency grows for as long as that lasts"

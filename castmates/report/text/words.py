@@ -110,7 +110,7 @@ def rejection_sentence(launches: pd.DataFrame, windows: pd.DataFrame) -> str:
 
 def _reasons(windows: pd.DataFrame) -> str:
     """The commonest kinds of reasons."""
-    refused = windows[~windows["valid"]].drop_duplicates(["company", "launch", "window", "reasons"])
+    refused = windows[~windows["valid"]].drop_duplicates(["cohort", "launch", "window", "reasons"])
     top = Counter(kind for cell in refused["reason_kinds"] for kind in listed_in(cell)).most_common(3)
     return f", most often for {listed([f'{kind} ({count})' for kind, count in top])}" if top else ""
 

@@ -49,15 +49,15 @@ COMPARISONS = Table(
 
 COMPARISON_MEANS = Table(
     "comparison_means",
-    "means.csv and .parquet: a row per study, the baseline first. Leads against solo, without a partition.",
+    "means.csv and .parquet: a row per study, the baseline first. Leads against alone, without a partition.",
     col("letter", str, "A is the baseline"),
     col("platform", str, '"" where a study has numbers of several: it has no mean'),
     col("pairs", int, "that all studies have: a lead and its antagonists"),
-    col("launches", int, "launches in which all pairs of their company were measured"),
+    col("launches", int, "launches in which all pairs of their cohort were measured"),
     *interval(
         "slowdown",
         "geometric mean over the pairs",
-        "95 % between launches of these pairs; NaN below three of a company",
+        "95 % between launches of these pairs; NaN below three of a cohort",
     ),
     *interval("ratio", "to the baseline's; none across platforms", "95 %, Welch's t over the launches of both"),
     *usual("p_value"),
@@ -67,7 +67,7 @@ COMPARISON_MEANS = Table(
 
 COMPARISON_HISTORY = Table(
     "comparison_history",
-    "history.csv and .parquet: a row per study and pair, in the order of time. Leads against solo, without a "
+    "history.csv and .parquet: a row per study and pair, in the order of time. Leads against alone, without a "
     "partition.",
     col("letter", str, "of the study; A is the baseline"),
     *usual("study"),
@@ -75,7 +75,7 @@ COMPARISON_HISTORY = Table(
     *usual("platform"),
     col("host", str, 'several are joined by " and "'),
     *usual("lead antagonists"),
-    *interval("slowdown", "of the lead against solo, as in effects", "95 % between launches, t"),
+    *interval("slowdown", "of the lead against alone, as in effects", "95 % between launches, t"),
     *usual("launches"),
 )
 
@@ -121,7 +121,7 @@ COMPARISON_DETAILS = Table(
     col("study_b", str, "name of the other study"),
     *usual("mix"),
     col("member", str, 'without CPUs; "" of what belongs to a package'),
-    col("baseline", str, "solo, alone"),
+    col("baseline", str, "alone, alone"),
     col("partition_a", str, "its name in A"),
     col("partition_b", str, "another name where only what it gives is the same"),
     col("item", str, "a metric; a phase; a group of operations; a quantile of steps or requests"),

@@ -111,8 +111,8 @@ USUAL: Mapping[str, Column] = {
     column.name: column
     for column in (
         col("study", str, "name of the study"),
-        col("company", str, "the mixes of one lead that share a launch"),
-        col("launch", int, "number of the launch within its company, from 1"),
+        col("cohort", str, "the mixes of one lead that share a launch"),
+        col("launch", int, "number of the launch within its cohort, from 1"),
         col("round", int, "of the launch, from 1; of its trace in a profile launch"),
         col("window", int, "number within the launch, from 1"),
         col("mix", str, "lead and antagonists, joined by +"),
@@ -127,9 +127,9 @@ USUAL: Mapping[str, Column] = {
         col(
             "scene",
             str,
-            "solo, solo-again, placebo:<CPU>, corun:<mix>, antagonist-alone:<member>; with @<partition> under one",
+            "alone, alone-again, placebo:<CPU>, corun:<mix>, antagonist-alone:<member>; with @<partition> under one",
         ),
-        col("kind", str, "solo, solo-again, placebo, corun, antagonist-alone"),
+        col("kind", str, "alone, alone-again, placebo, corun, antagonist-alone"),
         col("baseline", str, "what the scene is compared with"),
         col("unit", str, "of progress: step, run …"),
         col("launches", int, "launches that estimate"),
@@ -150,7 +150,7 @@ USUAL: Mapping[str, Column] = {
         col("last_ns", int | None, "last heartbeat inside"),
         col("curve", str, "the kind of partition: its name without the lead's ways"),
         col("lead_bytes", float, "what the lead's ways hold in one cache; NaN where the machine does not show it"),
-        col("loss_pct", float, "of the lead against solo"),
+        col("loss_pct", float, "of the lead against alone"),
         col("kept_pct", float, "mean over the antagonists of their rate against being alone"),
         col("stp", float, "system throughput: sum of all members' rates over their own alone"),
         col("p_value", float, "two-sided"),

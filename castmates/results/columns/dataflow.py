@@ -10,7 +10,7 @@ from castmates.results.columns.contract import Table, by_name, col, interval, us
 from castmates.results.columns.scenes import SCENE
 from castmates.study import capabilities
 
-_LAUNCH = (*usual("study company launch member"),)
+_LAUNCH = (*usual("study cohort launch member"),)
 
 _NODE = (
     col("node", int, "from 0; every node comes after those that it needs"),
@@ -35,7 +35,7 @@ _EDGE = (
 
 GRAPH_NODES = Table(
     "graph_nodes",
-    "profiles/<company>/<n>/graph_nodes.parquet: a row per node of the lead's step, as TensorFlow optimised it.",
+    "profiles/<cohort>/<n>/graph_nodes.parquet: a row per node of the lead's step, as TensorFlow optimised it.",
     *_LAUNCH,
     *_NODE,
     *usual("platform"),
@@ -43,7 +43,7 @@ GRAPH_NODES = Table(
 
 GRAPH_EDGES = Table(
     "graph_edges",
-    "profiles/<company>/<n>/graph_edges.parquet: a row per edge: what needs what.",
+    "profiles/<cohort>/<n>/graph_edges.parquet: a row per edge: what needs what.",
     *_LAUNCH,
     *_EDGE,
     *usual("platform"),
@@ -124,7 +124,7 @@ PATH_EFFECTS = _profile_table(
     "tables/path_effects.csv: a row per mix, partition and part of the step's difference; parts add up to the step.",
     *usual("study mix partition member"),
     col("part", str, "step; before, batch, slower, path, other, idle, after: docs/tracing-graph.md"),
-    col("solo_ms", float, "of a step alone; NaN where the part has none"),
+    col("alone_ms", float, "of a step alone; NaN where the part has none"),
     col("ms", float, "of a step beside others"),
     *interval("difference_ms", "", "95 % between launches", stem="difference"),
     *usual("launches"),
@@ -139,7 +139,7 @@ PATH_CHANGES = _profile_table(
     "path_effects.",
     *usual("study mix partition member operation type"),
     col("direction", str, "forward, backward, optimizer, input"),
-    col("solo_on_schedule_path", float, "share of steps alone"),
+    col("alone_on_schedule_path", float, "share of steps alone"),
     col("on_schedule_path", float, "share of steps beside others"),
     col("change", str, "enters, leaves, stays"),
     col("slower_ms", float, "of a step: what it takes longer while on the path"),

@@ -12,14 +12,16 @@ DIGESTS = "sha256"  # its first key, alone in the first line: of the launch's ta
 
 WINDOWS = Table(
     "windows",
-    "launches/<company>/<n>/windows.parquet: a row per round, scene and active member: all slices of that scene in "
+    "launches/<cohort>/<n>/windows.parquet: a row per round, scene and active member: all slices of that scene in "
     "the round. A rejected window stays, with its reasons.",
-    *usual("study company launch"),
+    *usual("study cohort launch"),
     col("round", int, "1, 2, …; spare rounds go on counting"),
     col("position", int, "place of its first slice among the round's windows, from 1"),
     *usual("window"),
     col(
-        "scene", str, "solo, solo-again, placebo:1, corun:<mix>, antagonist-alone:<member>; with @<partition> under one"
+        "scene",
+        str,
+        "alone, alone-again, placebo:1, corun:<mix>, antagonist-alone:<member>; with @<partition> under one",
     ),
     *usual("kind"),
     col("mix", str, '"" where the scene serves several mixes'),
@@ -66,8 +68,8 @@ OF_SERVICES = ("requests", "offered", "answered", "unanswered", "p50_s", "p95_s"
 
 SLICES = Table(
     "slices",
-    "launches/<company>/<n>/slices.parquet: a row per slice and active member.",
-    *usual("study company launch round"),
+    "launches/<cohort>/<n>/slices.parquet: a row per slice and active member.",
+    *usual("study cohort launch round"),
     col("stretch", int, "of the round, from 1: the scenes under one partition"),
     col("cycle", int, "of its stretch, from 1; the last one is watched"),
     col("slice", int, "number within the launch, in order of time, from 1"),
@@ -92,9 +94,9 @@ SLICES = Table(
 
 STEPS = Table(
     "steps",
-    "launches/<company>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes "
+    "launches/<cohort>/<n>/steps.parquet: a row per heartbeat inside a window. After these columns comes "
     "`<phase>_s`, the seconds that the step spent in it, for each phase that a member of the launch reports.",
-    *usual("study company launch window member t_ns"),
+    *usual("study cohort launch window member t_ns"),
     col("units", int, "since the member's start"),
     *usual("platform"),
     col("begin_ns", int | None, "of the step, where its phases are reported"),
@@ -103,9 +105,9 @@ STEPS = Table(
 
 COUNTERS = Table(
     "counters",
-    "launches/<company>/<n>/counters.parquet: a row per window, member and event, and per phase where phases are "
+    "launches/<cohort>/<n>/counters.parquet: a row per window, member and event, and per phase where phases are "
     "counted.",
-    *usual("study company launch window round scene member"),
+    *usual("study cohort launch window round scene member"),
     col("event", str, "perf's name of it"),
     col("set", str, "the group of events that it was asked for with"),
     col("value", float, "NaN unless the status is counted or scaled; a zero was counted"),
@@ -121,8 +123,8 @@ COUNTERS = Table(
 
 TOPDOWN = Table(
     "topdown",
-    "launches/<company>/<n>/topdown.parquet: a row per window, member and Top-Down metric.",
-    *usual("study company launch window round scene member"),
+    "launches/<cohort>/<n>/topdown.parquet: a row per window, member and Top-Down metric.",
+    *usual("study cohort launch window round scene member"),
     col("level", int, "of Top-Down, from 1"),
     col("metric", str, "in TMA's words: Frontend_Bound …"),
     col("value", float, "a share of all slots, from 0 to 1"),
@@ -135,8 +137,8 @@ TOPDOWN = Table(
 
 LAYERS = Table(
     "layers",
-    "launches/<company>/<n>/layers.parquet: where a lead's steps spend their time; from profiled windows only.",
-    *usual("study company launch scene mix partition member layer"),
+    "launches/<cohort>/<n>/layers.parquet: where a lead's steps spend their time; from profiled windows only.",
+    *usual("study cohort launch scene mix partition member layer"),
     col("kind", str, "convolution, pooling, attention …"),
     col("direction", str, "forward, backward, optimizer, input"),
     *usual("calls"),
@@ -148,8 +150,8 @@ LAYERS = Table(
 
 SAMPLES = Table(
     "samples",
-    "launches/<company>/<n>/samples.parquet: a row per reading of a collector or monitor.",
-    *usual("study company launch window t_ns source"),
+    "launches/<cohort>/<n>/samples.parquet: a row per reading of a collector or monitor.",
+    *usual("study cohort launch window t_ns source"),
     col("subject", str, 'a member, or "cpu0", "host" …'),
     col("metric", str, "which quantity the row is of"),
     col("value", float, "NaN where there was none; `note` has the reason"),

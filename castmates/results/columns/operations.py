@@ -10,7 +10,7 @@ PROFILE_RECORD = "profile.json"  # what a profile launch records of itself, writ
 
 OPERATIONS = Table(
     "operations",
-    "profiles/<company>/<n>/operations.parquet: a row per call of an operation in the traced steps.",
+    "profiles/<cohort>/<n>/operations.parquet: a row per call of an operation in the traced steps.",
     *TRACE,
     col("step", int, "of the trace, from 0; -1 for a call that began before the first or between two"),
     col("heartbeat", int | None, "that ends this step, counted from when the lead was ready; NA outside of steps"),
@@ -29,7 +29,7 @@ OPERATIONS = Table(
 
 PROFILED_STEPS = Table(
     "profiled_steps",
-    "profiles/<company>/<n>/profiled_steps.parquet: a row per step, traced ones and usual ones right before and after.",
+    "profiles/<cohort>/<n>/profiled_steps.parquet: a row per step, traced ones and usual ones right before and after.",
     *TRACE,
     col("part", str, "before, traced, after"),
     col("step", int, "of its part, from 0"),
@@ -43,7 +43,7 @@ PROFILED_STEPS = Table(
 
 MEMORY = Table(
     "memory",
-    "profiles/<company>/<n>/memory.parquet: a row per piece of memory that an allocator gave out or took back.",
+    "profiles/<cohort>/<n>/memory.parquet: a row per piece of memory that an allocator gave out or took back.",
     *TRACE,
     col("step", int, "of the trace, from 0; -1 outside of steps"),
     col("at_ns", int, "CLOCK_MONOTONIC"),
@@ -57,8 +57,7 @@ MEMORY = Table(
 
 TRACED_STAGES = Table(
     "traced_stages",
-    "profiles/<company>/<n>/traced_stages.parquet: a row per trace and stage of its input pipeline, over all its "
-    "steps.",
+    "profiles/<cohort>/<n>/traced_stages.parquet: a row per trace and stage of its input pipeline, over all its steps.",
     *TRACE,
     col("depth", int, "1 for the stage that the step asks, 2 for the one that this asks …"),
     col("stage", str, "with those that ask it before it: Prefetch/Map"),
@@ -72,7 +71,7 @@ TRACED_STAGES = Table(
 
 DEVICE_CALLS = Table(
     "device_calls",
-    "profiles/<company>/<n>/device_calls.parquet: a row per kernel, copy or piece of memory on a stream of a GPU.",
+    "profiles/<cohort>/<n>/device_calls.parquet: a row per kernel, copy or piece of memory on a stream of a GPU.",
     *TRACE,
     col("step", int, "in which it began on the GPU, from 0; -1 outside of steps"),
     col("device", str, "GPU:0"),
@@ -108,7 +107,7 @@ OPERATION_EFFECTS = _profile_table(
     *usual("p_value"),
     col("p_holm", float, "adjusted over the study's groups; whole steps are adjusted apart"),
     col("verdict", str, "slower (a loss), faster (a gain), equivalent, unclear, too few launches, no data"),
-    col("solo_ms", float, "of a step of the lead alone; over groups they add up to the step"),
+    col("alone_ms", float, "of a step of the lead alone; over groups they add up to the step"),
     col("ms", float, "of a step beside others"),
     *interval("difference_ms", "", "95 % between launches", stem="difference"),
     col("share", float, "of the step of the lead alone"),

@@ -17,7 +17,7 @@ SENSITIVITY = _partitions_table(
     col("lead_ways", int, "ways that the lead may fill; NA where no mask was set"),
     col("lead_bytes", float, "what they hold in one cache; NaN where the machine does not report it"),
     col("shared_ways", int | None, "of these, ways that I/O fills too; NA where that is not known"),
-    *interval("rate_pct", "of its solo rate with all ways", "95 % between launches; NaN below three launches"),
+    *interval("rate_pct", "of its rate alone with all ways", "95 % between launches; NaN below three launches"),
     *ends("within", "95 % within launch"),
     *usual("launches rounds platform"),
     col("held", str, "what the processor held: as asked, otherwise, uncertain, not read, shared with …"),
@@ -27,7 +27,7 @@ SENSITIVITY = _partitions_table(
 
 KNEES = _partitions_table(
     "knees",
-    "tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its solo rate; a row per curve.",
+    "tables/knees.csv: the smallest number of ways from which on a lead keeps 95 % of its rate alone; a row per curve.",
     *usual("study mix lead antagonists member curve"),
     col("kept_pct", float, "what counts as kept"),
     col("knee", int | None, "NA where no measured number of ways keeps it"),

@@ -6,7 +6,7 @@ from castmates.study import capabilities
 
 PRIMITIVES = Table(
     "primitives",
-    "profiles/<company>/<n>/primitives.parquet: a row per primitive that oneDNN executed in the traced steps, in "
+    "profiles/<cohort>/<n>/primitives.parquet: a row per primitive that oneDNN executed in the traced steps, in "
     "launches under its log.",
     *TRACE,
     *usual("platform"),

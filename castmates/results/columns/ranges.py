@@ -18,11 +18,11 @@ _PLACE = (
 
 RANGES = Table(
     "ranges",
-    "launches/<company>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.",
-    *usual("study company launch"),
+    "launches/<cohort>/<n>/ranges.parquet: a row per phase, range, instant and epoch that a member reported.",
+    *usual("study cohort launch"),
     col("window", int | None, "in which it ended; NA between two windows"),
     col("slice", int | None, "in which it ended, counted or not; NA between two windows"),
-    col("scene", str, "solo, corun:<mix> …; empty between two windows"),
+    col("scene", str, "alone, corun:<mix> …; empty between two windows"),
     *usual("member"),
     col("type", str, "phase, range (by start and end), instant, epoch"),
     col("name", str, "its own"),
@@ -34,7 +34,7 @@ RANGES = Table(
 
 PROFILE_RANGES = Table(
     "profile_ranges",
-    "profiles/<company>/<n>/profile_ranges.parquet: a row per phase, range, instant and epoch near a trace.",
+    "profiles/<cohort>/<n>/profile_ranges.parquet: a row per phase, range, instant and epoch near a trace.",
     *TRACE,
     col("part", str, "it ended in usual steps (before, after), or while the profiler was on (traced)"),
     col("type", str, "phase, range (by start and end), instant, epoch"),
@@ -46,7 +46,7 @@ PROFILE_RANGES = Table(
 
 OPERATION_RANGES = Table(
     "operation_ranges",
-    "profiles/<company>/<n>/operation_ranges.parquet: a row per trace, range and operation that began inside of it.",
+    "profiles/<cohort>/<n>/operation_ranges.parquet: a row per trace, range and operation that began inside of it.",
     *TRACE,
     col("path", str, "of the range, with the phases that it lies in"),
     col("domain", str, "of the range; empty for the parts of a step"),

@@ -4,8 +4,8 @@ from castmates.results.columns.contract import col, usual
 
 # Which trace a row is of: the first columns of what profile launches leave.
 TRACE = (
-    *usual("study company launch scene"),
-    col("kind", str, "solo, corun"),
+    *usual("study cohort launch scene"),
+    col("kind", str, "alone, corun"),
     col("mix", str, 'lead and antagonists, joined by +; "" where the scene serves several'),
     *usual("partition member round"),
 )
@@ -13,7 +13,7 @@ TRACE = (
 # Which scene a row is of, over all launches.
 SCENE = (
     *usual("study scene"),
-    col("kind", str, "solo, corun"),
+    col("kind", str, "alone, corun"),
     col("mix", str, 'lead and antagonists, joined by +; "" where the scene serves several'),
     *usual("partition member platform"),
 )

@@ -6,7 +6,7 @@ from castmates.study import capabilities
 VARIANT_EFFECTS = Table(
     "variant_effects",
     "tables/variant_effects.csv: whether a lead in other settings loses more or less than the lead as it is; a "
-    "row per variant × antagonists × partition × platform. Leads against solo.",
+    "row per variant × antagonists × partition × platform. Leads against alone.",
     *usual("study"),
     col("lead", str, "as it is, the base"),
     col("variant", str, "its name in the study file"),

@@ -1,4 +1,4 @@
-"""What each collector costs the lead: pairs of short solo windows after the rounds, with it and without it.
+"""What each collector costs the lead: pairs of short windows alone after the rounds, with it and without it.
 
 A collector that works inside a window is really off in the windows without it: its counters are closed and opened
 again, because inherited counters cost time at each context switch, read or not. A round of windows has one with
@@ -77,9 +77,9 @@ def measure_costs(outcome: Outcome, stage: Stage, say: Say) -> None:
     edges = [Timed(collector) for collector in whole.collectors if not works_inside(collector)]
     timed: dict[int, Collector] = {id(edge.collector): edge for edge in edges}
     watched = replace(whole, collectors=[timed.get(id(collector), collector) for collector in whole.collectors])
-    members = [member.name for member in launch.company.members]
+    members = [member.name for member in launch.cohort.members]
     parts = parts_of(watched, stage.held(), members, lambda: stage.switch([]))
-    rate = _solo_rate(outcome, stage, say)
+    rate = _alone_rate(outcome, stage, say)
     try:
         for number in range(pairs):
             for round_number in sorted({part.round for part in parts} or {1}):
@@ -138,7 +138,7 @@ def _change(logs: Sequence[float]) -> Mapping[str, float]:
 
     from castmates.analysis.design.costs import costs
 
-    table = pd.DataFrame({"collector": "it", "company": "", "launch": 1, "difference": list(logs)})
+    table = pd.DataFrame({"collector": "it", "cohort": "", "launch": 1, "difference": list(logs)})
     row = costs(table).iloc[0]
     return {name: float(row[name]) for name in ("change_pct", "low", "high")}
 
@@ -162,16 +162,16 @@ def measure_round(parts: Sequence[Part], watched: Hardware, rate: Rate, round_nu
             part.rejected += 1
 
 
-def _solo_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
+def _alone_rate(outcome: Outcome, stage: Stage, say: Say) -> Rate:
     """Return a function that measures the lead alone for a short window."""
-    company, design = outcome.launch.company, outcome.launch.design
-    lead = company.lead.name
+    cohort, design = outcome.launch.cohort, outcome.launch.design
+    lead = cohort.lead.name
     length = min(design.window, LONGEST_COST_WINDOW)
     assert outcome.pace is not None
     measured_s = max(length, STEPS * outcome.pace.steps.of_member[lead])
     pace = outcome.pace.of_length(measured_s, outcome.settle_seconds)
-    members = {member.name: member for member in company.members}
-    scene = Scene(name="solo", kind="solo", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
+    members = {member.name: member for member in cohort.members}
+    scene = Scene(name="alone", kind="alone", mix="", active=(lead,), placebos=(), partition=UNMANAGED)
     ledger = Ledger(stage, members, design, frozenset(outcome.runner_cpus))
 
     def rate(hardware: Hardware, round_number: int) -> float | None:

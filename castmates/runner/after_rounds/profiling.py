@@ -1,4 +1,4 @@
-"""Profiles the lead in solo and co-run scenes after the measured rounds, where it announces that it can be profiled.
+"""Profiles the lead alone and co-run scenes after the measured rounds, where it announces that it can be profiled.
 
 What is traced runs slower: profiled steps enter no rate. How much slower is seen from as many steps right before and
 right after them.
@@ -38,8 +38,8 @@ class Profiled:
 
 
 def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
-    """Profile the lead in every solo and co-run scene, and note what its layers took."""
-    lead = outcome.launch.company.lead.name
+    """Profile the lead in every alone and co-run scene, and note what its layers took."""
+    lead = outcome.launch.cohort.lead.name
     if not outcome.launch.design.counters.profile:
         return
     try:
@@ -53,7 +53,7 @@ def profile(outcome: Outcome, stage: Stage, say: Say) -> None:
 
 
 def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> None:
-    launch, lead = outcome.launch, outcome.launch.company.lead.name
+    launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     logs: list[float] = []
     for scene in round_order(launch, 0):
         if scene.kind not in PROFILED_KINDS or lead not in scene.active:
@@ -73,7 +73,7 @@ def _profile_scenes(outcome: Outcome, stage: Stage, page: Page, say: Say) -> Non
 def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> Profiled:
     """Set the scene, watch some usual steps, have as many profiled, and watch usual ones again."""
     launch = outcome.launch
-    steps, lead = launch.design.counters.profile, launch.company.lead.name
+    steps, lead = launch.design.counters.profile, launch.cohort.lead.name
     emptied = eviction.change_shares(stage, scene.shares, anew=True)  # else it would depend on the scene before
     outcome.emptied += [emptied] if emptied else []
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])
@@ -91,7 +91,7 @@ def _profile_scene(outcome: Outcome, stage: Stage, page: Page, scene: Scene) -> 
 
 def _understood(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> tuple[list[dict[str, Any]], float]:
     """Return the rows of an answer, and the mean seconds of its steps."""
-    lead = outcome.launch.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     if not answer["step_seconds"]:
         raise NoAnswer(f"the trace that {lead} made has none of its steps")
     if not any(type_ != layers.RUNTIME and not of_input for _, type_, of_input, *_ in answer["operations"]):
@@ -120,7 +120,7 @@ def _rows(outcome: Outcome, scene: Scene, answer: dict[str, Any]) -> list[dict[s
             "scene": scene.name,
             "mix": scene.mix,
             "partition": scene.partition,
-            "member": outcome.launch.company.lead.name,
+            "member": outcome.launch.cohort.lead.name,
             "layer": row.place.layer,
             "kind": row.place.kind,
             "direction": row.place.direction,

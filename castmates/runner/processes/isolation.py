@@ -17,15 +17,15 @@ from castmates.machine.journal import Change, Journal
 from castmates.machine.quieting import LEAVE_OUT
 from castmates.protocols import Say
 from castmates.study.cpus import format_cpu_list
-from castmates.study.spec import Company
+from castmates.study.spec import Cohort
 
 KNOB, KIND = "cpuset", "cpuset-controller"  # of a study, of the journal
 Record = dict[str, dict[str, str]]  # what each file held before, and what it was set to
 
 
-def refuse_several_cpus(company: Company) -> None:
+def refuse_several_cpus(cohort: Cohort) -> None:
     """Refuse members with threads that the kernel would leave where they began."""
-    for member in company.members:
+    for member in cohort.members:
         if len(member.cpus) > 1:
             raise _impossible(
                 f"{member.workload} has {len(member.cpus)} CPUs, and in an isolated partition the kernel does not "

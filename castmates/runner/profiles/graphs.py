@@ -30,9 +30,9 @@ def write(outcome: Outcome, folder: Path) -> dict[str, Any]:
         return {"reason": str(problem)}
     common = {
         "study": outcome.launch.study,
-        "company": outcome.launch.company.id,
+        "cohort": outcome.launch.cohort.id,
         "launch": outcome.launch.number,
-        "member": outcome.launch.company.lead.name,
+        "member": outcome.launch.cohort.lead.name,
         "platform": outcome.platform,
     }
     rows = {"graph_nodes": list(_nodes(graph, common)), "graph_edges": list(_edges(graph, common))}

@@ -23,7 +23,7 @@ BEFORE, TRACED, AFTER = "before", "traced", "after"
 
 def log_of(outcome: Outcome) -> RangeLog | None:
     """The lead's log of ranges, where they are kept."""
-    lead = outcome.launch.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     log = next((process.phases for process in outcome.cast if process.name == lead), None)
     return log if isinstance(log, RangeLog) else None
 

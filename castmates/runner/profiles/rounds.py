@@ -40,12 +40,12 @@ UNREADABLE = (LookupError, TypeError, ValueError)
 
 def profile_rounds(outcome: Outcome, stage: Stage, traces: Path, say: Say, roofs: Roofs | None = None) -> None:
     """Trace every scene of the kinds that are wanted, as often as is wanted; what fails is noted."""
-    launch, lead = outcome.launch, outcome.launch.company.lead.name
+    launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     shutil.rmtree(traces, ignore_errors=True)  # of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
     steps = warm_up(stage, launch)
-    how = traced_by(launch.company)
+    how = traced_by(launch.cohort)
     first_steps(stage, lead, how.steps_before if how else 0)
     if roofs is not None:
         outcome.roofs = measure(stage, roofs)
@@ -79,8 +79,8 @@ def order(launch: Launch) -> list[Taken]:
     In a launch of the first epoch a scene has two in each round: from storage, and from the page cache.
     """
     profiling = profiling_of(launch)
-    lead = launch.company.lead.name
-    scenes = [each for each in launch.company.scenes if each.kind in profiling.scenes and lead in each.active]
+    lead = launch.cohort.lead.name
+    scenes = [each for each in launch.cohort.scenes if each.kind in profiling.scenes and lead in each.active]
     sources = (Input.FROM_STORAGE, Input.ANEW) if profiling.first_epoch else (Input.GOES_ON,)
     found = []
     for number in range(1, profiling.times + 1):
@@ -103,7 +103,7 @@ def profiling_of(launch: Launch) -> Profiling:
 def _taken(outcome: Outcome, stage: Stage, page: Page, taken: Taken, steps: Steps, traces: Path) -> Taken:
     """Set the scene, watch usual steps, have as many traced, and watch usual ones again."""
     launch, scene = outcome.launch, taken.scene
-    lead, wanted = launch.company.lead, profiling_of(launch).steps
+    lead, wanted = launch.cohort.lead, profiling_of(launch).steps
     emptied = eviction.change_shares(stage, scene.shares, anew=True)
     outcome.emptied += [emptied] if emptied else []
     stage.switch([*scene.active, *(placebo_member(cpu) for cpu in scene.placebos)])

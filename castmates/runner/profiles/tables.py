@@ -41,13 +41,13 @@ class Aligned:
         launch, scene = outcome.launch, taken.scene
         common = {
             "study": launch.study,
-            "company": launch.company.id,
+            "cohort": launch.cohort.id,
             "launch": launch.number,
             "scene": scene.name,
             "kind": scene.kind,
             "mix": scene.mix,
             "partition": scene.partition,
-            "member": launch.company.lead.name,
+            "member": launch.cohort.lead.name,
             "round": taken.round,
             "platform": outcome.platform,
         }

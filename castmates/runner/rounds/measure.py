@@ -17,7 +17,7 @@ def measure_rounds(outcome: Outcome, stage: Stage, say: Say) -> None:
     """Measure rounds until enough of them are clean, or the spare ones are used up."""
     launch, design = outcome.launch, outcome.launch.design
     progress.rounds_begin(outcome)
-    begin, lead = stage.now_ns(), launch.company.lead
+    begin, lead = stage.now_ns(), launch.cohort.lead
     steps = warm_up(stage, launch)
     ready = stage.now_ns()
     outcome.settling = Settling(first_settle(design, steps, lead.name, lead.requests), design.longest_settle, lead.name)

@@ -42,7 +42,7 @@ class Rounds:
     def __post_init__(self) -> None:
         """Choose the length of slices from what was seen while everybody warmed up."""
         launch = self.outcome.launch
-        self._members: Mapping[str, Member] = {member.name: member for member in launch.company.members}
+        self._members: Mapping[str, Member] = {member.name: member for member in launch.cohort.members}
         self._design = launch.design
         self._ledger = Ledger(self.stage, self._members, launch.design, frozenset(self.outcome.runner_cpus))
         self.prepare()
@@ -54,7 +54,7 @@ class Rounds:
         """
         if not self._learned:
             return
-        lead = self.outcome.launch.company.lead
+        lead = self.outcome.launch.cohort.lead
         settle_s, watch_s = self._settling.seconds, self.stage.hardware.watch_s
         self.pace = pace_of(
             self._design, self.steps, lead.name, settle_s, watch_s, self._longest_period_s, lead.requests
@@ -138,7 +138,7 @@ class Rounds:
     @property
     def _longest_period_s(self) -> float:
         """After how long a quota of CPU time is renewed, at most; 0 where no scene has one."""
-        shares = [share for scene in self.outcome.launch.company.scenes for share in scene.shares]
+        shares = [share for scene in self.outcome.launch.cohort.scenes for share in scene.shares]
         return max((share.period / 1000 for share in shares if share.quota and share.period), default=0.0)
 
     @property

@@ -17,8 +17,8 @@ LOOK = 0.02  # seconds between two looks
 
 def warm_up(stage: Stage, launch: Launch) -> Steps:
     """Run each scene without a partition until who ends its slices has made a few steps; report how long they took."""
-    members = {member.name: member for member in launch.company.members}
-    scenes = [scene for scene in launch.company.scenes if scene.partition == UNMANAGED]
+    members = {member.name: member for member in launch.cohort.members}
+    scenes = [scene for scene in launch.cohort.scenes if scene.partition == UNMANAGED]
     random.Random(f"{launch.seed}/warm-up").shuffle(scenes)
     of_scene: dict[str, float] = {}
     of_member: dict[str, float] = {}

@@ -161,7 +161,7 @@ def add_profile(
     taken = recorded.profile
     if taken is None:
         return None
-    lead = outcome.launch.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     source = Source(PROFILE, reason=taken.reason, alignment_ns=None)
     files = sorted(file for pattern in FILES for file in taken.folder.rglob(pattern)) if taken.folder else []
     if not files:
@@ -215,7 +215,7 @@ def _tracks_of(
     making: Making, registry: Registry, outcome: Outcome, recorded: Recorded, trace: Trace
 ) -> tuple[list[int], int]:
     """By thread of the trace, its track; and how many could not be found among the system's threads."""
-    lead = outcome.launch.company.lead.name
+    lead = outcome.launch.cohort.lead.name
     pid = next((process.pid for process in outcome.cast if process.name == lead), None)
     tracks: list[int] = []
     unknown = 0

@@ -118,7 +118,7 @@ class _Kept:
 
 def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
     launch, tracing, can = outcome.launch, tracing_of(outcome.launch), rights()
-    mix, members = launch.company.mixes[0], {member.name: member for member in launch.company.members}
+    mix, members = launch.cohort.mixes[0], {member.name: member for member in launch.cohort.members}
     return {
         "format": FORMAT,
         "status": outcome.status,
@@ -127,12 +127,12 @@ def _about(outcome: Outcome, assembly: Assembly, folder: Path) -> Facts:
         "study": launch.study,
         "mix": mix.name,
         "partition": partition_of(mix),
-        "company": launch.company.id,
-        "lead": launch.company.lead.name,
+        "cohort": launch.cohort.id,
+        "lead": launch.cohort.lead.name,
         "members": {
             process.name: {"workload": members[process.name].workload, "unit": members[process.name].unit}
             | member_record(process)
-            | (_threads(outcome) if process.name == launch.company.lead.name else {})
+            | (_threads(outcome) if process.name == launch.cohort.lead.name else {})
             for process in outcome.cast
             if process.name in members
         },
@@ -195,7 +195,7 @@ def _scene(outcome: Outcome, recorded: Recorded, sources: Sequence[Source], fold
     profile = next((source for source in sources if source.name == PROFILE), None)
     span = profile.more.get("span_ns") if profile else None
     found = rates(recorded, (span[0], span[1]) if span else None)
-    lead = found.get(outcome.launch.company.lead.name, {})
+    lead = found.get(outcome.launch.cohort.lead.name, {})
     raw = folder / RAW / recorded.scene.name / str(recorded.round)
     return {
         "scene": recorded.scene.name,
@@ -236,8 +236,8 @@ def missing(outcome: Outcome, by_scene: Sequence[Sequence[Source]], can: Rights)
     if lacking := not_shown(wanted, can):
         words.append(f"Not recorded: {'; '.join(lacking)}.")
         words += [f"{reason[:1].upper()}{reason[1:]}." for reason in can.reasons]
-    if tracing_of(launch).steps and traced_by(launch.company) is None:
-        lead = launch.company.lead.workload
+    if tracing_of(launch).steps and traced_by(launch.cohort) is None:
+        lead = launch.cohort.lead.workload
         words.append(f"Steps and operations of {lead}: it has no profiler that can be asked; {WHO_CAN}.")
     unfound = [source.more.get("threads not found") for scene in by_scene for source in scene if source.name == PROFILE]
     if any(unfound):

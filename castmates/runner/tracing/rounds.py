@@ -47,13 +47,13 @@ LONGER = 30.0  # seconds that a recording may take beyond what is wanted, until 
 
 def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
     """Record every scene, as often as is wanted; what fails is noted."""
-    launch, lead = outcome.launch, outcome.launch.company.lead.name
+    launch, lead = outcome.launch, outcome.launch.cohort.lead.name
     shutil.rmtree(raw, ignore_errors=True)  # of a launch that was killed
     progress.rounds_begin(outcome)
     begin = stage.now_ns()
     say("warming up")
     steps = warm_up(stage, launch)
-    how = traced_by(launch.company) if profiled_steps(launch) else None
+    how = traced_by(launch.cohort) if profiled_steps(launch) else None
     first_steps(stage, lead, how.steps_before if how else 0)
     outcome.warm_up_seconds = (stage.now_ns() - begin) / 1e9
     with ExitStack() as exits:
@@ -69,7 +69,7 @@ def trace_rounds(outcome: Outcome, stage: Stage, raw: Path, say: Say) -> None:
 
 def order(launch: Launch) -> list[tuple[int, Scene]]:
     """The recordings of a launch: rounds of all scenes, each in random order."""
-    scenes, found = scenes_of_trace(launch.company), []
+    scenes, found = scenes_of_trace(launch.cohort), []
     for number in range(1, tracing_of(launch).rounds + 1):
         shuffled = list(scenes)
         random.Random(f"{launch.seed}/{number}").shuffle(shuffled)
@@ -95,7 +95,7 @@ class _Recording:
     def __init__(self, outcome: Outcome, stage: Stage, scene: Scene, number: int, raw: Path) -> None:
         self._outcome, self._stage, self._raw = outcome, stage, raw
         self._launch = outcome.launch
-        self._lead = outcome.launch.company.lead
+        self._lead = outcome.launch.cohort.lead
         self._out = Recorded(scene, number)
         self._answer: dict[str, Any] | None = None  # of the lead, on its profile
         cpus = sorted({cpu for process in stage.cast.values() for cpu in process.start.cpus})

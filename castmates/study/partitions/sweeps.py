@@ -138,7 +138,7 @@ def _split(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
 
 
 def _lead_ways(sweep: Sweep, ground: _Ground) -> Iterator[Cut]:
-    # With all ways that there are it is the scene `solo`, which every company has.
+    # With all ways that there are it is the scene `alone`, which every cohort has.
     all_to = ground.size - (ground.region == ground.cache.usable)
     for ways in ground.ways(sweep.lead_ways or (), "lead_ways", ground.size, all_to):
         for side, lead in _placed(ways, sweep.position, ground, "lead_ways"):

@@ -1,4 +1,4 @@
-"""The figure `launches`: how much the same lead's solo rate differs from launch to launch."""
+"""The figure `launches`: how much the same lead's rate alone differs from launch to launch."""
 
 import pandas as pd
 from matplotlib import figure
@@ -12,7 +12,7 @@ from castmates.report.text.stamps import caveat
 from castmates.report.text.words import counted, listed, number, plain
 
 LEADS = 24  # that fit on a page
-SHOWN = ["study", "lead", "company", "launch", "relative_rate", "platform"]
+SHOWN = ["study", "lead", "cohort", "launch", "relative_rate", "platform"]
 
 
 def draw(results: Results) -> tuple[figure.Figure, pd.DataFrame]:
@@ -45,10 +45,10 @@ def alternative(results: Results) -> str:
 
 
 def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
-    """A row per launch: its median solo rate over the median of the lead's launches."""
-    solo = windows[(windows["role"] == "lead") & (windows["kind"] == "solo") & windows["valid"] & windows["rate"].gt(0)]
-    keys = ["study", "workload", "company", "launch", "platform"]
-    rates = solo.groupby(keys, as_index=False, sort=False)["rate"].median().rename(columns={"workload": "lead"})
+    """A row per launch: its median rate alone over the median of the lead's launches."""
+    alone = windows[(windows["role"] == "lead") & (windows["kind"] == "alone") & windows["valid"] & windows["rate"].gt(0)]
+    keys = ["study", "workload", "cohort", "launch", "platform"]
+    rates = alone.groupby(keys, as_index=False, sort=False)["rate"].median().rename(columns={"workload": "lead"})
     rates["relative_rate"] = rates["rate"] / rates.groupby("lead")["rate"].transform("median")
     return rates[SHOWN]
 

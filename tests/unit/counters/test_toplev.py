@@ -37,7 +37,7 @@ def test_names_of_before_and_areas_with_a_prefix():
 
 
 def test_the_rows_are_those_of_the_table():
-    made = rows(read_toplev(read("synthetic/toplev.csv")), "s", "lead@0", "solo", "measured")
+    made = rows(read_toplev(read("synthetic/toplev.csv")), "s", "lead@0", "alone", "measured")
     assert list(made[0]) == list(TOPDOWN)
     assert {row["window"] for row in made} == {1, 2}
     assert {(row["source"], row["status"]) for row in made} == {("toplev", "scaled")}

@@ -21,7 +21,7 @@ platform: modelled
 leads: [ranking]
 antagonists: [flood]
 controls: null
-budget: {launches: 5, rounds: 2, window: 0.3, settle: 0.1, company: 20, longest_launch: 3600}
+budget: {launches: 5, rounds: 2, window: 0.3, settle: 0.1, mixes_per_launch: 20, longest_launch: 3600}
 """
 SWEEPS = "cache: {sweeps: [{split: 6}, {lead_ways: 2}]}\n"
 QUIET = "model: {noise: {window: 0%, scene: 0%, launch: 0%, drift: 0%}}\n"

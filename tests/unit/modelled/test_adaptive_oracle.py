@@ -25,7 +25,7 @@ from tests.unit.printed_intervals import assert_told
 
 SEED = 20261126
 FULL, SHORT = 2000, 100  # studies of a setting
-BUDGET = "adaptive: true, batch: 2, window: 0.3, settle: 0.1, company: 64, longest_launch: 36000"
+BUDGET = "adaptive: true, batch: 2, window: 0.3, settle: 0.1, mixes_per_launch: 64, longest_launch: 36000"
 HEAD = """
 name: example
 platform: modelled
@@ -159,7 +159,7 @@ def loss(logs):
 
 
 def assert_kept(found, studies):
-    """All promises; the scatter of so many studies, whose cells share their solo windows, is allowed for."""
+    """All promises; the scatter of so many studies, whose cells share their windows alone, is allowed for."""
     # Of independent shares the standard error would be sqrt(.95 * .05 / n); that of a whole study is at most this one.
     error = math.sqrt(0.95 * 0.05 / studies)
     assert 0.94 - 2 * error <= found.coverage <= 0.96 + 2 * error

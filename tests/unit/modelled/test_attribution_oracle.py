@@ -12,7 +12,7 @@ from tests.unit.modelled.test_oracle import log_rates, renamed, table, truths
 
 STUDIES, SEED = 400, 20261122
 SWEEPS = "cache: {sweeps: [{split: [4, 6, 8]}]}\n"
-STAGES = {"solo": "solo", "placebo": "placebo:2", "unmanaged": "corun:ranking+flood"}
+STAGES = {"alone": "alone", "placebo": "placebo:2", "unmanaged": "corun:ranking+flood"}
 
 
 def stage(name, partition):
@@ -29,15 +29,15 @@ def modelled(tmp_path_factory):
         plan = project_of(folder, STUDY + SWEEPS).plan()
     launch, launches = plan.launches[0], len(plan.launches)
     true, rng = truths(plan), np.random.default_rng(SEED)
-    companies = [renamed(launch.company, number) for number in range(STUDIES)]
-    logs = log_rates(true, launch.company, launch.design.model.noise, rng, STUDIES, launches, launch.design.rounds)
-    mixes = tuple(mix for one in companies for mix in one.mixes)
-    numbered = tuple(each.model_copy(update={"company": one}) for one in companies for each in plan.launches)
+    cohorts = [renamed(launch.cohort, number) for number in range(STUDIES)]
+    logs = log_rates(true, launch.cohort, launch.design.model.noise, rng, STUDIES, launches, launch.design.rounds)
+    mixes = tuple(mix for one in cohorts for mix in one.mixes)
+    numbered = tuple(each.model_copy(update={"cohort": one}) for one in cohorts for each in plan.launches)
     everything = plan.model_copy(update={"mixes": mixes, "launches": numbered})
-    lead = launch.company.lead.name
+    lead = launch.cohort.lead.name
     return (
         everything,
-        table(companies, logs),
+        table(cohorts, logs),
         {scene: np.log(rates[lead]) for scene, rates in true.items() if lead in rates},
     )
 
@@ -49,11 +49,11 @@ def test_parts_hold_what_the_model_knows(modelled, named, how):
     assert set(found["how"]) == {how}
     assert set(found["launches"]) == ({3} if how == "chosen" else {5})
     ends = [
-        [logs[stage(row.start, row.partition)], logs[stage(row.end, row.partition)], logs["solo"]]
+        [logs[stage(row.start, row.partition)], logs[stage(row.end, row.partition)], logs["alone"]]
         for row in found.itertuples()
     ]
-    start, end, solo = np.array(ends).T
-    points = 100 * (np.exp(start - solo) - np.exp(end - solo))
+    start, end, alone = np.array(ends).T
+    points = 100 * (np.exp(start - alone) - np.exp(end - alone))
     found = found.assign(
         holds=(found["log_low"] <= start - end) & (start - end <= found["log_high"]),
         points_hold=(found["points_low"] <= points) & (points <= found["points_high"]),

@@ -66,9 +66,9 @@ def test_a_launch_under_a_quota_shows_the_truth_that_it_records(tmp_path):
     outcome = run_launch(launch, tmp_path, tmp_path, lambda _: None, lambda: None)
     rates = {(window.scene.partition, name): window.total(name).rate for window in outcome.windows
              for name in window.scene.active if window.scene.kind == "corun"}  # fmt: skip
-    lead, other = (member.name for member in launch.company.members)
+    lead, other = (member.name for member in launch.cohort.members)
     assert rates["quota-20", other] < 0.25 * rates[UNMANAGED, other]
     assert rates["quota-20", lead] > rates[UNMANAGED, lead]
     for (partition, name), rate in rates.items():
-        scene = next(s.name for s in launch.company.scenes if s.kind == "corun" and s.partition == partition)
+        scene = next(s.name for s in launch.cohort.scenes if s.kind == "corun" and s.partition == partition)
         assert rate == pytest.approx(outcome.truth[scene][name]["rate"], rel=0.02)

@@ -30,7 +30,7 @@ def quiet(tmp_path_factory):
 def test_without_noise_every_window_shows_the_truth(quiet):
     launch, record, windows, *_ = quiet
     assert record["status"] == "measured"
-    assert len(windows) == 2 * sum(len(scene.active) for scene in launch.company.scenes)
+    assert len(windows) == 2 * sum(len(scene.active) for scene in launch.cohort.scenes)
     assert windows["valid"].all()
     for row in windows.to_dict("records"):
         assert row["rate"] == pytest.approx(record["truth"][row["scene"]][row["member"]]["rate"], rel=1e-3)
@@ -47,12 +47,12 @@ def test_everything_says_that_it_is_modelled(quiet):
 
 def test_windows_carry_the_masks_that_the_kernel_in_memory_has(quiet):
     launch, _, windows, *_ = quiet
-    for scene in launch.company.scenes:
+    for scene in launch.cohort.scenes:
         for share in scene.shares:
             if share.member in scene.active and share.ways is not None:
                 own = windows[(windows["scene"] == scene.name) & (windows["member"] == share.member)]
                 assert set(own["ways"]) == {share.ways.bit_count()}
-    assert set(windows[windows["scene"] == "solo"]["ways"]) == {12}
+    assert set(windows[windows["scene"] == "alone"]["ways"]) == {12}
 
 
 def test_the_last_sample_of_a_window_is_the_occupancy_of_the_model(quiet):
@@ -66,10 +66,10 @@ def test_the_last_sample_of_a_window_is_the_occupancy_of_the_model(quiet):
 def test_the_traffic_of_a_window_is_the_model_s(quiet):
     _, record, windows, samples, _ = quiet
     last = samples[samples["metric"] == "mbm_total"].groupby(["window", "subject"])["value"].last()
-    solo = windows[windows["scene"] == "antagonist-alone:flood@2"].iloc[0]
+    alone = windows[windows["scene"] == "antagonist-alone:flood@2"].iloc[0]
     true = record["truth"]["antagonist-alone:flood@2"]["flood@2"]
     assert true["misses"] == [1.0]
-    assert last[solo["window"], "flood@2"] == pytest.approx(true["steps_per_second"] * 262_144 * 64 * 1.33, rel=0.01)
+    assert last[alone["window"], "flood@2"] == pytest.approx(true["steps_per_second"] * 262_144 * 64 * 1.33, rel=0.01)
 
 
 def test_the_same_launch_is_the_same_again(tmp_path, monkeypatch):

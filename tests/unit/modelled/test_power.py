@@ -54,10 +54,10 @@ def both(tmp_path_factory):
 
 
 def loss(measured):
-    """What the lead loses against solo, in per cent of its solo rate."""
+    """What the lead loses against alone, in per cent of its rate alone."""
     windows = launch_tables.read(measured.folder.places(measured.plan), "windows")
     effects = estimate_effects(measured.plan, windows, 0.02)
-    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "solo")]
+    rows = effects[(effects["role"] == "lead") & (effects["baseline"] == "alone")]
     return rows.iloc[0]
 
 
@@ -79,9 +79,9 @@ def test_the_average_follows_the_demand_with_its_time_constant():
 def test_the_truth_is_what_rules_in_the_long_run(both):
     truth = both["long"].records[0]["truth"]
     beside = next(scene for scene in truth if scene.startswith("corun:"))
-    lead = next(name for name in truth["solo"])
-    assert truth[beside][lead]["rate"] / truth["solo"][lead]["rate"] == pytest.approx(CLOCK)
-    assert truth["solo"][lead]["ghz"] == 3.0
+    lead = next(name for name in truth["alone"])
+    assert truth[beside][lead]["rate"] / truth["alone"][lead]["rate"] == pytest.approx(CLOCK)
+    assert truth["alone"][lead]["ghz"] == 3.0
 
 
 def test_long_slices_show_the_loss_and_short_ones_smear_it(both):
@@ -109,13 +109,13 @@ def test_clock_and_power_are_the_evidence(both):
     part = {name: launch_tables.read(places, name, columns) for name, columns in NEEDED.items()}
     table = resources(measured.plan, windows, [part])
     lead = measured.plan.mixes[0].lead
-    busy = table[(table["scene"] == "placebo") & (table["baseline"] == "solo")].set_index(["member", "metric"])
+    busy = table[(table["scene"] == "placebo") & (table["baseline"] == "alone")].set_index(["member", "metric"])
     assert busy.loc[(lead, CPU_CLOCK), "change"] == pytest.approx(CLOCK, abs=0.03)
     assert busy.loc[("", PACKAGE_POWER), "scope"] == "package 0"
     assert busy.loc[("", PACKAGE_POWER), ["value", "baseline_value"]].tolist() == pytest.approx([100, 60], rel=0.1)
     assert busy.loc[("", PACKAGE_POWER), "role"] == "package"
     corun = table[(table["scene"] == "corun") & (table["metric"] == CPU_CLOCK) & (table["member"] == lead)]
-    assert set(corun["baseline"]) == {"solo", "placebo"}
+    assert set(corun["baseline"]) == {"alone", "placebo"}
 
 
 def test_slices_in_words():

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.simulation  # forty seconds, and the model it tests cha
 LAUNCHES, ROUNDS = 3, 20
 LONG = 1.6  # seconds: one slice makes a window
 PAIRS = (
-    ("ranking@1", "solo", "corun:ranking+flood"),
-    ("ranking@1", "solo", "placebo:2"),
-    ("ranking@1", "solo", "solo-again"),
+    ("ranking@1", "alone", "corun:ranking+flood"),
+    ("ranking@1", "alone", "placebo:2"),
+    ("ranking@1", "alone", "alone-again"),
     ("flood@2", "antagonist-alone:flood@2", "corun:ranking+flood"),
 )
 
@@ -131,7 +131,7 @@ def test_a_rate_wanders_as_far_and_as_fast_as_the_model_states(tmp_path, gap, me
     noise = Noise(window=0.1, effect=0.2, memory=memory, scene=0.0, launch=0.0, drift=0.0)
     machine = launch.design.model.model_copy(update={"noise": noise})
     names = ["ranking@1"] if alone else ["ranking@1", "flood@2"]
-    world = World(machine, processes(launch.company, ()), seed=3)
+    world = World(machine, processes(launch.cohort, ()), seed=3)
     found = luck(world, names, gap, 4000)
     kept = math.exp(-gap / memory)
     error = math.sqrt((1 + kept) / (1 - kept) / 4000)  # of a mean, in standard deviations

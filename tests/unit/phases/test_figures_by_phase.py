@@ -32,11 +32,11 @@ def made(folder, launches=3, **more):
     with_phases(folder, launches=launches, **more)
     dice, noise = random.Random(5), np.random.default_rng(5)
     windows = pd.read_parquet(folder / "tables" / "windows.parquet")
-    for (company, launch), own in windows.groupby(["company", "launch"]):
+    for (cohort, launch), own in windows.groupby(["cohort", "launch"]):
         counted, slots = [], []
         for window in own.to_dict("records"):
             beside = window["kind"] == "corun"
-            same = {name: window[name] for name in ("study", "company", "launch", "window", "round", "scene", "member")}
+            same = {name: window[name] for name in ("study", "cohort", "launch", "window", "round", "scene", "member")}
             same |= {"platform": window["platform"], "running": np.nan, "note": ""}
             for phase, part in PARTS.items():
                 longer = FORWARD if beside and phase == "forward" else 1.0
@@ -59,7 +59,7 @@ def made(folder, launches=3, **more):
                             "phase": phase,
                         }
                     )
-        place = folder / "launches" / str(company) / str(launch)
+        place = folder / "launches" / str(cohort) / str(launch)
         assert json.loads((place / "launch.json").read_text())
         frame(counted, COUNTERS).to_parquet(place / "counters.parquet", index=False)
         frame(slots, TOPDOWN).to_parquet(place / "topdown.parquet", index=False)
@@ -118,8 +118,8 @@ def test_what_was_divided_by_time_is_said(tmp_path):
 
 
 def plan_of(study):
-    company = SimpleNamespace(lead=SimpleNamespace(phases=True))
-    return SimpleNamespace(launches=[SimpleNamespace(design=design_of(study))], companies=[company])
+    cohort = SimpleNamespace(lead=SimpleNamespace(phases=True))
+    return SimpleNamespace(launches=[SimpleNamespace(design=design_of(study))], cohorts=[cohort])
 
 
 @pytest.mark.parametrize(("keys", "there"), [("{}", True), ("{topdown: 0}", False)])
@@ -128,5 +128,5 @@ def test_a_study_has_the_figure_of_slots_where_it_counts_them(keys, there):
     plan = plan_of(study)
     assert capabilities.PHASES.asked(plan)
     assert capabilities.TOPDOWN_PHASES.asked(plan) == there
-    without = SimpleNamespace(launches=plan.launches, companies=[])
+    without = SimpleNamespace(launches=plan.launches, cohorts=[])
     assert not capabilities.PHASES.asked(without)

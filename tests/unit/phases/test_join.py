@@ -31,7 +31,7 @@ def reported(*phases: Phase, **more) -> Reported:
 
 
 def window(samples=(), counts=(), close_ns=10 * SECOND) -> Window:
-    scene = Scene(name="solo", kind="solo", mix="", active=("lead",), placebos=(), partition="unmanaged")
+    scene = Scene(name="alone", kind="alone", mix="", active=("lead",), placebos=(), partition="unmanaged")
     made = Window(scene, [Slice(scene, 0, close_ns, samples=list(samples), counts=list(counts), watched=True)])
     (made.watched,) = made.slices
     return made

@@ -20,10 +20,10 @@ def tables(launches: int, rounds: int, parts, valid=lambda *_: True):
     """`parts(launch, round, scene)` -> seconds of input, forward, backward and the rest of every step there."""
     steps, windows = [], []
     for launch in range(1, launches + 1):
-        same = {"study": "s", "company": "c", "launch": launch, "member": "lead@0", "platform": "measured"}
+        same = {"study": "s", "cohort": "c", "launch": launch, "member": "lead@0", "platform": "measured"}
         number = 0
         for turn in range(1, rounds + 1):
-            for scene, kind, mix in (("solo", "solo", ""), ("corun:lead+other", "corun", "lead+other")):
+            for scene, kind, mix in (("alone", "alone", ""), ("corun:lead+other", "corun", "lead+other")):
                 number += 1
                 *inside, rest = parts(launch, turn, scene)
                 t_ns, unit = 10**12 * number, 99
@@ -54,12 +54,12 @@ def tables(launches: int, rounds: int, parts, valid=lambda *_: True):
 
 def known(launch, turn, scene):
     slower = 1 + 0.1 * launch  # a slower launch
-    if scene == "solo":
+    if scene == "alone":
         return tuple(slower * one for one in (0.010, 0.040, 0.045, 0.005))
     return tuple(slower * one for one in (0.010, 0.050, 0.049, 0.005))
 
 
-def test_each_phase_loses_what_it_takes_longer_of_the_whole_solo_step():
+def test_each_phase_loses_what_it_takes_longer_of_the_whole_alone_step():
     found = phase_losses(*tables(3, 2, known)).set_index("phase")
     assert list(found.index) == ["input", "forward", "backward", "forward/attention", "threads/decode", REST, STEP]
     assert found["loss_pct"].to_dict() == pytest.approx(
@@ -105,7 +105,7 @@ def test_the_parts_add_up_to_the_step(seed, launches):
 
 
 def test_only_rounds_with_both_windows_valid_count():
-    bad = (2, 1, "solo")
+    bad = (2, 1, "alone")
     steps, windows = tables(2, 2, known, valid=lambda *place: place != bad)
     found = phase_losses(steps, windows).set_index("phase")
     assert found.loc["forward", "rounds"] == 3
@@ -139,7 +139,7 @@ def test_under_a_partition_the_mix_without_one_is_a_baseline_too():
     found = phase_losses(pd.concat([steps, again]), pd.concat([windows, under]))
     forward = found[found["phase"] == "forward"].set_index(["partition", "baseline"])["loss_pct"]
     assert forward.to_dict() == pytest.approx(
-        {("unmanaged", "solo"): 10, ("split-4", "solo"): 10, ("split-4", "unmanaged"): 0}, abs=1e-4
+        {("unmanaged", "alone"): 10, ("split-4", "alone"): 10, ("split-4", "unmanaged"): 0}, abs=1e-4
     )
 
 
@@ -147,9 +147,7 @@ def test_names_may_be_categories_and_windows_of_others_are_left_out():
     steps, windows = tables(2, 2, known, valid=lambda launch, turn, _: (launch, turn) != (2, 1))
     others = steps.assign(member="other@1")
     mixed = pd.concat([steps, others]).sort_values(["launch", "window", "t_ns"], kind="stable", ignore_index=True)
-    mixed = mixed.assign(
-        **{name: mixed[name].astype("category") for name in ("study", "company", "member", "platform")}
-    )
+    mixed = mixed.assign(**{name: mixed[name].astype("category") for name in ("study", "cohort", "member", "platform")})
     plain = phase_losses(steps, windows)
     assert set(plain["rounds"]) == {3}
     pd.testing.assert_frame_equal(phase_losses(mixed, windows), plain, check_exact=True)

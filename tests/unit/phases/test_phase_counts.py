@@ -28,7 +28,7 @@ def counts(windows, source="in-process", covered=lambda _: 3.0, spoil=lambda row
             for event, value in zip(EVENTS, values, strict=True):
                 steps = covered(window)
                 same = {
-                    name: window[name] for name in ("study", "company", "launch", "window", "round", "scene", "member")
+                    name: window[name] for name in ("study", "cohort", "launch", "window", "round", "scene", "member")
                 }
                 row = same | {"platform": "measured", "event": event, "set": "phases", "value": steps * value,
                               "status": "counted" if source == "in-process" else "scaled", "running": np.nan,
@@ -49,8 +49,10 @@ def test_each_phase_has_its_own_counts_per_step_and_their_change():
     assert list(table.columns) == list(PHASE_COUNTS)
     assert list(table["phase"].unique()) == ["input", "forward"]
     own = table.set_index(["phase", "metric"])
-    assert own.loc[("forward", "LLC-load-misses"), ["solo", "corun", "ratio"]].tolist() == pytest.approx([4e3, 12e3, 3])
-    assert own.loc[("forward", IPC), ["solo", "corun", "ratio"]].tolist() == pytest.approx([2, 1, 0.5])
+    assert own.loc[("forward", "LLC-load-misses"), ["alone", "corun", "ratio"]].tolist() == pytest.approx(
+        [4e3, 12e3, 3]
+    )
+    assert own.loc[("forward", IPC), ["alone", "corun", "ratio"]].tolist() == pytest.approx([2, 1, 0.5])
     assert own.loc[("forward", "LLC-load-misses per 1000 instructions"), "ratio"] == pytest.approx(3)
     assert own.loc["input", "ratio"].tolist() == pytest.approx([1] * 5)
     assert own.loc[("forward", "cycles"), "unit"] == "step"
@@ -86,7 +88,7 @@ def test_both_ways_of_counting_stand_apart_and_the_jobs_own_is_preferred():
 
 
 def test_rejected_windows_and_other_launches_parts_are_as_everywhere():
-    steps, windows = tables(3, 2, known, valid=lambda _, turn, scene: (turn, scene) != (1, "solo"))
+    steps, windows = tables(3, 2, known, valid=lambda _, turn, scene: (turn, scene) != (1, "alone"))
     assert set(phase_counts([steps], [counts(windows)], windows)["rounds"]) == {3}
     steps, windows = tables(3, 2, known)
     whole, both = counts(windows), [counts(windows[windows["launch"] == number]) for number in (1, 2, 3)]
@@ -97,4 +99,4 @@ def test_rejected_windows_and_other_launches_parts_are_as_everywhere():
 def test_without_pairs_or_counts_there_is_an_empty_table():
     steps, windows = tables(3, 2, known)
     assert phase_counts([steps], [], windows).empty
-    assert phase_counts([steps], [counts(windows)], windows[windows["kind"] == "solo"]).empty
+    assert phase_counts([steps], [counts(windows)], windows[windows["kind"] == "alone"]).empty

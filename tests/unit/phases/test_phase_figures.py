@@ -30,7 +30,7 @@ def results(
     windows["valid"] = True
     windows.to_parquet(folder / "tables" / "windows.parquet", index=False)
     rng = np.random.default_rng(3)
-    for (company, launch), own in windows.groupby(["company", "launch"]):
+    for (cohort, launch), own in windows.groupby(["cohort", "launch"]):
         steps, units = [], 0
         for window in own.sort_values("window").to_dict("records"):
             t_ns = window["open_ns"]
@@ -40,11 +40,11 @@ def results(
                 spent["forward"] *= FORWARD if window["kind"] == "corun" else 1.0
                 begin, t_ns = t_ns, t_ns + round(1e9 * (sum(spent.values()) + 0.1 * step))
                 units += 1
-                row = {key: window[key] for key in ("study", "company", "launch", "window", "member", "platform")}
+                row = {key: window[key] for key in ("study", "cohort", "launch", "window", "member", "platform")}
                 row |= {"t_ns": t_ns, "units": units, "begin_ns": begin if place else None, "slice": window["window"]}
                 steps.append(row | ({f"{name}_s": one for name, one in spent.items()} if place else {}))
         table = frame(steps, dict(STEPS) | {f"{name}_s": "float64" for name in PARTS})
-        table.to_parquet(folder / "launches" / str(company) / str(launch) / "steps.parquet", index=False)
+        table.to_parquet(folder / "launches" / str(cohort) / str(launch) / "steps.parquet", index=False)
     return read_results(folder)
 
 
@@ -99,7 +99,7 @@ def test_without_phases_the_figure_says_so(tmp_path):
 def test_the_figure_of_evolution_marks_the_warm_up(tmp_path):
     told = results(tmp_path / "study", warm_up=1.3)
     figure, source = evolution.draw(told)
-    assert {"warm-up", "level changes", "step", "solo", "beside stream"} <= set(texts(figure))
+    assert {"warm-up", "level changes", "step", "alone", "beside stream"} <= set(texts(figure))
     for _, launch in source.groupby("launch"):
         last = launch.loc[launch["warm_up"].astype(bool), "iteration"].max()
         assert last == pytest.approx(5 * 40, abs=6), "the first round has five windows of forty steps"
@@ -113,7 +113,7 @@ def test_what_others_cost_is_no_change(usual):
     _, source = evolution.draw(usual)
     assert not source["change"].any()
     slower = source.groupby("what")["seconds"].median()
-    assert slower["beside stream"] / slower["solo"] == pytest.approx(1.1, abs=0.02)
+    assert slower["beside stream"] / slower["alone"] == pytest.approx(1.1, abs=0.02)
 
 
 def test_without_ruptures_the_figure_shows_no_changes_and_says_so(tmp_path, monkeypatch):

@@ -302,15 +302,15 @@ def test_a_study_is_planned_for_it(name, tmp_path):
     host = mixes.Host(layout_of(here.topology), here.cache)
     cast = mixes.resolve(one, mixes.Programs(programs, prepared(programs), "p"), host, "study.yaml")
     plan = planning.extend(one, cast, {"x": "", "a": ""}, "k")
-    company = plan.launches[0].company
-    under = [scene for scene in company.scenes if scene.partition == "split-2"]
+    cohort = plan.launches[0].cohort
+    under = [scene for scene in cohort.scenes if scene.partition == "split-2"]
     if name == "hybrid-client":
         assert not under
         assert plan.notes  # what was left out is listed
         return
     way = FACTS[name][1]
-    lead = rows(company, under, here.cache, host.layout)[0]
-    assert lead[0] == f"lead {company.lead.name}"
+    lead = rows(cohort, under, here.cache, host.layout)[0]
+    assert lead[0] == f"lead {cohort.lead.name}"
     assert lead[2] == f"2 ways, {2 * way / MIB:.4g} MiB"
 
 

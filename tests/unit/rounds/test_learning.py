@@ -34,12 +34,12 @@ def rounds(tmp_path):
 def test_slices_have_enough_steps_under_the_narrowest_mask_too(tmp_path):
     """Else the lead lacks steps where it has little cache, and its windows are rejected where it loses most."""
     made = rounds_of(project_of(tmp_path, STUDY + SWEEPS + QUIET).plan().launches[0])
-    lead = made.outcome.launch.company.lead.name
+    lead = made.outcome.launch.cohort.lead.name
     warm = made.steps.of_member[lead]
     made.steps = replace(made.steps, of_member={**made.steps.of_member, lead: 0.3 * warm})  # as if quick without masks
     made.learn(made.measure(1))
     made.prepare()
-    assert made.steps.of_scene.keys() == {scene.name for scene in made.outcome.launch.company.scenes}
+    assert made.steps.of_scene.keys() == {scene.name for scene in made.outcome.launch.cohort.scenes}
     masked = [
         step for scene, step in made.steps.of_scene.items() if "@" in scene and not scene.startswith("antagonist-alone")
     ]
@@ -49,12 +49,12 @@ def test_slices_have_enough_steps_under_the_narrowest_mask_too(tmp_path):
 
 
 def rounds_of(launch):
-    world = World(launch.design.model, processes(launch.company, {}), launch.seed)
+    world = World(launch.design.model, processes(launch.cohort, {}), launch.seed)
     cast = [Played(process, pid) for pid, process in enumerate(world.processes.values(), start=1000)]
     hardware = modelled_hardware(world, {process.name: process.pid for process in cast}, launch.design.monitor)
     stage = ModelledStage(world, cast, hardware, lambda: None, {})
-    hardware.attach(stage.held(), [member.name for member in launch.company.members])
-    outcome = Outcome(launch, settling=Settling(0.005, 5.0, launch.company.lead.name))
+    hardware.attach(stage.held(), [member.name for member in launch.cohort.members])
+    outcome = Outcome(launch, settling=Settling(0.005, 5.0, launch.cohort.lead.name))
     return Rounds(outcome, stage, warm_up(stage, launch))
 
 
@@ -70,7 +70,7 @@ def test_what_is_found_later_takes_half_of_the_slices_at_most(rounds, monkeypatc
 
     monkeypatch.setattr(settling, "learn", learn)
     assert not rounds.learn(windows)
-    lead = rounds.outcome.launch.company.lead.name
+    lead = rounds.outcome.launch.cohort.lead.name
     assert not [each.reasons for window in windows for each in window.slices if each.reasons]
     for each in (each for window in windows for each in window.slices if lead in each.since_switch):
         assert each.begin_ns(lead) - each.switch_ns == pytest.approx(MOST_LEFT_OUT * before * 1e9, rel=0.01)

@@ -5,7 +5,7 @@
 -- wake-up that was seen: the thread was blocked there, and then waited for a CPU. Running and preempted are always known.
 --
 -- member [*]: members to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH times AS (
     SELECT trace, scene, member, state, reason, sum(ms) AS ms FROM states WHERE member GLOB $member GROUP BY ALL
 ), rates AS (

@@ -5,7 +5,7 @@
 --
 -- member [*]: members to show, by a pattern
 -- operation [*]: operations to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH parts AS (
     SELECT trace, scene, member, operation, type, state, reason, sum(ns) / 1e6 AS ms
     FROM operation_states

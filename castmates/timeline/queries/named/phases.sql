@@ -5,7 +5,7 @@
 -- reading before: one that does not lie whole in the phase belongs to no phase, and fewer than three show nothing (NULL).
 --
 -- member [*]: members to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH parts AS (
     SELECT trace, scene, member, phase AS part, t0_ns, t1_ns, ms FROM phases WHERE scene IS NOT NULL AND member GLOB $member
     UNION ALL BY NAME

@@ -6,7 +6,7 @@
 --
 -- member [*]: members to show, by a pattern
 -- thread [*]: threads to show, by a pattern
--- scene [*]: scenes to compare with solo, by a pattern
+-- scene [*]: scenes to compare with alone, by a pattern
 WITH times AS (
     SELECT trace, scene, member, track, thread, tid, state, reason, sum(ms) AS ms
     FROM states

@@ -10,7 +10,7 @@ from castmates.study.scenes import scenes_of
 from castmates.study.schedule import turns_of
 from castmates.study.spec import Member, Mix, Scene
 
-MEMORY_SHARE = 0.8  # of the machine's memory that a company may take; the rest is for the system and its file cache
+MEMORY_SHARE = 0.8  # of the machine's memory that a cohort may take; the rest is for the system and its file cache
 
 # Guesses of a launch in seconds: a Model Garden job imports and traces for some ten seconds.
 QUICK_LAUNCH, SLOW_LAUNCH = 1.0, 15.0
@@ -28,20 +28,20 @@ class Room:
     caches: Sequence[evictors.Part] = ()  # which are emptied under way masks
 
 
-def companies(
+def cohorts(
     mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budget, rounds: int, room: Room
 ) -> list[list[Mix]]:
-    """Put mixes of one lead together, each into the first company that has room for it.
+    """Put mixes of one lead together, each into the first cohort that has room for it.
 
-    What is in a company does not depend on the companies after it, and taking a whole one away changes no other:
+    What is in a cohort does not depend on the cohorts after it, and taking a whole one away changes no other:
     a plan stays the same while its launches are measured one by one.
     """
     drafts: list[list[Mix]] = []
     for mix in mixes:
         _must_fit(mix, members, room)
-        for place, company in enumerate(drafts):
-            if _may_share([*company, mix], members, budget, rounds, room):
-                drafts[place] = [*company, mix]
+        for place, cohort in enumerate(drafts):
+            if _may_share([*cohort, mix], members, budget, rounds, room):
+                drafts[place] = [*cohort, mix]
                 break
         else:
             drafts.append([mix])
@@ -57,7 +57,7 @@ def _may_share(mixes: Sequence[Mix], members: Mapping[str, Member], budget: Budg
         or not any(part.of_cache for mix in mixes for part in mix.partitions)
     )
     return (
-        len({mix.antagonists for mix in mixes if mix.antagonists}) <= budget.company
+        len({mix.antagonists for mix in mixes if mix.antagonists}) <= budget.mixes_per_launch
         and grouped
         and _fits(mixes, members, room)
         and _seconds(mixes, members, budget, rounds) <= budget.longest_launch
