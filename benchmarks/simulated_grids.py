@@ -86,9 +86,7 @@ def measured(grid_: Grid, mixes: Iterable[Mix], rng: np.random.Generator, both: 
                 break
             role = "antagonist" if place else "lead"
             ends = _estimated(true + rng.normal(0, SCATTER, LAUNCHES))
-            rows.append(
-                {**about, "role": role, "member": f"{name}@{place}", "baseline": "alone" if place else "alone", **ends}
-            )
+            rows.append({**about, "role": role, "member": f"{name}@{place}", "baseline": "alone", **ends})
     return pd.DataFrame(rows)
 
 

@@ -77,8 +77,8 @@ def describe(report: Report, results: Results, full: Results | None) -> None:
     report.items([f"{card.mark} {card.title}: {card.text}" for card in found.cards])
     if not results.adaptive_looks:
         report.text(
-            "Losses of the leads against alone, in per cent, ± half of the 95 % interval between launches; bold: proven "
-            "(Holm's adjustment over the study)."
+            "Losses of the leads against alone, in per cent, ± half of the 95 % interval between launches; bold: "
+            "proven (Holm's adjustment over the study)."
         )
         report.table(*losses(results))
     for part in parts(results, full):

@@ -64,8 +64,8 @@ class CounterKeys(Written):
         default=0,
         ge=0,
         le=MOST_PROFILED,
-        description="steps of each lead that are profiled in its scene alone and co-run scenes after the rounds, kept apart "
-        "from what is measured; 0 for none",
+        description="steps of each lead that are profiled in its scene alone and co-run scenes after the rounds, kept "
+        "apart from what is measured; 0 for none",
     )
     cost_pairs: int = Field(
         default=0,

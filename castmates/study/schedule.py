@@ -1,8 +1,8 @@
 """In which order a launch measures its scenes: random orders from the launch's seed, balanced over the whole launch.
 
 Masks are slow to change and members quick to freeze, so a round goes from partition to partition in stretches. In a
-stretch its scenes alternate in many short cycles, each of which has every scene once, and a scene alone that many scenes are
-compared with twice: its error is in all of their losses.
+stretch its scenes alternate in many short cycles, each of which has every scene once, and twice a scene alone that many
+scenes are compared with: its error is in all of their losses.
 """
 
 import random

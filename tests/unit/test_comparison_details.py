@@ -39,7 +39,7 @@ def changes(values, scale="ratio"):
     ends = {"change": 0.0, "change_low": -half, "change_high": half}
     back = np.exp if scale == "ratio" else np.asarray
     table = pd.DataFrame({name: back(values.mean(axis=1) + end) for name, end in ends.items()})
-    about = {"mix": "lead+other", "member": "lead", "baseline": "alone", "scale": scale, "partition": "unmanaged"}
+    about = {"mix": "lead+other", "member": "lead", "role": "lead", "scale": scale, "partition": "unmanaged"}
     table = table.assign(item=[f"i{row}" for row in range(len(values))], platform="measured", launches=many, **about)
     return Changes(PLAN, table[list(Changes.COLUMNS)])
 

@@ -17,7 +17,7 @@ from castmates.study.reasons import ReasonKind
 
 SEED, STUDIES = 20261122, 500
 LOW, HIGH = 0.92, 0.98  # 94 to 96 %, and two binomial errors (sd 1.0)
-BETWEEN = ("alone", "placebo", "alone", "A/A")
+BETWEEN = ("alone", "placebo", "A/A")
 
 
 @pytest.mark.simulation

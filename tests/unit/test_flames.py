@@ -103,12 +103,12 @@ def made(alone: dict[str, int], beside: dict[str, int], steps=(100, 50), recordi
     return making.made()
 
 
-ALONE = {"main;compute": 80, "main;compute;load<int>": 20, "main;setup": 12, "main;rare": 3}
+BY_ITSELF = {"main;compute": 80, "main;compute;load<int>": 20, "main;setup": 12, "main;rare": 3}
 BESIDE = {"main;compute": 40, "main;compute;load<int>": 60, "main;rare": 4, "main;steal": 11}
 
 
 def test_a_difference_has_known_values_per_step_and_marks_noise():
-    trace = made(ALONE, BESIDE)
+    trace = made(BY_ITSELF, BESIDE)
     flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "step")
     main = flame.root.calls["main"]
     compute, load = main.calls["compute"], main.calls["compute"].calls["load<int>"]
@@ -142,7 +142,7 @@ def test_without_a_difference_one_frame_in_twenty_is_beyond_and_more_where_recor
 
 
 def test_recordings_that_vary_more_than_by_chance_widen_what_counts_as_noise():
-    steady = profile(made(ALONE, BESIDE, recordings=3), "lead@0", ALONE)
+    steady = profile(made(BY_ITSELF, BESIDE, recordings=3), "lead@0", ALONE)
     assert len(steady.stretches) == 3
     assert dispersion((steady,), "second") == 1.0
     uneven = steady.stacks.copy()
@@ -217,7 +217,7 @@ def test_what_is_wrong_with_stacks_is_shown_wherever_they_are():
 
 def run_again(kept_by: str = "loop"):
     """A trace whose lead used a CPU for the whole of each second: 115 samples of 10 ms alone, and 50 beside others."""
-    trace = made(ALONE, {"main;compute": 50})
+    trace = made(BY_ITSELF, {"main;compute": 50})
     trace.about["members"] = {"lead@0": {"command": [f"/native/bin/{kept_by}", "--", "gzip"]}}
     making = Making()
     for second, clock in ((0, 1.25), (1, 1.0)):
@@ -253,7 +253,7 @@ def test_what_was_not_sampled_is_not_known_where_the_kernel_is_left_out_and_of_n
 
 
 def test_what_is_written_for_other_programs():
-    trace = made(ALONE, BESIDE)
+    trace = made(BY_ITSELF, BESIDE)
     flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "step")
     assert "main;compute;load<int> 20 60\n" in folded(flame)
     assert "main;setup 12 0\n" in folded(flame)
@@ -271,7 +271,7 @@ def test_what_is_written_for_other_programs():
 
 
 def test_the_drawing_is_whole_and_widths_are_those_of_the_values():
-    trace = made(ALONE, BESIDE)
+    trace = made(BY_ITSELF, BESIDE)
     flame = difference(profile(trace, "lead@0", ALONE), profile(trace, "lead@0", CORUN), "step")
     text = draw(flame, "a < b & c", "measured · study x")
     root = ElementTree.fromstring(text)
@@ -301,7 +301,7 @@ def test_long_names_lose_their_templates(name, shown):
 def test_the_command_and_its_refusals(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = tmp_path / "results/x"
-    write(made(ALONE, BESIDE), study / "traces/lead+stream")
+    write(made(BY_ITSELF, BESIDE), study / "traces/lead+stream")
     (study / "plan.json").write_text("{}")
     run = CliRunner()
 
@@ -341,7 +341,7 @@ def test_the_command_and_its_refusals(tmp_path, monkeypatch):
 
 
 def test_a_trace_gets_its_graph_where_it_has_stacks_of_both_scenes(tmp_path):
-    trace = made(ALONE, BESIDE)
+    trace = made(BY_ITSELF, BESIDE)
     assert write_beside(trace, tmp_path, "x", "lead+stream") == tmp_path / "flame-lead@0-difference.svg"
     assert "measured · study x, trace of lead+stream" in (tmp_path / "flame-lead@0-difference.svg").read_text()
     without = type(trace)(**{**vars(trace), "stacks": trace.stacks.iloc[:0]})
@@ -353,14 +353,14 @@ def test_a_launch_draws_its_graph_unless_it_failed(tmp_path):
     launch = SimpleNamespace(
         study="x", cohort=SimpleNamespace(mixes=[SimpleNamespace(name="lead+stream", partitions=())])
     )
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="failed", launch=launch))
+    record._draw(made(BY_ITSELF, BESIDE), tmp_path, SimpleNamespace(status="failed", launch=launch))
     assert list(tmp_path.iterdir()) == []
-    record._draw(made(ALONE, BESIDE), tmp_path, SimpleNamespace(status="measured", launch=launch))
+    record._draw(made(BY_ITSELF, BESIDE), tmp_path, SimpleNamespace(status="measured", launch=launch))
     assert [file.name for file in tmp_path.iterdir()] == ["flame-lead@0-difference.svg"]
 
 
 def test_a_member_without_steps_is_compared_by_the_second():
-    trace = made(ALONE, BESIDE)
+    trace = made(BY_ITSELF, BESIDE)
     trace = type(trace)(**{**vars(trace), "instants": trace.instants.iloc[:0]})
     with pytest.raises(CastmatesError, match="--per second"):
         fold(profile(trace, "lead@0", ALONE), "step")

@@ -138,7 +138,7 @@ def test_instances_of_one_workload_on_different_cpus_take_their_memory_each():
 def test_a_launch_is_kept_short_by_splitting_cohorts():
     budget = {"rounds": 10, "window": 1.0, "longest_launch": 85}
     split = plan(study(["x"], NAMES, budget=budget))
-    # alone twice, a placebo and two scenes for each mix: 1 + 10 * 5 * 1.25 s for one; with two, the scene alone comes twice in
+    # alone twice, a placebo and two scenes for each mix: 1 + 10 * 5 * 1.25 s for one; with two, alone comes twice in
     # a cycle, and they take 1 + 10 * 8 * 1.25 s
     assert sizes(split) == [1] * 5
     assert sizes(plan(study(["x"], NAMES, budget=budget | {"longest_launch": 100}))) == [1] * 5

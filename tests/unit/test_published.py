@@ -43,21 +43,21 @@ MILES = (21, 21, 22.8, 21.4, 18.7, 18.1, 14.3, 24.4, 22.8, 19.2, 17.8, 16.4, 17.
          33.9, 21.5, 15.5, 15.2, 13.3, 19.2, 27.3, 26, 30.4, 15.8, 19.7, 15, 21.4)  # fmt: skip
 
 
-def study(losses, alone=None):
+def study(losses, level=None):
     """A study whose co-run costs, launch by launch and round by round, these logarithms."""
     losses = [np.atleast_1d(each) for each in losses]
     of = plan([cohort("c", mix("a@0", "b@1", identity="it"))], len(losses))
 
     def rate(launch, number, scene, _member):
-        alone = 0.0 if alone is None else alone[launch.number - 1]
+        alone = 0.0 if level is None else level[launch.number - 1]
         return np.exp(alone - (losses[launch.number - 1][number - 1] if scene.startswith("corun") else 0.0))
 
     return of, written(of, rate, rounds=len(losses[0]))
 
 
-def effect(losses, alone=None):
+def effect(losses, level=None):
     """The lead's effect against alone: estimate and ends on the log scale, and all else that stands in its row."""
-    of, windows = study(losses, alone)
+    of, windows = study(losses, level)
     rows = estimate_effects(of, windows, 0.02).query("role == 'lead' and baseline == 'alone'")
     (row,) = rows.to_dict("records")
     names = {"slowdown": "log", "slowdown_low": "low", "slowdown_high": "high"}
@@ -67,7 +67,7 @@ def effect(losses, alone=None):
 
 def test_paired_students_sleep():
     """R, t.test(extra ~ group, sleep, paired = TRUE), as in Meys and de Vries, "R For Dummies" (2012)."""
-    found = effect(np.subtract(ONE_DRUG, OTHER_DRUG), alone=ONE_DRUG)
+    found = effect(np.subtract(ONE_DRUG, OTHER_DRUG), level=ONE_DRUG)
     assert found["log"] == pytest.approx(-1.58)
     assert (found["low"], found["high"]) == pytest.approx((-2.4598858, -0.7001142), abs=1e-7)
     assert found["p_value"] == pytest.approx(0.002833, abs=5e-7)

@@ -236,7 +236,8 @@ def test_what_all_get_done_is_computed_launch_by_launch():
     for (_, launch), own in table.groupby(["cohort", "launch"]):
         rates = {key: np.log(group["rate"]).mean() for key, group in own.groupby(["scene", "member"])}
         logs.append([rates["corun:dlrm+stream@split-4", member] - rates[scene, member]
-                     for member, scene in (("dlrm@0", "alone"), ("stream@1", "antagonist-alone:stream@1"))])  # fmt: skip
+                     for member, scene in (("dlrm@0", "alone"), ("stream@1", "antagonist-alone:stream@1"))]
+    )  # fmt: skip
         assert launch
     stp = np.log(np.exp(logs).sum(axis=1))
     half = stats.t.ppf(0.975, len(stp) - 1) * stp.std(ddof=1) / math.sqrt(len(stp))

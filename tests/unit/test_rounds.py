@@ -50,11 +50,11 @@ def test_a_decision_holds_for_the_launches_to_come_and_for_no_other():
     one = study(["x"], ["a"])
     before = plan(one)
     cohort = before.cohorts[0].id
-    after = plan(one, measured=before.launches[:2], decided={mixes_per_launch: 9})
+    after = plan(one, measured=before.launches[:2], decided={cohort: 9})
     assert rounds(after)[2:] == [9, 9, 9]
-    assert after == with_decisions(before, {mixes_per_launch: 9})
+    assert after == with_decisions(before, {cohort: 9})
     assert with_decisions(before, {"another": 9}) == before
-    larger = plan(study(["x"], ["a"], budget={"launches": 6}), measured=after.launches, decided={mixes_per_launch: 9})
+    larger = plan(study(["x"], ["a"], budget={"launches": 6}), measured=after.launches, decided={cohort: 9})
     assert larger.launches[:5] == after.launches
     assert rounds(larger)[5] == 9
 
@@ -81,8 +81,8 @@ def test_measured_launches_of_a_fixed_number_keep_it():
     fixed = plan(study(["x"], ["a"], budget={"rounds": 5, "launches": 4}))
     cohort = fixed.cohorts[0].id
     more = study(["x"], ["a"], budget={"launches": 6})
-    assert rounds(plan(more, measured=fixed.launches, decided={mixes_per_launch: 9})) == [5, 5, 5, 5, 9, 9]
-    assert rounds(without_decisions(plan(more, measured=fixed.launches, decided={mixes_per_launch: 9}))) == [
+    assert rounds(plan(more, measured=fixed.launches, decided={cohort: 9})) == [5, 5, 5, 5, 9, 9]
+    assert rounds(without_decisions(plan(more, measured=fixed.launches, decided={cohort: 9}))) == [
         5,
         5,
         5,
@@ -183,7 +183,7 @@ def test_what_is_usual_decides_where_nothing_is_seen(folder):
 def test_a_lost_decision_is_that_of_the_launches_measured_with_it(folder):
     made = plan(study(["x"], ["a"]))
     cohort = made.cohorts[0].id
-    whole = with_decisions(made, {mixes_per_launch: 7})
+    whole = with_decisions(made, {cohort: 7})
     measure(folder, whole.model_copy(update={"launches": whole.launches[:3]}), swing=0.1)
     again = decide_rounds(made, cohort, folder, LONG)
     assert (again.rounds, again.launches) == (7, 0)

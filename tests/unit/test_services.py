@@ -239,8 +239,7 @@ def test_services_that_differ_in_more_than_their_load_are_two():
     lead = other.members[0].model_copy(update={"command": (*other.members[0].command, "--keys", "5")})
     changed = other.model_copy(update={"members": (lead, *other.members[1:])})
     launches = tuple(
-        launch.model_copy(update={"cohort": changed}) if launch.cohort == other else launch
-        for launch in plan.launches
+        launch.model_copy(update={"cohort": changed}) if launch.cohort == other else launch for launch in plan.launches
     )
     table = services(plan.model_copy(update={"launches": launches}), windows_of(plan, lambda *_: 0.001))
     assert set(table["service"]) == {"redis-1000", "redis-2000"}
@@ -339,7 +338,7 @@ def results_of(plan, windows, limits=None):
     return SimpleNamespace(
         services=table, loads=loads(table, limits or {}), effects=effects, margin=0.02, extended=(),
         platforms=["measured"],
-        against_alone={lead: rows.to_dict("records") for lead, rows alone.groupby("lead", sort=False)},
+        against_alone={lead: rows.to_dict("records") for lead, rows in alone.groupby("lead", sort=False)},
         service_workloads={"redis-1000", "redis-2000"}, launches=pd.DataFrame({"status": ["measured"], "lead": ["x"]}),
         windows=windows, controls=frame([], {"verdict": "str", "control": "str"}), plan=plan,
         sensitivity_stamp=("", ""),

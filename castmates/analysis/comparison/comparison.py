@@ -50,8 +50,8 @@ def _compared(a: Side, b: Side) -> pd.DataFrame:
 
 
 def _judged(table: pd.DataFrame, margin: float) -> pd.DataFrame:
-    """Adjust p over the rows of each baseline, those under partitions by themselves, and give the verdicts."""
-    families = table.groupby(["platform_a", "baseline", table["partition"] != UNMANAGED])
+    """Adjust p over the rows of each role and baseline, those under partitions by themselves, and give the verdicts."""
+    families = table.groupby(["platform_a", "role", "baseline", table["partition"] != UNMANAGED])
     table["p_holm"] = families["p_value"].transform(holm)
     table["verdict"] = comparison_verdicts(table, margin)
     return table

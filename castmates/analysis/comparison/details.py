@@ -23,7 +23,7 @@ from castmates.study.spec import UNMANAGED, Plan
 RATIO, POINTS = "ratio", "points"
 PROVEN = (LARGER, SMALLER)
 PER_CENT = 100.0
-KEY = ["mix", "member", "baseline", "item", "scale"]
+KEY = ["mix", "member", "role", "item", "scale"]
 _ENDS = ("", "_low", "_high")
 
 
@@ -62,7 +62,8 @@ def compare_changes(baseline: Changes, others: Mapping[str, Changes], kind: Kind
     if not parts:
         return frame([], COMPARISON_DETAILS)
     table = pd.concat(parts, ignore_index=True)
-    families = ["platform_a", "baseline", table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
+    others = table["role"] == "antagonist"
+    families = ["platform_a", others, table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
     table["p_holm"] = table.groupby(families)["p_value"].transform(holm)
     table["verdict"] = detail_verdicts(table, margin)
     return table[list(COMPARISON_DETAILS)].astype(dict(COMPARISON_DETAILS)).reset_index(drop=True)

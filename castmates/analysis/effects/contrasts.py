@@ -20,7 +20,7 @@ CONTRASTS: Columns = {
     "mix": "str",
     "partition": "str",
     "lead_ways": "Int64",  # NA where the partition gives the lead none of its own ways
-    "baseline": "str",  # alone, placebo, alone; under a partition also placebo@mask, unmanaged
+    "baseline": "str",  # alone, placebo; under a partition also placebo@mask, unmanaged
     "member": "str",
     "role": "str",
     "lead": "str",
@@ -37,7 +37,7 @@ _ROW = ["mix", "partition", "baseline", "member", "control"]
 
 AGAIN, POSITIVE, NEGATIVE = "A/A", "positive", "negative"
 PLACEBO_AT_MASK, WITHOUT_PARTITION = "placebo@mask", "unmanaged"
-# Beside a placebo a busy antagonist's turbo and power are spent either way: against alone even compute may rightly lose,
+# Beside a placebo a busy antagonist's turbo and power are spent either way: against alone even compute may lose,
 # and a loss that only shows a busy core would pass for one in cache or memory.
 _CONTROL_BASELINE = "placebo"
 
@@ -59,7 +59,7 @@ def mix_contrasts(plan: Plan) -> pd.DataFrame:
 
 
 def control_contrasts(plan: Plan) -> pd.DataFrame:
-    """The second scene alone of every lead against its first, the study's own leads first; then the study's controls."""
+    """The second scene alone of each lead against its first, the study's own leads first; then the study's controls."""
     ours = own_leads(plan)
     cohorts = sorted(plan.cohorts, key=lambda cohort: cohort.lead.name not in ours)
     of_mixes = _cohorts_of_mixes(plan)

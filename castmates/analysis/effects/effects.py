@@ -44,9 +44,9 @@ def estimate_effects(
     # A study asks one question per baseline, and a separate one of its partitions, so that an added sweep does not
     # weigh on what is known without one; results of one platform are no test of another.
     partitioned = table["partition"] != UNMANAGED
-    table["p_holm"] = table.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
+    table["p_holm"] = table.groupby(["platform", "role", "baseline", partitioned])["p_value"].transform(holm)
     table["verdict"] = effect_verdicts(table, margin, level)
-    table["nodes_p_holm"] = table.groupby(["platform", "baseline", partitioned])["nodes_p"].transform(holm)
+    table["nodes_p_holm"] = table.groupby(["platform", "role", "baseline", partitioned])["nodes_p"].transform(holm)
     known = states(plan) if held is None else held
     table["held"] = [known.get(place, "") for place in zip(table["mix"], table["partition"], strict=True)]
     return _columns(table, plan)[list(EFFECTS)].astype(dict(EFFECTS))

@@ -54,7 +54,7 @@ def _effects(plan: Plan, own: pd.DataFrame) -> pd.DataFrame:
     # One test for all nodes of a row: it counts once in its family.
     tests = table.drop_duplicates(ROW)
     partitioned = tests["partition"] != UNMANAGED
-    adjusted = tests.groupby(["platform", "baseline", partitioned])["p_value"].transform(holm)
+    adjusted = tests.groupby(["platform", "role", "baseline", partitioned])["p_value"].transform(holm)
     table = table.merge(tests[ROW].assign(p_holm=adjusted), on=ROW)
     p_holm = table["p_holm"].to_numpy(dtype=float)
     verdict = np.select([np.isnan(p_holm), p_holm < EFFECT_LEVEL], [NOT_COMPARED, DIFFER], default=NO_DIFFERENCE)

@@ -28,7 +28,7 @@ UNFAIRNESS, MAX_SLOWDOWN, JAIN = "unfairness", "max slowdown", "Jain"
 METRICS = (STP, ANTT, HARMONIC, UNFAIRNESS, MAX_SLOWDOWN, JAIN)
 Metric = Callable[[Floats], float]  # of the slowdowns of a mix's members in a launch; above zero
 NO_MORE: Mapping[str, Metric] = {}
-BASELINES = ("alone", "alone")  # of the lead, of an antagonist
+ALONE = "alone"  # the baseline of a lead and of an antagonist
 
 _LAUNCH = ["platform", *LAUNCH]
 
@@ -53,7 +53,7 @@ def system_metrics(plan: Plan, windows: pd.DataFrame, added: Mapping[str, Metric
 def of_system(plan: Plan) -> pd.DataFrame:
     """The contrasts of all members of the mixes, each against its own rate alone, where everyone has one."""
     contrasts = mix_contrasts(plan)
-    contrasts = contrasts[contrasts["baseline"].isin(BASELINES) & (contrasts["antagonists"] != "")]
+    contrasts = contrasts[(contrasts["baseline"] == ALONE) & (contrasts["antagonists"] != "")]
     of_others = contrasts.loc[contrasts["role"] == "antagonist", "mix"]
     return contrasts[contrasts["mix"].isin(of_others)]
 

@@ -1,6 +1,6 @@
 """Which phase of a lead's steps loses how much: paired within rounds, as the effects are.
 
-The loss of a phase is the time that it takes longer in a step, in per cent of the whole step alone: so the losses of all
+The loss of a phase is the time that it takes longer in a step, in per cent of the step alone: so the losses of all
 phases, with the rest that lies between them, add up to the loss of the step.
 """
 

@@ -50,7 +50,7 @@ POWER = {
 OF_GPUS = (GPU_USED, GPU_MEMORY, GPU_POWER, GPU_CLOCK, GPU_MEMORY_CLOCK, GPU_HELD_DOWN)
 SHARES = (GPU_USED, GPU_HELD_DOWN)  # may be none: their change is a difference
 EVENTS = (THROTTLED, LIMITED, PACKAGE_THROTTLED, PACKAGE_LIMITED)  # mostly none: their change is a difference
-BASELINES = ("alone", "placebo", "alone")
+BASELINES = ("alone", "placebo")
 PACKAGES = "packages"  # the scope of what is known of all of the launch's packages together
 # A collector's metrics -> ours.
 _OF_CPUS = {"core_throttles": THROTTLED, "core_power_limits": LIMITED}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from castmates.analysis.effects.contrasts import mix_contrasts
-from castmates.analysis.effects.system import BASELINES
+from castmates.analysis.effects.system import ALONE
 from castmates.analysis.explanations.compared import Compared, Measured
 from castmates.analysis.explanations.counted_metrics import (
     FULLY_COUNTED,
@@ -62,7 +62,7 @@ def resources(plan: Plan, windows: pd.DataFrame, readings: Iterable[Mapping[str,
     `readings` are the launches' tables (`NEEDED`), some launches at a time.
     """
     contrasts = mix_contrasts(plan)
-    contrasts = contrasts[contrasts["baseline"].isin(BASELINES)]
+    contrasts = contrasts[contrasts["baseline"] == ALONE]
     own = planned(windows, plan)
     valid = coded(own.loc[own["valid"], with_work(own, _ASKED)])
     known, power = _Used(valid, contrasts), Power(plan, valid)

@@ -1,6 +1,6 @@
 """Where the slots of each lead's processors go: alone, beside its antagonists, and the difference, in points of 100.
 
-A difference is taken inside a round, between the windows of a co-run and of alone, and averaged over launches like every
+A difference is taken inside a round, between the windows of a co-run and alone, and averaged over launches like every
 effect; shares are already relative, so that differences need no logarithm.
 """
 

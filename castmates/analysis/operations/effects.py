@@ -52,8 +52,10 @@ def _pairs(traces: Traces, both: pd.DataFrame, member: str, known: Mapping[str, 
     whole = pd.DataFrame(traces.steps.loc[traces.steps["member"] == member, [*by, "step_ms"]])
     step = whole.rename(columns={"step_ms": "shared_ms"}).assign(group=STEP)
     sums = pd.concat([sums, step], ignore_index=True)
-    alone = (sums["kind"] == "alone") & (sums["partition"] == UNMANAGED)
-    alone = pd.DataFrame(sums.loc[alone, [*SAME_ROUND, "group", "shared_ms"]]).rename(columns={"shared_ms": "alone_ms"})
+    is_alone = (sums["kind"] == "alone") & (sums["partition"] == UNMANAGED)
+    alone = pd.DataFrame(sums.loc[is_alone, [*SAME_ROUND, "group", "shared_ms"]]).rename(
+        columns={"shared_ms": "alone_ms"}
+    )
     wide = both[by].merge(pd.DataFrame({"group": sums["group"].unique()}), how="cross")
     wide = wide.merge(alone, "left", [*SAME_ROUND, "group"])
     wide = wide.merge(sums[[*by, "group", "shared_ms"]].rename(columns={"shared_ms": "ms"}), "left", [*by, "group"])

@@ -24,7 +24,10 @@ from castmates.study.wanted import with_place
 NOTHING = "unmanaged"  # the kind of the row to which all others are compared
 QUANTITIES = ("loss", "gain", "others_loss", "cost")  # logarithms, by round
 _ROUND = ["platform", "launch", "round"]
-APART = "it was never measured in the same launch as the mix itself (raise 'budget.mixes_per_launch' or 'budget.longest_launch')"
+APART = (
+    "it was never measured in the same launch as the mix itself "
+    "(raise 'budget.mixes_per_launch' or 'budget.longest_launch')"
+)
 TOO_FEW = "too few launches to choose a mask on some and estimate it on others: it takes five"
 NO_DATA = "not measured yet"
 

@@ -23,7 +23,6 @@ from castmates.study.schemata import mask_of, overlap
 from castmates.study.spec import REST, UNMANAGED, Mix, Partition, Plan
 from castmates.study.wanted import place_of
 
-BASELINES = {"lead": "alone", "antagonist": "alone"}
 NEAR = ("", "core", "llc")  # places of antagonists on other cores around the lead's last-level cache
 NOT_ALONE = (OTHERWISE, SHARED)  # the processor held another partition, or somebody else had ways of it
 
@@ -45,7 +44,7 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
     """From the table of effects; `caches` has the last-level cache of each CPU, as far as it is known."""
     mixes = _sharing(plan, caches)
     found: dict[Place, dict[str, list[Loss]]] = defaultdict(lambda: defaultdict(list))
-    wanted = effects["role"].map(BASELINES) == effects["baseline"]
+    wanted = effects["baseline"] == "alone"
     for row in effects[wanted & effects["slowdown"].notna() & ~effects["held"].str.startswith(NOT_ALONE)].to_dict(
         "records"
     ):

@@ -48,7 +48,7 @@ def seen_in(effects: pd.DataFrame) -> list[Seen]:
     known = effects[
         (effects["partition"] == UNMANAGED)
         & (effects["metric"] == RATE)
-        & effects["baseline"].isin(["alone", "alone"])
+        & (effects["baseline"] == "alone")
         & np.isfinite(effects["slowdown"])
         & ~effects["mix"].map(lambda mix: bool(place_of(mix)))
     ]

@@ -12,7 +12,6 @@ from castmates.study.spec import Plan
 # What runs without an antagonist has no colour.
 BASELINES: dict[str, Look] = {
     "alone": (INK, "o"),
-    "alone": (INK, "o"),
     "alone-again": (GREY, "o"),
     "placebo": ("#9a9a9a", "d"),
 }

@@ -237,8 +237,8 @@ def _of_steps_and_shares(results: Results) -> Iterable[str]:
     if len(results.knees):
         yield (
             "The knee of a lead is the smallest measured number of ways from which on it kept "
-            f"{results.knees['kept_pct'].iloc[0]:g} % of its rate alone; its 95 % interval inverts one-sided t tests in "
-            "a fixed order."
+            f"{results.knees['kept_pct'].iloc[0]:g} % of its rate alone; its 95 % interval inverts one-sided t tests "
+            "in a fixed order."
         )
     if (results.recommendations["aim"] == LIMIT).any():
         yield (

@@ -62,8 +62,8 @@ def _knees(results: Results) -> str:
     if not rows:
         return ""
     caption = (
-        f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its rate alone with all ways, of the "
-        "numbers of ways that were measured and, for a lead alone, the whole cache, which is the baseline itself. "
+        f"From how many ways on a lead keeps {number(rows[0]['kept_pct'], 0)} % of its rate alone with all ways, of "
+        "the numbers of ways that were measured and, for a lead alone, the whole cache, which is the baseline itself. "
         "The 95 % interval inverts one-sided t tests in a fixed order, with launches as units; "
         f"n is the number of launches of the point that has fewest. {source(results)}"
     )

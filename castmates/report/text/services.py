@@ -50,18 +50,18 @@ def noted(results: Results, effect: Mapping[str, Any]) -> str:
         return ""
     place = ["role", "platform", "machine", "partition"]
     leads = results.services[(results.services[place] == [effect[name] for name in place]).all(axis=1)]
-    alone = {row["member"]: row for row in records(leads[leads["kind"] == "alone"])}
+    leads_alone = {row["member"]: row for row in records(leads[leads["kind"] == "alone"])}
     for row in records(leads[leads["mix"] == effect["mix"]]):
         share = number(100 * row["answered_share"], 0)
-        alone = alone.get(row["member"])
+        alone = leads_alone.get(row["member"])
         if alone is not None and alone["saturated"]:
             there = number(100 * alone["answered_share"], 0)
             return f"saturated alone already: it answers {there} % of its requests there, and {share} % here"
         if row["saturated"]:
             return f"saturated: it answers {share} % of its requests, and latency grows for as long as that lasts"
         if not math.isnan(row["p99_ms"]) and not math.isnan(row["p99_ratio"]):
-            ms, alone = row["p99_ms"], row["p99_ms"] / row["p99_ratio"]
-            return f"p99 {number(ms, digits(ms))} ms, alone {number(alone, digits(alone))} ms"
+            ms, before = row["p99_ms"], row["p99_ms"] / row["p99_ratio"]
+            return f"p99 {number(ms, digits(ms))} ms, alone {number(before, digits(before))} ms"
     return ""
 
 

@@ -121,7 +121,7 @@ COMPARISON_DETAILS = Table(
     col("study_b", str, "name of the other study"),
     *usual("mix"),
     col("member", str, 'without CPUs; "" of what belongs to a package'),
-    col("baseline", str, "alone, alone"),
+    col("role", str, "lead, antagonist, package"),
     col("partition_a", str, "its name in A"),
     col("partition_b", str, "another name where only what it gives is the same"),
     col("item", str, "a metric; a phase; a group of operations; a quantile of steps or requests"),

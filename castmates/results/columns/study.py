@@ -19,7 +19,7 @@ EFFECTS = _effects_table(
     col("antagonists", str, 'joined by "+"'),
     *usual("member role partition"),
     col("lead_ways", int | None, "NA where no mask was set"),
-    col("baseline", str, "for the lead alone, placebo; under a partition also placebo@mask, unmanaged; else alone"),
+    col("baseline", str, "alone; for the lead also placebo, under a partition placebo@mask and unmanaged"),
     col("metric", str, "rate; p99 of latency, of an open-loop service, whose slowdown is its ratio"),
     *interval(
         "slowdown",
@@ -93,7 +93,7 @@ ATTRIBUTION = _effects_table(
 
 CONTROLS = _effects_table(
     "controls",
-    "tables/controls.csv: what is known beforehand. A/A: an independent second scene alone of each lead against its first.",
+    "tables/controls.csv: what is known beforehand. A/A: a second scene alone of each lead against its first.",
     *usual("study lead"),
     col("control", str, "A/A, positive, negative"),
     *interval("ratio", "rate(baseline) / rate(scene); of A/A: rate(alone) / rate(alone-again)"),
@@ -216,7 +216,7 @@ LATENCY = _effects_table(
     "tables/latency.csv: how long a member's steps take; a row per member, scene and quantile. A step lies "
     "between two heartbeats in one valid window. Quantiles are per launch; where it has too few steps, none.",
     *usual("study member workload role"),
-    col("kind", str, "alone, placebo, corun, alone"),
+    col("kind", str, "alone, placebo, corun, antagonist-alone"),
     col("scene", str, "alone, placebo:1, corun:<mix>, antagonist-alone:<member>; with @<partition> under one"),
     col("mix", str, '"" where the scene serves several mixes'),
     *usual("partition unit"),
@@ -227,7 +227,7 @@ LATENCY = _effects_table(
         "geometric mean over launches of each launch's quantile; NaN where missing",
         "95 % between launches; NaN below three launches",
     ),
-    col("baseline", str, 'alone for a lead, alone for an antagonist; "" for a baseline itself'),
+    col("baseline", str, 'alone; "" for a baseline itself'),
     *interval("ratio", "over the baseline's, paired by launch", "95 % between launches"),
     col("launches", int, "with enough steps"),
     col("launches_few", int, "with too few, which are left out"),

@@ -46,7 +46,8 @@ def alternative(results: Results) -> str:
 
 def relative_rates(windows: pd.DataFrame) -> pd.DataFrame:
     """A row per launch: its median rate alone over the median of the lead's launches."""
-    alone = windows[(windows["role"] == "lead") & (windows["kind"] == "alone") & windows["valid"] & windows["rate"].gt(0)]
+    valid = windows[windows["valid"] & windows["rate"].gt(0)]
+    alone = valid[(valid["role"] == "lead") & (valid["kind"] == "alone")]
     keys = ["study", "workload", "cohort", "launch", "platform"]
     rates = alone.groupby(keys, as_index=False, sort=False)["rate"].median().rename(columns={"workload": "lead"})
     rates["relative_rate"] = rates["rate"] / rates.groupby("lead")["rate"].transform("median")

@@ -1,7 +1,7 @@
 """The modelled machine as an oracle: 4000 studies whose truth is known, through the estimators that print the tables.
 
 What scatters is what the modelled machine lets scatter: launches, what a launch does to each scene, windows, and the
-machine's walk. Every row of a plan is looked at: against alone, placebo and alone, and those of a partition.
+machine's walk. Every row of a plan is looked at: against alone and placebo, and those of a partition.
 """
 
 import numpy as np
@@ -137,8 +137,7 @@ def baselines_of(scenes, row):
     own = [s for s in scenes if s.partition == partition and member in s.active and s.kind in ("corun", "alone")]
     scene = next(s for s in own if s.mix == mix or (s.kind == "alone" and partition != "unmanaged"))
     wanted = {
-        "alone": lambda s: s.name == "alone",
-        "alone": lambda s: s.name == f"antagonist-alone:{member}",
+        "alone": lambda s: s.name in ("alone", f"antagonist-alone:{member}") and member in s.active,
         "placebo": lambda s: s.kind == "placebo" and s.partition == "unmanaged",
         "placebo@mask": lambda s: s.kind == "placebo" and s.partition == partition,
         "unmanaged": lambda s: s.kind == "corun" and s.partition == "unmanaged",
