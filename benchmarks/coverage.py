@@ -124,8 +124,8 @@ def _few_slices(report: Report, studies: int, seed: int) -> list[tuple[str, Shar
     report.text(
         f"The same with slices as Model Garden leads get them in the default study: {1e3 * LONG.slice:.0f} ms, two or "
         "three cycles a round, nine scenes (three co-runs), the scene alone twice in each cycle but the last. A cycle "
-        f"takes {10 * LONG.slice:g} s, longer than most of these machines remember. *No interval*: too few launches have a "
-        "round left, because a rejected slice costs all scenes a third or a half of their window."
+        f"takes {10 * LONG.slice:g} s, longer than most of these machines remember. *No interval*: too few launches "
+        "have a round left, because a rejected slice costs all scenes a third or a half of their window."
     )
     return found
 

@@ -62,8 +62,8 @@ def compare_changes(baseline: Changes, others: Mapping[str, Changes], kind: Kind
     if not parts:
         return frame([], COMPARISON_DETAILS)
     table = pd.concat(parts, ignore_index=True)
-    others = table["role"] == "antagonist"
-    families = ["platform_a", others, table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
+    of_antagonists = table["role"] == "antagonist"
+    families = ["platform_a", of_antagonists, table["partition"] != UNMANAGED, table["item"].isin(kind.apart)]
     table["p_holm"] = table.groupby(families)["p_value"].transform(holm)
     table["verdict"] = detail_verdicts(table, margin)
     return table[list(COMPARISON_DETAILS)].astype(dict(COMPARISON_DETAILS)).reset_index(drop=True)

@@ -148,8 +148,8 @@ def _method(results: Results, rows: list[dict[str, Any]]) -> str:
     return (
         BETWEEN
         + (f"; {WITHIN} {FEW}" if few else "")
-        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same role and baseline; equivalent means inside "
-        f"{margin}. {source(results)}"
+        + f"{flagged(rows)}. Verdicts are Holm-adjusted over the rows of the same role and baseline; equivalent means "
+        f"inside {margin}. {source(results)}"
     )
 
 
