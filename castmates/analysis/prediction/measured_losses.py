@@ -46,9 +46,7 @@ def measured_losses(plan: Plan, effects: pd.DataFrame, caches: Mapping[int, int]
     mixes = _sharing(plan, caches)
     found: dict[Place, dict[str, list[Loss]]] = defaultdict(lambda: defaultdict(list))
     wanted = effects["role"].map(BASELINES) == effects["baseline"]
-    for row in effects[wanted & effects["slowdown"].notna() & ~effects["held"].str.startswith(NOT_ALONE)].to_dict(
-        "records"
-    ):
+    for row in effects[wanted & effects["slowdown"].notna() & ~effects["held"].isin(NOT_ALONE)].to_dict("records"):
         if place := _place(row, mixes):
             loss = Loss(row["loss_pct"], row["loss_low"], row["loss_high"], "measured")
             found[place][row["role"]].append(loss)
